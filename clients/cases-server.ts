@@ -6,17 +6,16 @@ import { depsOf } from '../tests/conformance/stage.ts';
 import type { Script } from '../tests/scripted-backend/script.ts';
 
 /**
- * Describes the server's behaviour in one attempt: the script of its backend, or a response that does not come from
- * Assay.
+ * Describes how the server behaves in one attempt: the script of its backend, or a raw response such as one of a proxy.
  */
 type Try = Script & {
-  /** Members added to the response, as from a newer server. */
+  /** Members that are added to the response, as a newer server could. */
   adds?: object;
-  /** Path that replaces the request's, as if the base URL were wrong. */
+  /** Path that replaces the path of the request, as if the base URL were wrong. */
   path?: string;
-  /** Sends the head of a response, but never its body. */
+  /** True: sends the headers of a response, but never its body. */
   stalls?: true;
-  /** Sends the head of a response, then a space from time to time without an end. */
+  /** True: sends the headers of a response, then a space from time to time, for ever. */
   drips?: true;
   raw?: { status: number; headers: Record<string, string>; body: string };
 };
@@ -35,8 +34,8 @@ interface Seen {
 const KEYS = { demo: {}, narrow: { models: ['other/*'] } };
 
 /**
- * Serves the real handlers with scripted backends, one for each case of `cases.json`. The base URL for a client is
- * `<url>/cases/<id>`. `GET /seen/<id>` reports the case's requests and restarts the case.
+ * Serves the real handlers with scripted backends, one for each case of `cases.json`. A client uses the base URL
+ * `<url>/cases/<id>`. `GET /seen/<id>` reports the requests of the case and restarts it.
  */
 export async function startCasesServer(): Promise<RunningServer> {
   const { cases } = JSON.parse(await readFile(new URL('cases.json', import.meta.url), 'utf8')) as { cases: Case[] };
@@ -62,7 +61,7 @@ export async function startCasesServer(): Promise<RunningServer> {
   );
 }
 
-/** Returns the request as the app gets it: without the case in its path. */
+/** Returns the request with a path that the app knows, without `/cases/<id>`. */
 function forwarded(request: Request, id: string, body: string): Request {
   const url = request.url.replace(`/cases/${id}`, '');
   return new Request(url, { method: request.method, headers: request.headers, body, signal: request.signal });

@@ -1,25 +1,24 @@
-/**
- * Selects how the parts of the contract are written for one client generator, where generators need different things.
- */
+/** Describes how the contract must be written for one client generator, because generators differ. */
 export interface Form {
   /** Tags of the operations whose schemas the client needs. */
   tags: readonly ('decision service' | 'decision formats' | 'model server')[];
   /**
-   * Schema for a list of known string values. `union`: one of these, or any other string. `text`: a string, with the
-   * known values in its description.
+   * Form of enums of strings. `union`: one of the known values, or any other string. `text`: a string whose
+   * description lists the known values.
    */
   enums: 'union' | 'text';
   /**
-   * Treatment of unions without a name, such as "a string or a boolean", and of null in optional members. `keep` keeps
-   * both; `any` allows any value instead of a union, and omits null, for generators that create a class for each union.
+   * Form of unnamed unions, such as "a string or a boolean", and null in optional members. `keep` leaves both
+   * as they are. `any` replaces such a union by any value and omits null, for generators that create a class for each
+   * union.
    */
   unions: 'keep' | 'any';
   /**
-   * Treatment of the member that distinguishes the variants of a union, inside each variant: kept, with a default
-   * value, or dropped because the generated union has it.
+   * Form of the discriminator, the member that distinguishes the variants of a union, inside each variant: kept,
+   * kept with a default value, or dropped because the generated union has it.
    */
   tag: 'keep' | 'default' | 'drop';
-  /** True if the contract must state that objects may have more members; other generators assume it. */
+  /** True if the contract must state that objects may have further members; most generators assume it. */
   saysOpen?: boolean;
 }
 
@@ -31,9 +30,9 @@ interface Contract {
 }
 
 /**
- * Returns the contract as a client needs it. The server validates requests, and may be newer than the client. So limits
- * and defaults are left to the server, every list of values is open (docs/interface.md, D-32), and objects may have
- * more members.
+ * Returns the contract in the form for a client. The server may be newer than the client and validates requests itself.
+ * The result therefore has no limits and no defaults; every enum is open to further values (docs/interface.md, D-32),
+ * and objects may have further members.
  */
 export function clientContract(contract: Contract, form: Form): object {
   const operations = Object.entries(contract.paths).flatMap(([path, methods]) =>
@@ -49,8 +48,8 @@ export function clientContract(contract: Contract, form: Form): object {
 }
 
 /**
- * Returns an operation without headers and with one error response, because the client's own code reads errors and
- * headers.
+ * Returns an operation without headers and with a single error response, because handwritten code of the client handles
+ * headers and errors.
  */
 function plainOperation({ operationId, tags, summary, requestBody, responses }: Node & { tags: string[] }): Node {
   const success = (responses as Record<string, Node>)['200'];
@@ -98,7 +97,7 @@ function openSchema(schema: Node, form: Form): Node {
   const kept = Object.entries(schema).filter(
     ([keyword, value]) => !LEFT_TO_THE_SERVER.has(keyword) && !(keyword === 'additionalProperties' && value === false),
   );
-  // Exactly one branch of these unions holds, and generators handle `oneOf` better.
+  // The branches of these unions exclude each other, so `oneOf` means the same, and generators handle it better.
   const named = kept.map(([keyword, value]) => [keyword === 'anyOf' ? 'oneOf' : keyword, value] as const);
   const node = Object.fromEntries(named.map(([keyword, value]) => [keyword, openKeyword(keyword, value, form)]));
   if (form.unions === 'any' && isNode(node.properties)) node.properties = withoutNull(node);
@@ -113,24 +112,24 @@ function openKeyword(keyword: string, value: unknown, form: Form): unknown {
     );
   }
   if (Array.isArray(value)) return value.map((one) => (isNode(one) ? openInside(one, form) : one));
-  // Any value, written so that generators make a plain map of it.
+  // `{}` also allows any value, but makes generators create a plain map.
   if (keyword === 'additionalProperties' && value === true) return {};
   return isNode(value) && keyword !== 'discriminator' ? openInside(value, form) : value;
 }
 
-/** Returns a schema without a name as `openSchema` does, but written so that the generator can express it. */
+/** Converts an unnamed schema as `openSchema` does, but replaces forms that the generator cannot express. */
 function openInside(schema: Node, form: Form): Node {
   const node = openSchema(schema, form);
   if (form.unions === 'keep') return node;
   const { description, oneOf, properties } = node;
   const described = description ? { description } : {};
   if (Array.isArray(oneOf) && !isNullable(oneOf)) return described;
-  // A map replaces an object whose members have names that few languages allow.
+  // An object with members such as `true`, which few languages allow as names, becomes a map.
   if (isNode(properties) && 'true' in properties) return { type: 'object', ...described, additionalProperties: {} };
   return node;
 }
 
-/** Returns the properties of an object. The optional ones are without null, which means the same as omitting them. */
+/** Returns the properties of an object. Optional ones lose null, which means the same as omitting the property. */
 function withoutNull({ properties, required = [] }: Node): Node {
   const plain = (one: Node): Node => {
     const [only] = Array.isArray(one.oneOf) ? one.oneOf.filter(({ type }: Node) => type !== 'null') : [];
@@ -143,7 +142,7 @@ function withoutNull({ properties, required = [] }: Node): Node {
   );
 }
 
-/** Tells whether a union consists of one other schema and null. */
+/** Tells whether a union consists of null and one other schema. */
 function isNullable(union: readonly Node[]): boolean {
   const forms = union.filter(({ type }) => type !== 'null');
   return forms.length === 1 && ('$ref' in forms[0]! || 'type' in forms[0]!);
@@ -154,8 +153,8 @@ function isNode(value: unknown): value is Node {
 }
 
 /**
- * Tells whether a schema lists known string values and may get more. A list of one value is the tag of a variant, which
- * may not.
+ * Tells whether a schema is an enum of strings that may get further values. An enum of one value is a discriminator,
+ * which never does.
  */
 function isOpenList(node: Node): node is Node & { enum: string[] } {
   return node.type === 'string' && Array.isArray(node.enum) && node.enum.length > 1;
@@ -168,7 +167,7 @@ function openList({ enum: known, description, ...rest }: Node & { enum: string[]
   return { ...rest, description: description ? `${description} ${words}` : words };
 }
 
-/** Returns the schemas with the members that distinguish variants written as the generator needs them. */
+/** Returns the schemas with their discriminators in the form that the generator needs. */
 function withTags(schemas: Record<string, Node>, { tag, enums }: Form): Record<string, Node> {
   if (tag === 'keep') return schemas;
   const tags = new Map<string, string>();

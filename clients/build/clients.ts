@@ -54,8 +54,8 @@ async function makeEach(languages: readonly Language[], urls: ServerUrls | undef
 }
 
 /**
- * Generates, packs and tests the client of one language. Returns a line for the report. Never throws, so that a failure
- * of one language does not prevent the others.
+ * Generates, packs and tests the client of one language. Returns a line for the report. Never throws, so the other
+ * languages are built even if this one fails.
  */
 async function make(language: Language, urls: ServerUrls | undefined): Promise<string> {
   const missing = language.missing();
@@ -65,7 +65,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   const seconds = () => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
   try {
     await language.generate();
-    // Every package contains the text of the licence, as the licence requires.
+    // The licence requires that every package contains its text.
     writeGenerated(`${language.home}/LICENSE`, readFileSync(`${ROOT}LICENSE`, 'utf8'));
     const packed = await unless(language.notPacked?.() ?? null, 'packed', () => language.pack());
     const notTested = urls ? (language.notTested?.() ?? null) : 'as asked';
@@ -77,7 +77,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   }
 }
 
-/** Runs a step and returns how to report it; does not run it if there is a `reason` not to. */
+/** Runs a step unless there is a `reason` not to. Returns a text about the step for the report. */
 async function unless(reason: string | null, done: string, work: () => Promise<void>): Promise<string> {
   if (reason !== null) return `NOT ${done} (${reason})`;
   await work();

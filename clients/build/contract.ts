@@ -7,19 +7,19 @@ import { ROOT, WORK } from './paths.ts';
 const text = readFileSync(`${ROOT}openapi.json`);
 const contract = JSON.parse(text.toString()) as Parameters<typeof clientContract>[0];
 
-/** Version of the contract, which every package has, too. */
+/** Version of the contract and of every package. */
 export const VERSION = String(contract.info.version);
-/** SHA-256 of `openapi.json` in hex: each package states the contract that it was generated from. */
+/** SHA-256 of `openapi.json` in hex. Each package has it, to identify the contract that it was generated from. */
 export const FINGERPRINT = createHash('sha256').update(text).digest('hex');
 
-/** Writes the contract as a generator needs it; returns the file's path. */
+/** Writes the contract in the form that a generator needs. Returns the path of the file. */
 export function writeContract(language: string, form: Form): string {
   const file = `${WORK}/${language}.json`;
   writeGenerated(file, `${JSON.stringify(clientContract(contract, form), null, 2)}\n`);
   return file;
 }
 
-/** Writes a generated file, unless it is unchanged, so that compilers see no new file. */
+/** Writes a generated file unless it is unchanged, which spares a new compilation. */
 export function writeGenerated(file: string, wanted: string): void {
   mkdirSync(dirname(file), { recursive: true });
   if (readIfThere(file) !== wanted) writeFileSync(file, wanted);
@@ -33,7 +33,7 @@ function readIfThere(file: string): string | null {
   }
 }
 
-/** Throws if a package's own manifest has another version than the contract. */
+/** Throws if the manifest of a package has another version than the contract. */
 export function checkVersion(manifest: string, pattern: RegExp): void {
   const found = pattern.exec(readFileSync(manifest, 'utf8'))?.[1];
   if (found !== VERSION)

@@ -7,10 +7,10 @@ import { run, saysOf } from './run.ts';
 import { unpackSingleFile } from './single-file.ts';
 
 /*
- * Compiles and runs C# on a machine that has no .NET SDK and can reach only package registries. npm has a compiler
- * (Roslyn, inside AutoRest's C# generator) and a whole .NET 8 (inside Microsoft's SARIF multitool, a single-file
- * program). The runtime loads `Host.cs` before that program begins. `Host.cs` itself is compiled with Debian's mcs,
- * because it is needed to start the other compiler.
+ * Compiles and runs C# on a machine that has no .NET SDK and can reach only package registries. Two npm packages have
+ * what is needed: AutoRest's C# generator has a compiler (Roslyn), and Microsoft's SARIF multitool, a single-file
+ * program, has a whole .NET 8 runtime. `Host.cs` is a startup hook, which the runtime loads before that program begins.
+ * It starts the compiler or a compiled program, so it is itself compiled with Debian's mcs.
  */
 const HOME = `${CLIENTS}dotnet/without-sdk`;
 const RUNTIME = `${HOME}/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool`;
@@ -26,7 +26,7 @@ export function withoutSdkMissing(): string | null {
   return 'needs dotnet of at least 8; on Linux x64 mcs does too (Debian: apt-get install mono-mcs)';
 }
 
-/** Compiles the C# files of the folders to `output`, a .dll or an .exe. Returns its path. */
+/** Compiles the C# files of the folders to `output`, a .dll or an .exe. Returns the path of `output`. */
 export async function compileWithoutSdk(
   output: string,
   folders: readonly string[],
@@ -64,7 +64,7 @@ async function host(args: readonly string[], env: Record<string, string> = {}): 
   });
 }
 
-/** Installs the packages and the host, if the list of packages or the host's source has changed. */
+/** Installs the npm packages and compiles `Host.cs` if the lockfile or `Host.cs` has changed. */
 async function install(): Promise<void> {
   const wanted = readFileSync(`${HOME}/package-lock.json`, 'utf8') + readFileSync(`${HOME}/Host.cs`, 'utf8');
   const installed = `${WORK}/dotnet/installed`;

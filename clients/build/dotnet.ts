@@ -10,8 +10,8 @@ const HOME = `${CLIENTS}dotnet`;
 const GENERATED = `${HOME}/generated`;
 
 /**
- * Uses OpenAPI Generator with our own template: plain classes for System.Text.Json. The generator's own templates need
- * a JSON library of their own.
+ * Uses OpenAPI Generator with our own template, which writes plain classes for System.Text.Json. The generator's
+ * templates need another JSON library.
  */
 export const dotnet: Language = {
   name: '.NET',
@@ -43,7 +43,7 @@ export const dotnet: Language = {
       typeMappings: { number: 'double' },
       // System.Threading.Tasks already has a Task.
       modelNameMappings: { Task: 'AssayTask' },
-      // Message content is written by hand, and answers have the shape that the request asked for.
+      // MessageContent is handwritten. The form of an answer depends on the request, so it stays a JSON element.
       schemaMappings: {
         MessageContent: 'MessageContent',
         TaskResult: 'JsonElement',

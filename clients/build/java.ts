@@ -11,8 +11,8 @@ const MAVEN = ['mvn', '--batch-mode', '--quiet', '--threads', '1'];
 const JAR = `assay-client-${VERSION}.jar`;
 
 /**
- * Uses OpenAPI Generator's models: tasks are classes that implement one interface, distinguished by Jackson's type
- * member.
+ * Uses OpenAPI Generator's models. Tasks are classes that implement one interface; Jackson distinguishes them by their
+ * `type` member.
  */
 export const java: Language = {
   name: 'Java',

@@ -22,7 +22,7 @@ export interface Settings {
 
 /** Returns the reason why OpenAPI Generator cannot run on this machine, or null if it can. */
 export function generatorMissing(): string | null {
-  if (saysOf('java', '-version') === null) return 'needs java of at least 11 for the generator';
+  if (saysOf('java', '-version') === null) return 'needs Java 11 or newer for the generator';
   if (!existsSync(JAR) && saysOf('mvn', '--version') === null) return 'needs mvn to fetch the generator';
   return null;
 }
@@ -33,7 +33,7 @@ export async function generateModels(language: string, settings: Settings, outpu
   rmSync(output, { recursive: true, force: true });
   const config = `${WORK}/${language}.config.json`;
   writeGenerated(config, JSON.stringify(settings, null, 2));
-  // JVM flags that make a short run start fast. Without an error, the generator prints only a request for donations.
+  // JVM flags for a fast start. The output is ignored: unless the generator fails, it is only a request for donations.
   const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dlog.level=error'];
   await run(WORK, ['java', ...quick, '-jar', JAR, 'generate', '--config', config], {}, 'ignore');
 }
@@ -41,7 +41,7 @@ export async function generateModels(language: string, settings: Settings, outpu
 async function fetchJar(): Promise<void> {
   if (!existsSync(JAR)) {
     const artifact = `org.openapitools:openapi-generator-cli:${VERSION}`;
-    // Maven finds its own cache, because Java does not take the user's home folder from HOME.
+    // Lets Maven choose its cache folder, because Java ignores HOME.
     await run(WORK, ['mvn', '-q', '-B', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${WORK}`]);
   }
   const found = createHash('sha256').update(readFileSync(JAR)).digest('hex');

@@ -9,8 +9,8 @@ const BIN = `${HOME}/.venv/bin`;
 const WHEEL = `assay_client-${VERSION}-py3-none-any.whl`;
 
 /**
- * Uses datamodel-code-generator, whose unions and literals look hand-written; OpenAPI Generator wraps each union in a
- * class of its own.
+ * Uses datamodel-code-generator, whose unions and literals look handwritten. OpenAPI Generator would wrap each union in
+ * a class.
  */
 export const python: Language = {
   name: 'Python',

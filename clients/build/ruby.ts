@@ -35,7 +35,7 @@ export const ruby: Language = {
         library: 'faraday',
         hideGenerationTimestamp: true,
       },
-      // The generated code reads a map of objects, but not a map of maps.
+      // The generated code can read a map of objects, but not a map of maps.
       schemaMappings: { TaskResults: 'Object' },
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'api_model_base.rb' },
     };
@@ -63,8 +63,8 @@ export const ruby: Language = {
 };
 
 /**
- * Changes a generated union so that it reads the member that distinguishes its variants by a string key, as parsed JSON
- * has it.
+ * Changes a generated union to read its discriminator by a string key. Parsed JSON has string keys, but the generator
+ * expects symbols.
  */
 function readStringKeys(file: string): void {
   const text = readFileSync(file, 'utf8');

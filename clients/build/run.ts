@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Runs a program and throws if it fails. Its standard output is inherited or ignored; standard error is always
- * inherited.
+ * Runs a program in the folder `cwd`. Throws if it fails. Its standard error is printed; its standard output is printed
+ * or ignored.
  */
 export async function run(
   cwd: string,
@@ -21,7 +21,7 @@ export async function run(
   if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}.`);
 }
 
-/** Returns the output of a program; null if it fails or is not on this machine. */
+/** Returns the standard output of a program; null if it fails or is not installed. */
 export function saysOf(program: string, ...args: string[]): string | null {
   const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;

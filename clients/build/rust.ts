@@ -9,7 +9,7 @@ const HOME = `${CLIENTS}rust`;
 const MODELS = `${HOME}/src/models`;
 const CRATE = `assay-client-${VERSION}.crate`;
 
-/** Uses OpenAPI Generator's models: plain structs, and an enum for tasks, distinguished by serde's tag. */
+/** Uses OpenAPI Generator's models: plain structs, and an enum for tasks that serde distinguishes by their `type`. */
 export const rust: Language = {
   name: 'Rust',
   home: HOME,
@@ -31,7 +31,7 @@ export const rust: Language = {
       globalProperties: { models: '', modelTests: 'false', modelDocs: 'false', supportingFiles: 'mod.rs' },
     };
     await generateModels('rust', settings, `${HOME}/src/models`);
-    // A leftover of the file `mod.rs`, whose name the models and the APIs share.
+    // The generator also writes this folder, because `mod.rs` of the models and of the APIs have the same name.
     rmSync(`${HOME}/src/apis`, { recursive: true, force: true });
     nameParts(`${MODELS}/message_content.rs`);
     for (const file of readdirSync(MODELS)) plainOptions(`${MODELS}/${file}`);
@@ -48,7 +48,7 @@ export const rust: Language = {
   },
 
   async test(urls) {
-    // Without TLS, which takes most of the compile time and which no test needs.
+    // Compiles without TLS, which no test needs and which takes most of the compile time.
     const plain = ['--quiet', '--locked', '--no-default-features'];
     await run(HOME, ['cargo', 'test', ...plain], urls);
     const env = { ASSAY_URL: urls.ASSAY_STARTER_URL, ASSAY_API_KEY: 'demo' };
@@ -56,14 +56,14 @@ export const rust: Language = {
   },
 };
 
-/** Renames two variants of an enum: the generator names them after their types, and one of the names is not valid. */
+/** Renames two variants of an enum. The generator names them after their types, and one of these names is invalid. */
 function nameParts(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace('ArrayVecmodels::ContentPart(', 'Parts(').replace('  String(String)', '  Text(String)');
   writeGenerated(file, named.replace('Self::String(', 'Self::Text('));
 }
 
-/** Unwraps optional values of any type, which the generator wraps twice with a crate that nothing else needs. */
+/** Unwraps optional values of any type. The generator wraps them twice, with a crate that nothing else needs. */
 function plainOptions(file: string): void {
   const text = readFileSync(file, 'utf8');
   const plain = text.replaceAll(', default, with = "::serde_with::rust::double_option"', '');

@@ -10,14 +10,14 @@ import type { ServerUrls } from './language.ts';
 import { ROOT, WORK } from './paths.ts';
 
 /**
- * Speed of the test hub, slow enough that a test can watch and leave the download of `acme/qwen3`, whose weights take
- * 334 kB.
+ * Speed of the test hub. The weights of `acme/qwen3` have 334 kB, so its download lasts long enough for a test to watch
+ * and abandon it.
  */
 const HUB_BYTES_PER_SECOND = 150_000;
 
 /**
- * Runs `work` while the servers for the tests are running: one with scripted cases, the real program with the starter
- * model, and the real program without a model, which downloads from a hub on this machine.
+ * Starts the servers that the tests need, runs `work`, and stops them. They are: a server with scripted cases,
+ * `assay serve` with the starter model, and `assay serve` without a model, which downloads from a hub on this machine.
  */
 export async function withServers<T>(work: (urls: ServerUrls) => Promise<T>): Promise<T> {
   const cases = await startCasesServer();
@@ -53,9 +53,7 @@ async function startHub(): Promise<HubServer> {
   return hub;
 }
 
-/**
- * Starts the real program with a home folder and a hub cache of its own. Resolves when its slot has reached `state`.
- */
+/** Starts `assay serve` with its own home folder and hub cache. Resolves when its slot has reached `state`. */
 async function startServer(name: string, flags: string[], state: string, env: Record<string, string> = {}) {
   const home = mkdtempSync(`${tmpdir()}/assay-clients-`);
   const log = `${WORK}/${name}-server.log`;

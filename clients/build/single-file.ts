@@ -23,7 +23,7 @@ export async function unpackSingleFile(
   }
 }
 
-/** Sizes in bytes of the headers of the list and of each entry; see bundler.md. */
+/** Sizes in bytes of fixed parts of the list of files; see bundler.md. */
 const HEAD = 12;
 const PLACES_OF_CONFIGURATION_AND_FLAGS = 40;
 const NUMBERS_AND_KIND = 25;
@@ -51,8 +51,8 @@ function numberAt(program: Buffer, at: number): number {
 }
 
 /**
- * Reads a text that follows its length in bytes. The length is stored with 7 bits in each byte, lowest first; no length
- * here needs more than two bytes.
+ * Reads a text with its length in front. The length, in bytes, has 7 bits in each byte, lowest first; two bytes are
+ * enough for every length here.
  */
 function textAt(program: Buffer, start: number): { text: string; end: number } {
   const low = program.readUInt8(start);

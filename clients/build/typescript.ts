@@ -8,8 +8,8 @@ const HOME = `${CLIENTS}typescript`;
 const GENERATED = `${HOME}/src/generated`;
 
 /**
- * Uses @hey-api/openapi-ts, with a TypeScript version of its own: plain types, and a union for tasks that narrows on
- * `type`.
+ * Uses @hey-api/openapi-ts, which gets its own version of TypeScript. It writes plain types, and a union of tasks that
+ * narrows on `type`.
  */
 export const typescript: Language = {
   name: 'TypeScript',
@@ -45,8 +45,8 @@ export const typescript: Language = {
 };
 
 /**
- * Rewrites open unions, because `'a' | 'b' | string` is only `string` to an editor, while `(string & {})` keeps the
- * known values among its suggestions.
+ * Rewrites `string` in open unions to `(string & {})`. Editors treat `'a' | 'b' | string` as `string`, but suggest the
+ * known values of `'a' | 'b' | (string & {})`.
  */
 function openUnions(file: string): void {
   writeGenerated(file, readFileSync(file, 'utf8').replaceAll("' | string;", "' | (string & {});"));

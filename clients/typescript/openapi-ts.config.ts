@@ -1,6 +1,6 @@
 import { defineConfig } from '@hey-api/openapi-ts';
 
-/** Generates types only; sending, retries and errors are in src/client.ts. */
+/** Generates only types. `src/` has handwritten code for requests, retries and errors. */
 export default defineConfig({
   input: '../.work/typescript.json',
   output: { path: 'src/generated', clean: true },

@@ -6,7 +6,7 @@ using System.Net.Http;
 
 namespace Assay.Client;
 
-/// <summary>The complete response to one attempt.</summary>
+/// <summary>Holds the complete response to one attempt.</summary>
 internal sealed class Answer
 {
     internal Answer(HttpResponseMessage response, string body)

@@ -41,15 +41,15 @@ public sealed class AssayClient : IDisposable
     public Task<RunTasksResponse> RunTasksAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<RunTasksRequest, RunTasksResponse>("/v1/tasks", request, cancellationToken);
 
-    /// <summary>Does the same as <see cref="RunTasksAsync"/>, by its original name and path.</summary>
+    /// <summary>Does the same as <see cref="RunTasksAsync"/>. This is the operation's original name and path.</summary>
     public Task<RunTasksResponse> DecideExtractAsync(RunTasksRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<RunTasksRequest, RunTasksResponse>("/v1/decide-extract", request, cancellationToken);
 
-    /// <summary>Answers one question: one of the options, or a short answer.</summary>
+    /// <summary>Answers one question, with one of the options or in the model's own words.</summary>
     public Task<DecideResponse> DecideAsync(DecideRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<DecideRequest, DecideResponse>("/decide", request, cancellationToken);
 
-    /// <summary>Extracts one object from a text.</summary>
+    /// <summary>Extracts one object with fields from a text.</summary>
     public Task<ExtractResponse> ExtractAsync(ExtractRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<ExtractRequest, ExtractResponse>("/extract", request, cancellationToken);
 
@@ -58,7 +58,7 @@ public sealed class AssayClient : IDisposable
     public Task<DecisionsResponse> DecisionsAsync(DecisionsRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<DecisionsRequest, DecisionsResponse>("/v1/decisions", request, cancellationToken);
 
-    /// <summary>Answers questions by name with the probability of every option, in the format of System One.</summary>
+    /// <summary>Answers named questions with the probability of every option, in the format of System One.</summary>
     public Task<SystemOneResponse> SystemOneAsync(SystemOneRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<SystemOneRequest, SystemOneResponse>("/v1/systemone", request, cancellationToken);
 

@@ -3,7 +3,7 @@ using System.Net.Http;
 
 namespace Assay.Client;
 
-/// <summary>Settings of a client. Those that are not set come from the environment or have a default.</summary>
+/// <summary>Settings of a client. A setting that is not set comes from the environment or has a default.</summary>
 public sealed class AssayClientOptions
 {
     private const string DefaultBaseUrl = "http://127.0.0.1:8080";
@@ -18,7 +18,7 @@ public sealed class AssayClientOptions
     /// <summary>Timeout of each attempt; default two minutes.</summary>
     public TimeSpan Timeout { get; set; } = TimeSpan.FromMinutes(2);
 
-    /// <summary>Most retries after a status of 429 or 5xx; default 2.</summary>
+    /// <summary>Largest number of retries after status 429 or 5xx; default 2.</summary>
     public int MaxRetries { get; set; } = 2;
 
     /// <summary>

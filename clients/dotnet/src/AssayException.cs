@@ -11,7 +11,8 @@ public class AssayException : Exception
     }
 }
 
-/// <summary>No answer: the server cannot be reached, the connection broke, or the response is not Assay's.</summary>
+/// <summary>Thrown if there is no answer: the server cannot be reached, the connection broke, or the response is
+/// not Assay's.</summary>
 public class AssayConnectionException : AssayException
 {
     internal AssayConnectionException(string message, Exception cause)
@@ -20,7 +21,8 @@ public class AssayConnectionException : AssayException
     }
 }
 
-/// <summary>No answer within the timeout. The request is not sent again: the work may have been done.</summary>
+/// <summary>Thrown if no answer came within the timeout. The request is not sent again, because the server may
+/// have done it.</summary>
 public sealed class AssayTimeoutException : AssayConnectionException
 {
     internal AssayTimeoutException(string message, Exception cause)

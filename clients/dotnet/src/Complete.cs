@@ -3,7 +3,7 @@ using System.Linq;
 
 namespace Assay.Client;
 
-/// <summary>The members that the responses of all calls have.</summary>
+/// <summary>Declares the members that every response of the decision service has.</summary>
 public interface IResponse
 {
     /// <summary>Request identifier, for logs and support.</summary>
@@ -49,7 +49,7 @@ public static class Complete
     }
 }
 
-/// <summary>The answer is incomplete.</summary>
+/// <summary>Thrown for an answer that was cut.</summary>
 public sealed class IncompleteException : AssayException
 {
     internal IncompleteException(string finishReason, string message, IResponse response)
@@ -62,6 +62,6 @@ public sealed class IncompleteException : AssayException
     /// <summary><c>length</c> or <c>content_filter</c>.</summary>
     public string FinishReason { get; }
 
-    /// <summary>The part of the answer that was received.</summary>
+    /// <summary>The response, with the part of the answer that was generated.</summary>
     public IResponse Response { get; }
 }

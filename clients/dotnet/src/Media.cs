@@ -5,7 +5,7 @@ using System.Text;
 
 namespace Assay.Client;
 
-/// <summary>Reads files of images and recordings as a request takes them.</summary>
+/// <summary>Turns files of images and recordings into inputs of a request.</summary>
 public static class Media
 {
     // Media types, the first bytes of their files, and where they are.

@@ -6,7 +6,8 @@ using System.Text.Json.Serialization;
 
 namespace Assay.Client;
 
-/// <summary>Text, or a list of parts: assign a string, or an array or list of <see cref="ContentPart"/>.</summary>
+/// <summary>Content of a message: text or a list of parts. Assign a string, or an array or list of
+/// <see cref="ContentPart"/>.</summary>
 [JsonConverter(typeof(Converter))]
 public sealed class MessageContent
 {

@@ -1,6 +1,6 @@
 namespace Assay.Client;
 
-/// <summary>400: the request is malformed.</summary>
+/// <summary>Thrown for status 400: the request is malformed.</summary>
 public sealed class BadRequestException : AssayStatusException
 {
     internal BadRequestException(Answer answer)
@@ -9,7 +9,7 @@ public sealed class BadRequestException : AssayStatusException
     }
 }
 
-/// <summary>401: no API key, or an unknown one.</summary>
+/// <summary>Thrown for status 401: the API key is missing or unknown.</summary>
 public sealed class AuthenticationException : AssayStatusException
 {
     internal AuthenticationException(Answer answer)
@@ -18,7 +18,7 @@ public sealed class AuthenticationException : AssayStatusException
     }
 }
 
-/// <summary>403: the key may not use this model.</summary>
+/// <summary>Thrown for status 403: the key may not use this model.</summary>
 public sealed class PermissionDeniedException : AssayStatusException
 {
     internal PermissionDeniedException(Answer answer)
@@ -27,7 +27,7 @@ public sealed class PermissionDeniedException : AssayStatusException
     }
 }
 
-/// <summary>422: a value is invalid.</summary>
+/// <summary>Thrown for status 422: a value is invalid.</summary>
 public sealed class UnprocessableEntityException : AssayStatusException
 {
     internal UnprocessableEntityException(Answer answer)
@@ -36,7 +36,7 @@ public sealed class UnprocessableEntityException : AssayStatusException
     }
 }
 
-/// <summary>429: too many requests, also after the retries; wait
+/// <summary>Thrown for status 429 after all retries: too many requests. Wait
 /// <see cref="AssayStatusException.RetryAfter"/>.</summary>
 public sealed class RateLimitException : AssayStatusException
 {
@@ -46,7 +46,7 @@ public sealed class RateLimitException : AssayStatusException
     }
 }
 
-/// <summary>5xx: the server failed, also after the retries.</summary>
+/// <summary>Thrown for status 5xx after all retries: the server failed.</summary>
 public sealed class ServerException : AssayStatusException
 {
     internal ServerException(Answer answer)

@@ -9,8 +9,8 @@ using System.Threading.Tasks;
 
 namespace Assay.Client.Tests;
 
-/// <summary>Plays clients/cases.json. ASSAY_CASES, its path, and the URLs of the servers come from <c>npm run
-/// clients</c>.</summary>
+/// <summary>Runs the cases of clients/cases.json. ASSAY_CASES (its path) and the URLs of the servers come from
+/// <c>npm run clients</c>.</summary>
 internal static class Cases
 {
     private static readonly HttpClient Http = new();

@@ -3,7 +3,7 @@ using System.Threading.Tasks;
 
 namespace Assay.Client.Tests;
 
-/// <summary>What a test says of its values.</summary>
+/// <summary>Assertions for the tests.</summary>
 internal static class Check
 {
     internal static void That(bool holds, string otherwise)
@@ -17,7 +17,8 @@ internal static class Check
     internal static void Equal(object? expected, object? found, string what) =>
         That(Equals(expected, found), $"{what} is {found ?? "null"}, not {expected ?? "null"}");
 
-    /// <summary>The exception that <paramref name="call"/> throws, of this type and no other.</summary>
+    /// <summary>Asserts that <paramref name="call"/> throws an exception of exactly this type, and returns
+    /// it.</summary>
     internal static async Task<Exception> Throws(Type type, Func<Task> call)
     {
         try

@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace Assay.Client.Tests;
 
-/// <summary>How cases.json says what must come out.</summary>
+/// <summary>Compares values with the expectations in cases.json.</summary>
 internal static class Matching
 {
     internal static bool Matches(JsonElement value, JsonElement expected) => expected.ValueKind switch

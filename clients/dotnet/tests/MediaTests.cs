@@ -6,7 +6,7 @@ using System.Threading.Tasks;
 
 namespace Assay.Client.Tests;
 
-/// <summary>Files of images and recordings.</summary>
+/// <summary>Tests the helpers for files of images and recordings.</summary>
 internal static class MediaTests
 {
     private static readonly (string Bytes, string Type)[] Images =
@@ -26,7 +26,7 @@ internal static class MediaTests
         ("\u00ff\u00fb\u0090\u0000", "audio/mpeg"),
     };
 
-    // AAC in ADTS begins like MP3, with another layer.
+    // AAC in ADTS begins like MP3, but its header names another layer.
     private static readonly string[] Others = { "", "<svg/>", "\u00ff", "\u00ff\u00f1\u0050\u0080", "....ftypM4A " };
 
     internal static IEnumerable<(string Name, Func<Task> Test)> All()

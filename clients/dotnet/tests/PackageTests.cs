@@ -11,7 +11,7 @@ using System.Threading.Tasks;
 
 namespace Assay.Client.Tests;
 
-/// <summary>What cases.json does not say: how the package looks to a user.</summary>
+/// <summary>Tests what cases.json does not cover: how users see the package.</summary>
 internal static class PackageTests
 {
     internal static IEnumerable<(string Name, Func<Task> Test)> All()
@@ -114,7 +114,7 @@ internal static class PackageTests
         }
     }
 
-    /// <summary>Answers without a network, and keeps what was sent.</summary>
+    /// <summary>Answers requests without a network, and keeps them for assertions.</summary>
     private sealed class Recording : HttpMessageHandler
     {
         private const string Answer =

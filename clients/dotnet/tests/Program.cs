@@ -4,8 +4,8 @@ using System.Linq;
 using System.Threading.Tasks;
 using Assay.Client.Tests;
 
-// A program and not a suite of a test framework, so that it also runs where no package can be fetched. Run by `npm run
-// clients`.
+// Runs the tests; started by `npm run clients`. Uses no test framework, so it also runs where no packages can be
+// downloaded.
 IEnumerable<(string Name, Func<Task> Test)> tests = PackageTests.All().Concat(MediaTests.All()).Concat(await Cases.AllAsync());
 int passed = 0;
 List<string> failed = new();

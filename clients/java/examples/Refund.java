@@ -13,8 +13,8 @@ import dev.assay.model.RunTasksResponse;
 import java.util.List;
 
 /**
- * Two judgements about one mail, in one request, and a choice with probabilities. Run {@code assay serve} first, and set
- * ASSAY_API_KEY to the key that it prints.
+ * Asks two tasks about one mail in one request, then a choice with probabilities. Run {@code assay serve} first, and
+ * set ASSAY_API_KEY to the key that it prints.
  */
 public class Refund {
   private static final String MAIL =

@@ -1,5 +1,5 @@
 """
-Two judgements about one mail, in one request, and a choice with probabilities. Run `assay serve` first, and set
+Asks two tasks about one mail in one request, then a choice with probabilities. Run `assay serve` first, and set
 ASSAY_API_KEY to the key that it prints.
 """
 

@@ -1,4 +1,4 @@
-"""How cases.json says what must come out."""
+"""Compares values with the expectations in cases.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`."""
+"""Runs the cases of clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def settings(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def typed(call: str, request: dict[str, Any]) -> dict[str, Any]:
-    """As a user writes it: tasks as classes, fields that this version does not know apart."""
+    """Builds the arguments as a user would: tasks as classes, and unknown fields in `extra_body`."""
     known = REQUESTS[call].model_fields
     extra = {name: value for name, value in request.items() if name not in known}
     fields = {name: value for name, value in request.items() if name in known}

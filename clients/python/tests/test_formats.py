@@ -1,4 +1,4 @@
-"""The two decision formats, against the real server."""
+"""Tests the two decision formats against the real server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_system_one_async() -> None:
     answers = asyncio.run(ask()).answers
     assert answers["refund"].type == "noul" and answers["refund"].noul > 0.5
     team = answers["team"]
-    # A label without a description is a label, too.
+    # Labels need no description.
     assert team.type == "choice" and set(team.probabilities) == {"billing", "shipping"}
 
 

@@ -37,7 +37,7 @@ def test_a_recording_is_sent_as_base64_with_the_type_of_its_first_bytes(tmp_path
     assert audio_input(b"\xff\xfb\x90\x00").mime_type == "audio/mpeg"
 
 
-# AAC in ADTS begins like MP3, with another layer.
+# AAC in ADTS begins like MP3, but its header names another layer.
 @pytest.mark.parametrize("other", [b"", b"\xff", b"\xff\xf1\x50\x80", b"RIFF....WEBP", b"....ftypM4A "])
 def test_other_recordings_are_refused_before_they_are_sent(other: bytes) -> None:
     with pytest.raises(AssayError):

@@ -1,4 +1,4 @@
-"""The model server's helper: against the starter server, and against streams that a scripted transport sends."""
+"""Tests `ModelServer` against the starter server, and against streams that a scripted transport sends."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_openai_beside_it() -> None:
 
 
 def test_download_from_the_real_server() -> None:
-    # The starter's weights are there already, so this verifies and compiles; no hub is asked.
+    # The starter's weights are in the package, so this only verifies and compiles; no hub is contacted.
     with ModelServer(os.environ["ASSAY_STARTER_URL"], progress=io.StringIO()) as server:
         done = server.download_model(MODEL)
     assert (done.status, done.model, done.state) == ("success", MODEL, "compiled")

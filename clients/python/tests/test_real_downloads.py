@@ -1,4 +1,4 @@
-"""The model server's helper against a real server and a hub, both on this machine: `npm run clients` starts them."""
+"""Tests `ModelServer` against a real server and a hub, both on this machine. `npm run clients` starts them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from test_model_server import Terminal
 URL = os.environ["ASSAY_HUB_URL"]
 CACHE = Path(os.environ["ASSAY_HUB_CACHE"])
 SLOW = "acme/qwen3"
-"""More than two seconds of transfer."""
+"""Model whose download takes more than two seconds."""
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A server without models."""
+    """Yields a client of a server that has no models."""
     with ModelServer(URL, progress=io.StringIO()) as server:
         server.unload_model()
         for model in (SLOW, "acme/llama"):
@@ -44,7 +44,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def files_of(model: str) -> list[Path]:
-    """What the cache has of a model, locks too."""
+    """Returns the files of a model in the cache, including lock files."""
     name = f"models--{model.replace('/', '--')}"
     return [file for file in CACHE.glob(f"**/{name}/**/*") if file.is_file()]
 

@@ -1,4 +1,4 @@
-"""Where settings come from, and what is inside the package."""
+"""Tests where settings come from, and the contents of the package."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Plays clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
+# Runs the cases of clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
 require 'assay'
 require 'json'
 require 'minitest/autorun'
@@ -59,7 +59,7 @@ class CasesTest < Minitest::Test
     client.public_send(one['call'], **typed(REQUESTS.fetch(one['call']), one['request']))
   end
 
-  # As a user writes it: tasks as classes, fields that this version does not know apart.
+  # Builds the arguments as a user would: tasks as classes, and unknown fields in `extra_body`.
   def typed(type, request)
     classes = { 'decide' => Assay::DecideTask, 'extract' => Assay::ExtractTask }
     tasks = request['tasks']&.map { |task| classes.fetch(task['type']).new(task.reject { |name, _| name == 'type' }) }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How cases.json says what must come out.
+# Compares values with the expectations in cases.json.
 def matches(value, expected)
   case expected
   when Hash then matches_members(value, expected)

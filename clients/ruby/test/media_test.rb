@@ -13,7 +13,7 @@ class MediaTest < Minitest::Test
     'RIFF....WAVEfmt ' => 'audio/wav', 'fLaC' => 'audio/flac', 'OggS' => 'audio/ogg', "ID3\x04" => 'audio/mpeg',
     "\xFF\xFB\x90\x00" => 'audio/mpeg'
   }.freeze
-  # AAC in ADTS begins like MP3, with another layer.
+  # AAC in ADTS begins like MP3, but its header names another layer.
   OTHERS = ['', '<svg/>', 'BM', "\xFF", "\xFF\xF1\x50\x80", '....ftypM4A '].freeze
 
   def test_images_are_sent_as_base64_with_the_type_of_their_first_bytes

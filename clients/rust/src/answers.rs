@@ -5,7 +5,7 @@ use crate::models::{ChoiceQuestion, DecisionQuestion, ExtractQuestion, Predicate
 use crate::models::{LabelChoiceQuestion, LevelQuestion, NamedExtractQuestion, NoulQuestion, SystemOneQuestion};
 use crate::models::{MessageContent, RunTasksResponse, Task};
 
-/// The members that the three responses have in common.
+/// Gives access to the members that the three responses have in common.
 pub trait Answered {
     /// Returns the choices; there is exactly one.
     fn choices(&self) -> &[Choice];
@@ -23,7 +23,7 @@ macro_rules! answered {
 }
 answered!(RunTasksResponse, DecideResponse, ExtractResponse);
 
-/// An incomplete answer; `response` is the part that was received.
+/// An answer that was cut; `response` has the part that was generated.
 #[derive(Debug)]
 pub struct Incomplete<R> {
     pub reason: IncompleteReason,

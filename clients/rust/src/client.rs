@@ -12,7 +12,7 @@ use crate::retry::{parse_retry_after, wait_before_retry};
 
 const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
-/// Most bytes of an answer that are read; a longer one cannot come from Assay.
+/// Largest answer that is read, in bytes; a longer one cannot come from Assay.
 const LONGEST_ANSWER: u64 = 64 * 1024 * 1024;
 
 /// Client of the decision service. Cheap to clone; clones share their connections.
@@ -37,7 +37,7 @@ pub struct Assay {
     max_retries: u32,
 }
 
-/// Settings of a client. Those that are not set come from the environment or have a default.
+/// Settings of a client. A setting that is not set comes from the environment or has a default.
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     base_url: Option<String>,
@@ -65,7 +65,7 @@ impl Builder {
         self
     }
 
-    /// Most retries after a status of 429 or 5xx; default 2.
+    /// Largest number of retries after status 429 or 5xx; default 2.
     pub fn max_retries(mut self, count: u32) -> Self {
         self.max_retries = Some(count);
         self
@@ -119,17 +119,17 @@ impl Assay {
         self.post("/v1/tasks", request)
     }
 
-    /// Does the same as `run_tasks`, by its original name and on its original path.
+    /// Does the same as `run_tasks`. This is the operation's original name and path.
     pub fn decide_extract(&self, request: &RunTasksRequest) -> Result<RunTasksResponse, Error> {
         self.post("/v1/decide-extract", request)
     }
 
-    /// Answers one question: one of the options, or a short answer.
+    /// Answers one question, with one of the options or in the model's own words.
     pub fn decide(&self, request: &DecideRequest) -> Result<DecideResponse, Error> {
         self.post("/decide", request)
     }
 
-    /// Extracts one object from a text.
+    /// Extracts one object with fields from a text.
     pub fn extract(&self, request: &ExtractRequest) -> Result<ExtractResponse, Error> {
         self.post("/extract", request)
     }
@@ -139,12 +139,12 @@ impl Assay {
         self.post("/v1/decisions", request)
     }
 
-    /// Answers questions by name with the probability of every option, in the format of System One.
+    /// Answers named questions with the probability of every option, in the format of System One.
     pub fn system_one(&self, request: &SystemOneRequest) -> Result<SystemOneResponse, Error> {
         self.post("/v1/systemone", request)
     }
 
-    /// Sends any JSON to any of the paths, for fields that this version does not know:
+    /// Sends any JSON to a path of the decision service. Use it for fields that this version does not know:
     ///
     /// ```no_run
     /// # use assay::{Assay, DecideRequest, DecideResponse};
@@ -191,7 +191,7 @@ impl Assay {
         let url = &self.base_url;
         match error {
             ureq::Error::Timeout(_) => Error::Timeout(format!(
-                "No answer from {url} in time. Raise the time-out, or send less at once."
+                "No answer from {url} in time. Raise the timeout, or send less at once."
             )),
             error => Error::Connection(format!("No answer from {url}: {error}. Does the server run?")),
         }

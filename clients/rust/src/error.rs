@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::models::ErrorBody;
 
-/// An error of a call.
+/// The reason why a call failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,9 +11,9 @@ pub enum Error {
     Settings(String),
     /// A file of an image or a recording cannot be sent; the text says why.
     Media(String),
-    /// No answer within the timeout. The request is not sent again: the work may have been done.
+    /// No answer came within the timeout. The request is not sent again, because the server may have done it.
     Timeout(String),
-    /// No answer: the server cannot be reached, the connection broke, or the response is not Assay's.
+    /// There is no answer: the server cannot be reached, the connection broke, or the response is not Assay's.
     Connection(String),
     /// The server sent an error response.
     Status(Box<StatusError>),

@@ -1,4 +1,4 @@
-//! Images and recordings as a request takes them.
+//! Helpers that turn files of images and recordings into inputs of a request.
 
 use std::path::Path;
 
@@ -82,7 +82,8 @@ fn type_of(bytes: &[u8], signatures: &[Signature]) -> Option<&'static str> {
     signatures.iter().find(matches).map(|(mime_type, ..)| *mime_type)
 }
 
-/// Tells whether bytes begin with the header of an MPEG frame of layer III; AAC has another layer.
+/// Tells whether bytes begin with the frame header of MPEG layer III (MP3). AAC has a similar header with another
+/// layer.
 fn is_mp3_frame(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, second, ..] if second & 0xe6 == 0xe2)
 }

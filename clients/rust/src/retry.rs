@@ -2,13 +2,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// Longest wait before a retry. If a server asks for more, there is none, and the caller decides.
+/// Longest wait before a retry. If the server asks for a longer one, the call fails and the caller decides.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const FIRST_BACKOFF: f64 = 0.5;
 const LONGEST_BACKOFF: f64 = 8.0;
 
-/// Returns the time to wait before a retry, or `None` for no retry: after 429 the time in `Retry-After`, after 5xx
-/// exponential backoff, for other statuses never. `attempt` counts from 0.
+/// Returns the time to wait before a retry, or `None` for no retry: the time in `Retry-After` after 429, an
+/// exponential backoff after 5xx, and no retry after any other status. `attempt` counts from 0.
 pub(crate) fn wait_before_retry(
     status: u16,
     retry_after: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Plays clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
+//! Runs the cases of clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from `npm run clients`.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ fn play(case: &Value) {
     assert!(expect["sent"].is_null() || matches(&told["sent"], &expect["sent"]), "{}", told["sent"]);
 }
 
-/// Calls as a user would: with a type, or as plain JSON where there are fields that the type does not know.
+/// Sends the request as a user would: with a type, or as plain JSON if it has fields that the type does not know.
 fn ask<Q: DeserializeOwned + Serialize, R: DeserializeOwned>(
     case: &Value,
     client: &Assay,
@@ -59,7 +59,7 @@ fn ask<Q: DeserializeOwned + Serialize, R: DeserializeOwned>(
     client.post(path, &case["request"])
 }
 
-/// How many members the objects in it have together.
+/// Counts the members of all objects in a value.
 fn members(value: &Value) -> usize {
     match value {
         Value::Object(found) => found.len() + found.values().map(members).sum::<usize>(),
@@ -96,7 +96,7 @@ fn check<R: Answered + Serialize + std::fmt::Debug>(expect: &Value, outcome: Res
     }
 }
 
-/// The response; none where an error was expected and came.
+/// Returns the response; `None` if the case expects an error and got it.
 fn check_answers<R: Serialize + std::fmt::Debug>(expect: &Value, outcome: Result<R, Error>) -> Option<R> {
     if expect["error"].is_object() {
         check_error(&expect["error"], outcome.unwrap_err());
@@ -146,7 +146,7 @@ fn check_error(expected: &Value, error: Error) {
     assert!(error.code.is_none() || error.request_id.is_some());
 }
 
-/// How cases.json says what must come out.
+/// Compares values with the expectations in cases.json.
 fn matches(value: &Value, expected: &Value) -> bool {
     match expected {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Files of images and recordings.
+//! Tests the helpers for files of images and recordings.
 
 use assay::{audio_input, image_input, AudioInput, Error, ImageInput};
 
@@ -15,10 +15,10 @@ const RECORDINGS: [(&[u8], &str); 5] = [
     (b"ID3\x04", "audio/mpeg"),
     (b"\xff\xfb\x90\x00", "audio/mpeg"),
 ];
-/// AAC in ADTS begins like MP3, with another layer.
+/// AAC in ADTS begins like MP3, but its header names another layer.
 const OTHERS: [&[u8]; 5] = [b"", b"<svg/>", b"\xff", b"\xff\xf1\x50\x80", b"....ftypM4A "];
 
-/// Writes a file of its own for each test.
+/// Writes a file for one test and returns its path.
 fn file(test: &str, bytes: &[u8]) -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("assay-{}-{test}", std::process::id()));
     std::fs::write(&path, bytes).unwrap();

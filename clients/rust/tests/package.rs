@@ -1,4 +1,4 @@
-//! What is inside the package.
+//! Tests the contents of the package.
 
 use assay::{Assay, Error, CONTRACT_FINGERPRINT, CONTRACT_VERSION};
 

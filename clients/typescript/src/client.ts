@@ -23,18 +23,18 @@ export interface AssayOptions {
   apiKey?: string;
   /** Timeout of each attempt in milliseconds; default 120,000. */
   timeout?: number;
-  /** Most retries after a status of 429 or 5xx; default 2. */
+  /** Largest number of retries after status 429 or 5xx; default 2. */
   maxRetries?: number;
   /** Function that sends requests; by default the global `fetch`. */
   fetch?: typeof fetch;
 }
 
 export interface CallOptions {
-  /** Aborts the call; it rejects with the signal's reason. */
+  /** Signal that aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Calls the decision service. Calls reject with an `AssayError`. Runs wherever `fetch` does. */
+/** Calls the decision service. Calls reject with an `AssayError`. Works wherever `fetch` is available. */
 export class Assay {
   readonly baseUrl: string;
   readonly #apiKey: string;
@@ -62,17 +62,17 @@ export class Assay {
     return this.#post('/v1/tasks', request, options);
   }
 
-  /** Does the same as `runTasks`, by its original name and on its original path. */
+  /** Does the same as `runTasks`. This is the operation's original name and path. */
   decideExtract(request: RunTasksRequest, options?: CallOptions): Promise<RunTasksResponse> {
     return this.#post('/v1/decide-extract', request, options);
   }
 
-  /** Answers one question: one of the options, or a short answer. */
+  /** Answers one question, with one of the options or in the model's own words. */
   decide(request: DecideRequest, options?: CallOptions): Promise<DecideResponse> {
     return this.#post('/decide', request, options);
   }
 
-  /** Extracts one object from a text. */
+  /** Extracts one object with fields from a text. */
   extract(request: ExtractRequest, options?: CallOptions): Promise<ExtractResponse> {
     return this.#post('/extract', request, options);
   }
@@ -82,7 +82,7 @@ export class Assay {
     return this.#post('/v1/decisions', request, options, hasAnswers);
   }
 
-  /** Answers questions by name with the probability of every option, in the format of System One. */
+  /** Answers named questions with the probability of every option, in the format of System One. */
   systemOne(request: SystemOneRequest, options?: CallOptions): Promise<SystemOneResponse> {
     return this.#post('/v1/systemone', request, options, hasAnswers);
   }
@@ -133,8 +133,8 @@ export class Assay {
 }
 
 /**
- * Returns the body if it has the members that every answer of its operation has. Throws a `SyntaxError` for any other
- * body, as for invalid JSON.
+ * Returns the body of a response if `isAnswer` accepts it. Throws a `SyntaxError` for any other body, as for invalid
+ * JSON.
  */
 function answerIn<R>(body: unknown, isAnswer: (body: unknown) => boolean): R {
   if (!isAnswer(body)) throw new SyntaxError('it lacks the members that every answer has');

@@ -9,7 +9,7 @@ const WHY: Record<string, string> = {
 };
 
 /**
- * Reports an incomplete answer. `response` has the part that was received; `finishReason` is `length` or
+ * Reports an answer that was cut. `response` has the part that was generated; `finishReason` is `length` or
  * `content_filter`.
  */
 export class IncompleteError extends AssayError {

@@ -12,7 +12,9 @@ export class AssayConnectionError extends AssayError {
   override readonly name: string = 'AssayConnectionError';
 }
 
-/** Reports that no answer came within the time-out. The request is not sent again: the work may have been done. */
+/**
+ * Reports that no answer came within the timeout. The request is not sent again, because the server may have done it.
+ */
 export class AssayTimeoutError extends AssayConnectionError {
   override readonly name: string = 'AssayTimeoutError';
 }
@@ -51,7 +53,7 @@ export class AssayStatusError extends AssayError {
 export class BadRequestError extends AssayStatusError {
   override readonly name: string = 'BadRequestError';
 }
-/** Reports status 401: no key, or an unknown one. */
+/** Reports status 401: the key is missing or unknown. */
 export class AuthenticationError extends AssayStatusError {
   override readonly name: string = 'AuthenticationError';
 }
@@ -63,11 +65,11 @@ export class PermissionDeniedError extends AssayStatusError {
 export class UnprocessableEntityError extends AssayStatusError {
   override readonly name: string = 'UnprocessableEntityError';
 }
-/** Reports status 429: too many requests, also after the retries; wait `retryAfter` seconds. */
+/** Reports status 429 after all retries: too many requests. Wait `retryAfter` seconds. */
 export class RateLimitError extends AssayStatusError {
   override readonly name: string = 'RateLimitError';
 }
-/** Reports a status of 5xx: the server failed, also after the retries. */
+/** Reports a status of 5xx after all retries: the server failed. */
 export class ServerError extends AssayStatusError {
   override readonly name: string = 'ServerError';
 }

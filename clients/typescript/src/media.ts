@@ -3,7 +3,7 @@ import type { AudioInput, ImageInput } from './generated/types.gen.ts';
 
 type Signature = readonly [type: string, start: string, at: number];
 
-/** First bytes of the formats that the server reads. */
+/** Signatures of the formats that the server reads: media type, first bytes, and their offset. */
 const IMAGES: readonly Signature[] = [
   ['image/jpeg', '\xff\xd8\xff', 0],
   ['image/png', '\x89PNG\r\n\x1a\n', 0],
@@ -19,7 +19,7 @@ const RECORDINGS: readonly Signature[] = [
 const CHUNK = 0x8000;
 
 /**
- * Returns the bytes of an image file as a request takes them: `images: [imageInput(await readFile('receipt.jpg'))]`.
+ * Turns the bytes of an image file into an input of a request: `images: [imageInput(await readFile('receipt.jpg'))]`.
  * Throws an `AssayError` for a format that the server does not read.
  */
 export function imageInput(bytes: Uint8Array): ImageInput {
@@ -29,7 +29,7 @@ export function imageInput(bytes: Uint8Array): ImageInput {
 }
 
 /**
- * Returns the bytes of a recording as a request takes them: `audio: [audioInput(await readFile('call.mp3'))]`.
+ * Turns the bytes of a recording into an input of a request: `audio: [audioInput(await readFile('call.mp3'))]`.
  * Throws an `AssayError` for a format that the server does not read.
  */
 export function audioInput(bytes: Uint8Array): AudioInput {
@@ -42,7 +42,9 @@ function typeOf(bytes: Uint8Array, signatures: readonly Signature[]): string | u
   return signatures.find(([, start, at]) => [...start].every((c, i) => bytes[at + i] === c.charCodeAt(0)))?.[0];
 }
 
-/** Tells whether bytes begin with the header of an MPEG frame of layer III; AAC has another layer. */
+/**
+ * Tells whether bytes begin with the frame header of MPEG layer III (MP3). AAC has a similar header with another layer.
+ */
 function isMp3Frame([first = 0, second = 0]: Uint8Array): boolean {
   return first === 0xff && (second & 0xe6) === 0xe2;
 }

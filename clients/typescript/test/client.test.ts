@@ -65,9 +65,9 @@ test('the types are those that a user would write', () => {
     { type: 'decide', name: 'a', question: '?', options: ['yes'] },
     { type: 'extract', name: 'b', instruction: '!', keys: ['x'], target_language: 'uk' },
   ];
-  // @ts-expect-error A decide task has a question.
+  // @ts-expect-error A decide task needs a question.
   tasks.push({ type: 'decide', name: 'c', instruction: '!' });
-  // Matching on the tag narrows the type; an unknown finish reason is a text.
+  // Checking `type` narrows the type of the task, and unknown finish reasons are allowed.
   const texts = tasks.map((task) => (task.type === 'extract' ? task.instruction : task.question));
   const reason: FinishReason = 'paused_for_thought';
   assert.deepEqual([texts[0], texts[1], reason], ['?', '!', 'paused_for_thought']);

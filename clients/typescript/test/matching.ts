@@ -1,4 +1,4 @@
-/** Compares a value with the expectation of cases.json. */
+/** Tells whether a value meets the expectation in cases.json. */
 export function matches(value: unknown, expected: unknown): boolean {
   if (Array.isArray(expected)) {
     return (

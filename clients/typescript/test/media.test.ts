@@ -26,7 +26,7 @@ test('a recording is sent as base64, with the type of its first bytes', () => {
 });
 
 test('other recordings are refused before they are sent', () => {
-  // AAC in ADTS begins like MP3, with another layer.
+  // AAC in ADTS begins like MP3, but its header names another layer.
   for (const other of ['', '\xff', '\xff\xf1\x50\x80', 'RIFF....WEBP', '....ftypM4A ']) {
     assert.throws(() => audioInput(bytes(other)), AssayError);
   }

@@ -1,4 +1,4 @@
-"""The decision service."""
+"""Clients of the decision service."""
 
 from __future__ import annotations
 
@@ -102,15 +102,15 @@ class Assay:
         return self._send("/v1/tasks", tasks_body(model, tasks, fields), RunTasksResponse)
 
     def decide_extract(self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]) -> RunTasksResponse:
-        """The original name of `run_tasks`, on its original path."""
+        """Does the same as `run_tasks`. This is the operation's original name and path."""
         return self._send("/v1/decide-extract", tasks_body(model, tasks, fields), RunTasksResponse)
 
     def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
-        """Answers one question: one of the options, or a short answer."""
+        """Answers one question, with one of the options or in the model's own words."""
         return self._send("/decide", decide_body(model, question, fields), DecideResponse)
 
     def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
-        """Extracts one object."""
+        """Extracts one object with fields from a text."""
         return self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
     def decisions(
@@ -132,7 +132,7 @@ class Assay:
         questions: Mapping[str, SystemOneQuestion],
         **fields: Unpack[QuestionFields],
     ) -> SystemOneResponse:
-        """Answers questions by name with the probability of every option, in the format of System One."""
+        """Answers named questions with the probability of every option, in the format of System One."""
         return self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
 
     def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
@@ -172,15 +172,15 @@ class AsyncAssay:
     async def decide_extract(
         self, *, model: str, tasks: Sequence[Task], **fields: Unpack[SharedFields]
     ) -> RunTasksResponse:
-        """The original name of `run_tasks`, on its original path."""
+        """Does the same as `run_tasks`. This is the operation's original name and path."""
         return await self._send("/v1/decide-extract", tasks_body(model, tasks, fields), RunTasksResponse)
 
     async def decide(self, *, model: str, question: str, **fields: Unpack[DecideFields]) -> DecideResponse:
-        """Answers one question: one of the options, or a short answer."""
+        """Answers one question, with one of the options or in the model's own words."""
         return await self._send("/decide", decide_body(model, question, fields), DecideResponse)
 
     async def extract(self, *, model: str, instruction: str, **fields: Unpack[ExtractFields]) -> ExtractResponse:
-        """Extracts one object."""
+        """Extracts one object with fields from a text."""
         return await self._send("/extract", extract_body(model, instruction, fields), ExtractResponse)
 
     async def decisions(
@@ -202,7 +202,7 @@ class AsyncAssay:
         questions: Mapping[str, SystemOneQuestion],
         **fields: Unpack[QuestionFields],
     ) -> SystemOneResponse:
-        """Answers questions by name with the probability of every option, in the format of System One."""
+        """Answers named questions with the probability of every option, in the format of System One."""
         return await self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
 
     async def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:

@@ -16,7 +16,7 @@ _WHY = {
 
 
 class IncompleteError(AssayError):
-    """The answer is incomplete. `response` has the part that was received; `finish_reason` is `length` or `content_filter`."""
+    """Raised for an answer that was cut. `response` has the part that was generated; `finish_reason` is `length` or `content_filter`."""
 
     def __init__(self, response: RunTasksResponse | DecideResponse | ExtractResponse) -> None:
         self.response = response

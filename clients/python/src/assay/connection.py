@@ -20,7 +20,7 @@ DEFAULT_TIMEOUT = 120.0
 DEFAULT_MAX_RETRIES = 2
 
 LONGEST_WAIT = 60.0
-"""Longest wait before a retry, in seconds. If a server asks for more, there is no retry, and the caller decides."""
+"""Longest wait before a retry, in seconds. If the server asks for a longer one, the call fails and the caller decides."""
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -46,8 +46,8 @@ def headers_from(api_key: str | None, *, required: bool) -> dict[str, str]:
 
 
 def wait_before_retry(response: httpx.Response, attempt: int) -> float | None:
-    """Returns the seconds to wait before a retry, or None for no retry: after 429 the time in `Retry-After`, after 5xx exponential backoff,
-    for other statuses never. `attempt` counts from 0."""
+    """Returns the seconds to wait before a retry, or None for no retry: the time in `Retry-After` after 429, an exponential
+    backoff after 5xx, and no retry after any other status. `attempt` counts from 0."""
     status = response.status_code
     if status != 429 and status < 500:
         return None
@@ -94,8 +94,8 @@ async def send_async(
 
 
 def _post(client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response:
-    """Sends one request. httpx limits each wait, but not their sum, so the time is checked whenever a part of the body arrives: the timeout
-    applies to the whole attempt. A wait that has begun (for the connection, the head, or the next part) is not cut short."""
+    """Sends one request. The timeout applies to the whole attempt: httpx limits only each single wait, so this function checks the time
+    whenever a part of the body arrives. It cannot interrupt a wait that has begun (for the connection, the headers, or the next part)."""
     limit = client.timeout.read
     deadline = math.inf if limit is None else time.monotonic() + limit
     chunks = []

@@ -12,15 +12,15 @@ class AssayError(Exception):
 
 
 class APIConnectionError(AssayError):
-    """No answer: the server cannot be reached, the connection broke, or the response does not come from Assay."""
+    """Raised if there is no answer: the server cannot be reached, the connection broke, or the response does not come from Assay."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No answer within the timeout. The request is not sent again, because the work may have been done."""
+    """Raised if no answer came within the timeout. The request is not sent again, because the server may have done it."""
 
 
 class APIStatusError(AssayError):
-    """The server answered with an error. Branch on `code`; the message is for logs, not for end users."""
+    """Raised for an error response of the server. Branch on `code`; the message is for logs, not for end users."""
 
     status: int
     """HTTP status."""
@@ -48,35 +48,35 @@ class APIStatusError(AssayError):
 
 
 class BadRequestError(APIStatusError):
-    """400: the request is malformed."""
+    """Raised for status 400: the request is malformed."""
 
 
 class AuthenticationError(APIStatusError):
-    """401: no API key, or an unknown one."""
+    """Raised for status 401: the API key is missing or unknown."""
 
 
 class PermissionDeniedError(APIStatusError):
-    """403: the key may not use this model."""
+    """Raised for status 403: the key may not use this model."""
 
 
 class NotFoundError(APIStatusError):
-    """404 (model server): there is no such model."""
+    """Raised for status 404 of the model server: there is no such model."""
 
 
 class ConflictError(APIStatusError):
-    """409 (model server): the model is not in the state that the operation needs."""
+    """Raised for status 409 of the model server: the model is not in the state that the operation needs."""
 
 
 class UnprocessableEntityError(APIStatusError):
-    """422: a value is not valid."""
+    """Raised for status 422: a value is invalid."""
 
 
 class RateLimitError(APIStatusError):
-    """429: too many requests, also after the retries; wait `retry_after` seconds."""
+    """Raised for status 429 after all retries: too many requests. Wait `retry_after` seconds."""
 
 
 class ServerError(APIStatusError):
-    """5xx: the server failed, also after the retries."""
+    """Raised for status 5xx after all retries: the server failed."""
 
 
 _BY_STATUS: dict[int, type[APIStatusError]] = {
@@ -91,7 +91,7 @@ _BY_STATUS: dict[int, type[APIStatusError]] = {
 
 
 def status_error(response: httpx.Response) -> APIStatusError:
-    """Returns the error for a response that is not a success; its body must have been read before."""
+    """Returns the error for a response that is not a success; its body must already have been read."""
     fallback = ServerError if response.status_code >= 500 else APIStatusError
     return _BY_STATUS.get(response.status_code, fallback)(response)
 

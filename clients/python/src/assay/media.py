@@ -1,4 +1,4 @@
-"""Images and recordings as a request takes them."""
+"""Helpers that turn files of images and recordings into inputs of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from .errors import AssayError
 from .models import AudioInput, ImageInput
 
-# First bytes of the formats that the server reads, and where they are.
+# Signatures of the formats that the server reads: media type, first bytes, and their offset.
 _IMAGES = (
     ("image/jpeg", b"\xff\xd8\xff", 0),
     ("image/png", b"\x89PNG\r\n\x1a\n", 0),
@@ -59,5 +59,5 @@ def _base64(data: bytes) -> str:
 
 
 def _is_mp3_frame(data: bytes) -> bool:
-    """Tells whether bytes begin with the header of an MPEG frame of layer III; AAC has another layer."""
+    """Tells whether bytes begin with the frame header of MPEG layer III (MP3). AAC has a similar header with another layer."""
     return len(data) > 1 and data[0] == 0xFF and data[1] & 0xE6 == 0xE2

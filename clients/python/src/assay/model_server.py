@@ -21,10 +21,10 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 class ModelServer:
     """
-    The model server of Assay. `base_url` defaults to ASSAY_URL, else http://127.0.0.1:8080. On the loopback address no key is needed.
+    Client of Assay's model server. `base_url` defaults to ASSAY_URL, else http://127.0.0.1:8080. On the loopback address no key is needed.
 
-    Calls block without a time limit, as loading and compiling take as long as they take. They raise an `AssayError`: `NotFoundError` for
-    a model that is not there, `ConflictError` for one in another state, and so on. Nothing is sent twice.
+    Calls have no time limit, because loading and compiling may take long. They raise an `AssayError`: `NotFoundError` if there is no such
+    model, `ConflictError` if the model is in another state, and so on. Requests are never retried.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ModelServer:
         progress: TextIO | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`progress` is where downloads show their progress, if it is a terminal; by default standard error."""
+        """Creates a client. Downloads show their progress on `progress` (by default standard error) if it is a terminal."""
         headers = headers_from(api_key, required=False)
         timeout = httpx.Timeout(None, connect=10.0)
         self._http = httpx.Client(base_url=base_url_from(base_url), headers=headers, timeout=timeout, transport=transport)
@@ -45,8 +45,8 @@ class ModelServer:
         """
         Downloads a model from the hub and compiles it; blocks until that is done, and shows progress on a terminal.
 
-        `timeout` is in seconds; without it there is no limit. When it passes, `APITimeoutError` is raised and the server goes on
-        downloading: a second call joins it.
+        `timeout` is in seconds; None means no limit. If it passes, raises `APITimeoutError`. The server continues the download, and a
+        second call joins it.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with ProgressLine(self._progress) as line:
@@ -126,7 +126,7 @@ _STATUS_OF_CODE = {"hub_unreachable": 502, "disk_full": 507}
 
 
 def _late_error(response: httpx.Response, event: dict[str, Any]) -> APIStatusError:
-    """Returns the error of an event that came after the status line 200 had been sent, with the status that it would have had."""
+    """Returns the error that an event of a stream reports. The stream itself had status 200, so the status is derived from the code."""
     error = event["error"]
     status = _STATUS_OF_CODE.get(error.get("code")) or _STATUS_OF_TYPE.get(error.get("type"), 500)
     return status_error(httpx.Response(status, json=event, headers={"x-request-id": response.headers.get("x-request-id", "")}))

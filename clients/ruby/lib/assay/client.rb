@@ -13,7 +13,8 @@ module Assay
   #   assay.decide(model: 'assay/starter', context: mail, question: 'Is it urgent?', options: %w[yes no]).value
   class Client
     DEFAULT_URL = 'http://127.0.0.1:8080'
-    # Longest wait before a retry, in seconds. If a server asks for more, there is none, and the caller decides.
+    # Longest wait before a retry, in seconds. If the server asks for a longer one, the call fails and the caller
+    # decides.
     LONGEST_WAIT = 60
     FIRST_BACKOFF = 0.5
     LONGEST_BACKOFF = 8.0
@@ -36,17 +37,17 @@ module Assay
       post('/v1/tasks', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
-    # Does the same as +run_tasks+, by its original name and on its original path.
+    # Does the same as +run_tasks+. This is the operation's original name and path.
     def decide_extract(extra_body: {}, **fields)
       post('/v1/decide-extract', RunTasksRequest.new(fields), extra_body, RunTasksResponse)
     end
 
-    # Answers one question: one of the options, or a short answer. Returns a DecideResponse.
+    # Answers one question, with one of the options or in the model's own words. Returns a DecideResponse.
     def decide(extra_body: {}, **fields)
       post('/decide', DecideRequest.new(fields), extra_body, DecideResponse)
     end
 
-    # Extracts one object from a text. Returns an ExtractResponse.
+    # Extracts one object with fields from a text. Returns an ExtractResponse.
     def extract(extra_body: {}, **fields)
       post('/extract', ExtractRequest.new(fields), extra_body, ExtractResponse)
     end
@@ -57,7 +58,7 @@ module Assay
       post('/v1/decisions', DecisionsRequest.new(fields), extra_body, DecisionsResponse)
     end
 
-    # Answers questions by name with the probability of every option, in the format of System One. Returns a
+    # Answers named questions with the probability of every option, in the format of System One. Returns a
     # SystemOneResponse.
     def system_one(extra_body: {}, **fields)
       post('/v1/systemone', SystemOneRequest.new(fields), extra_body, SystemOneResponse)
@@ -111,8 +112,8 @@ module Assay
       raise ConnectionError, "What came from #{@base_url} is not Assay's: #{e.message[0, 200]}. Is base_url right?"
     end
 
-    # Returns the seconds to wait before a retry, or nil for no retry: after 429 the time in +Retry-After+, after 5xx
-    # exponential backoff, for other statuses never. +attempt+ counts from 0.
+    # Returns the seconds to wait before a retry, or nil for no retry: the time in +Retry-After+ after 429,
+    # an exponential backoff after 5xx, and no retry after any other status. +attempt+ counts from 0.
     def wait_before_retry(response, attempt)
       status = response.code.to_i
       return nil if status != 429 && status < 500

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 module Assay
-  # The answer is incomplete. +response+ is the part that was received; +finish_reason+ is +length+ or +content_filter+.
+  # Raised for an answer that was cut. +response+ has the part that was generated; +finish_reason+ is +length+ or
+  # +content_filter+.
   class IncompleteError < Error
     WHY = {
       'length' => 'The output limit was reached: raise max_output_tokens and send the request again.',

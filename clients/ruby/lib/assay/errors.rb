@@ -6,13 +6,13 @@ module Assay
   # Base class of all errors of this package.
   class Error < StandardError; end
 
-  # No answer: the server cannot be reached, the connection broke, or the response is not Assay's.
+  # Raised if there is no answer: the server cannot be reached, the connection broke, or the response is not Assay's.
   class ConnectionError < Error; end
 
-  # No answer within the timeout. The request is not sent again: the work may have been done.
+  # Raised if no answer came within the timeout. The request is not sent again, because the server may have done it.
   class TimeoutError < ConnectionError; end
 
-  # An error response of the server. Branch on +code+; the message is for logs, not for end users.
+  # Raised for an error response of the server. Branch on +code+; the message is for logs, not for end users.
   class StatusError < Error
     # HTTP status.
     attr_reader :status
@@ -59,17 +59,17 @@ module Assay
     end
   end
 
-  # 400: the request is malformed.
+  # Raised for status 400: the request is malformed.
   class BadRequestError < StatusError; end
-  # 401: no API key, or an unknown one.
+  # Raised for status 401: the API key is missing or unknown.
   class AuthenticationError < StatusError; end
-  # 403: the key may not use this model.
+  # Raised for status 403: the key may not use this model.
   class PermissionDeniedError < StatusError; end
-  # 422: a value is invalid.
+  # Raised for status 422: a value is invalid.
   class UnprocessableEntityError < StatusError; end
-  # 429: too many requests, also after the retries; wait +retry_after+ seconds.
+  # Raised for status 429 after all retries: too many requests. Wait +retry_after+ seconds.
   class RateLimitError < StatusError; end
-  # 5xx: the server failed, also after the retries.
+  # Raised for status 5xx after all retries: the server failed.
   class ServerError < StatusError; end
 
   class StatusError

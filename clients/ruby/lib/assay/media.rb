@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Images and recordings as a request takes them.
+# Helpers that turn files of images and recordings into inputs of a request.
 module Assay
-  # First bytes of the formats that the server reads, and where they are.
+  # Signatures of the formats that the server reads: media type, first bytes, and their offset.
   IMAGE_SIGNATURES = [
     ['image/jpeg', "\xFF\xD8\xFF".b, 0],
     ['image/png', "\x89PNG\r\n\x1A\n".b, 0],
@@ -44,7 +44,8 @@ module Assay
       signatures.find { |_, start, at| data.byteslice(at, start.bytesize) == start }&.first
     end
 
-    # Tells whether bytes begin with the header of an MPEG frame of layer III; AAC has another layer.
+    # Tells whether bytes begin with the frame header of MPEG layer III (MP3). AAC has a similar header with another
+    # layer.
     def mp3_frame?(data)
       data.getbyte(0) == 0xFF && (data.getbyte(1) || 0) & 0xE6 == 0xE2
     end

@@ -67,17 +67,17 @@ public final class Assay {
     return post("/v1/tasks", request, RunTasksResponse.class);
   }
 
-  /** Does the same as {@link #runTasks}, by its original name and on its original path. */
+  /** Does the same as {@link #runTasks}. This is the operation's original name and path. */
   public RunTasksResponse decideExtract(RunTasksRequest request) {
     return post("/v1/decide-extract", request, RunTasksResponse.class);
   }
 
-  /** Answers one question: one of the options, or a short answer. */
+  /** Answers one question, with one of the options or in the model's own words. */
   public DecideResponse decide(DecideRequest request) {
     return post("/decide", request, DecideResponse.class);
   }
 
-  /** Extracts one object from a text. */
+  /** Extracts one object with fields from a text. */
   public ExtractResponse extract(ExtractRequest request) {
     return post("/extract", request, ExtractResponse.class);
   }
@@ -87,7 +87,7 @@ public final class Assay {
     return post("/v1/decisions", request, DecisionsResponse.class);
   }
 
-  /** Answers questions by name with the probability of every option, in the format of System One. */
+  /** Answers named questions with the probability of every option, in the format of System One. */
   public SystemOneResponse systemOne(SystemOneRequest request) {
     return post("/v1/systemone", request, SystemOneResponse.class);
   }
@@ -189,7 +189,7 @@ public final class Assay {
     }
   }
 
-  /** Settings of a client. Those that are not set come from the environment or have a default. */
+  /** Settings of a client. A setting that is not set comes from the environment or has a default. */
   public static final class Builder {
     private static final String DEFAULT_BASE_URL = "http://127.0.0.1:8080";
 
@@ -218,7 +218,7 @@ public final class Assay {
       return this;
     }
 
-    /** Most retries after a status of 429 or 5xx; default 2. */
+    /** Largest number of retries after status 429 or 5xx; default 2. */
     public Builder maxRetries(int count) {
       maxRetries = count;
       return this;

@@ -7,7 +7,9 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Optional;
 
-/** An error response of the server. Branch on {@link #code()}; the message is for logs, not for end users. */
+/**
+ * Thrown for an error response of the server. Branch on {@link #code()}; the message is for logs, not for end users.
+ */
 public class AssayStatusException extends AssayException {
   private static final long serialVersionUID = 1L;
   private static final ObjectMapper JSON = new ObjectMapper();

@@ -1,6 +1,6 @@
 package dev.assay;
 
-/** No answer within the timeout. The request is not sent again: the work may have been done. */
+/** Thrown if no answer came within the timeout. The request is not sent again, because the server may have done it. */
 public class AssayTimeoutException extends AssayConnectionException {
   private static final long serialVersionUID = 1L;
 

@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 401: no API key, or an unknown one. */
+/** Thrown for status 401: the API key is missing or unknown. */
 public final class AuthenticationException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

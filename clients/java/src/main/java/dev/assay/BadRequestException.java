@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 400: the request is malformed. */
+/** Thrown for status 400: the request is malformed. */
 public final class BadRequestException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package dev.assay;
 
-/** The answer is incomplete. {@link #response()} is the part that was received. */
+/** Thrown for an answer that was cut. {@link #response()} is the response with the part that was generated. */
 public final class IncompleteException extends AssayException {
   private static final long serialVersionUID = 1L;
 

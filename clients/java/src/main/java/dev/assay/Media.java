@@ -11,7 +11,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 
-/** Reads files of images and recordings as a request takes them. */
+/** Turns files of images and recordings into inputs of a request. */
 public final class Media {
   /** A media type, the first bytes of its files, and where they are. */
   private record Signature(String type, byte[] start, int at) {
@@ -41,8 +41,8 @@ public final class Media {
   private Media() {}
 
   /**
-   * Reads an image file: {@code new DecideRequest().addImagesItem(imageInput(Path.of("receipt.jpg")))}. Throws an {@link
-   * AssayException} for a format that the server does not read.
+   * Reads an image file: {@code new DecideRequest().addImagesItem(imageInput(Path.of("receipt.jpg")))}. Throws an
+   * {@link AssayException} for a format that the server does not read.
    */
   public static ImageInput imageInput(Path file) throws IOException {
     byte[] bytes = Files.readAllBytes(file);
@@ -67,7 +67,10 @@ public final class Media {
     return signatures.stream().filter(one -> one.matches(bytes)).map(Signature::type).findFirst();
   }
 
-  /** Tells whether bytes begin with the header of an MPEG frame of layer III; AAC has another layer. */
+  /**
+   * Tells whether bytes begin with the frame header of MPEG layer III (MP3). AAC has a similar header with another
+   * layer.
+   */
   private static boolean isMp3Frame(byte[] bytes) {
     return bytes.length > 1 && (bytes[0] & 0xff) == 0xff && (bytes[1] & 0xe6) == 0xe2;
   }

@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 403: the key may not use this model. */
+/** Thrown for status 403: the key may not use this model. */
 public final class PermissionDeniedException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 429: too many requests, also after the retries; wait {@link #retryAfter()}. */
+/** Thrown for status 429 after all retries: too many requests. Wait {@link #retryAfter()}. */
 public final class RateLimitException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

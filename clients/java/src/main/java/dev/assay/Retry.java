@@ -7,7 +7,7 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /** Decides when a request is sent again. */
 final class Retry {
-  /** Longest wait before a retry. If a server asks for more, there is none, and the caller decides. */
+  /** Longest wait before a retry. If the server asks for a longer one, the call fails and the caller decides. */
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
 
   private static final double FIRST_BACKOFF = 0.5;
@@ -16,8 +16,8 @@ final class Retry {
   private Retry() {}
 
   /**
-   * Returns the time to wait before a retry, or empty for no retry: after 429 the time in {@code Retry-After}, after
-   * 5xx exponential backoff, for other statuses never. {@code attempt} counts from 0.
+   * Returns the time to wait before a retry, or empty for no retry: the time in {@code Retry-After} after 429, an
+   * exponential backoff after 5xx, and no retry after any other status. {@code attempt} counts from 0.
    */
   static Optional<Duration> waitBefore(HttpResponse<?> response, int attempt) {
     int status = response.statusCode();

@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 5xx: the server failed, also after the retries. */
+/** Thrown for status 5xx after all retries: the server failed. */
 public final class ServerException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

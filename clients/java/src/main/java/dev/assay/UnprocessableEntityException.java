@@ -2,7 +2,7 @@ package dev.assay;
 
 import java.net.http.HttpResponse;
 
-/** 422: a value is invalid. */
+/** Thrown for status 422: a value is invalid. */
 public final class UnprocessableEntityException extends AssayStatusException {
   private static final long serialVersionUID = 1L;
 

@@ -35,7 +35,7 @@ import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** Plays clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from {@code npm run clients}. */
+/** Runs the cases of clients/cases.json. ASSAY_CASES_URL and ASSAY_STARTER_URL come from {@code npm run clients}. */
 class CasesTest {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String CASES_URL = System.getenv("ASSAY_CASES_URL");

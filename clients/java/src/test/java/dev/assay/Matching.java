@@ -6,7 +6,7 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 
-/** How cases.json says what must come out. */
+/** Compares values with the expectations in cases.json. */
 final class Matching {
   private Matching() {}
 

@@ -31,7 +31,7 @@ class MediaTest {
           "ID3\u0004", "audio/mpeg",
           "\u00ff\u00fb\u0090\u0000", "audio/mpeg");
 
-  /** AAC in ADTS begins like MP3, with another layer. */
+  /** AAC in ADTS begins like MP3, but its header names another layer. */
   private static final List<String> OTHERS = List.of("", "<svg/>", "\u00ff", "\u00ff\u00f1\u0050\u0080", "....ftypM4A ");
 
   @TempDir Path folder;
