@@ -73,9 +73,7 @@ export async function examineModel(
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
   const [config, genai] = [await read('config.json'), await read('genai_config.json')];
-  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture(config, genai, {
-    inParts: files.parts !== undefined,
-  });
+  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture(config, genai);
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);

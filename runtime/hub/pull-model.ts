@@ -137,7 +137,7 @@ async function judgeConfiguration({ paths }: PullContext, published: PublishedMo
     return file && readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name);
   };
   const [config, genai] = await Promise.all(CONFIGURATIONS.map(read));
-  return judgeArchitecture(config, genai, { inParts: published.selected.parts !== undefined });
+  return judgeArchitecture(config, genai);
 }
 
 /** Reports the progress of another process that downloads the same model. */

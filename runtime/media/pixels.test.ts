@@ -14,7 +14,7 @@ interface Case {
   pixels: string[];
 }
 
-describe.each(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'])(
+describe.each(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'gemma4'])(
   "%s: pixels have the bits of Python's processor",
   async (model) => {
     const family = await readMediaFamily(fixture(model), 1536);

@@ -19,15 +19,17 @@ const PREFIX = 'assay/embed_tokens/';
  * the result has token ids as its input, like a text model. Two more inputs replace tokens by media: `media_features`
  * `[rows + 1, width]`, whose row 0 is zeros, and `media_rows` `[1, tokens]`, the feature row of each token, 0 for text.
  * If the decoder also adds features after its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
- * Qwen3-VL), each row has all of them side by side. Changes and returns `decoder`. Throws `engine_failed` if the two
- * graphs do not fit together.
+ * Qwen3-VL), each row has all of them side by side. Other outputs of the embedding graph that the decoder reads by name
+ * (`per_layer_inputs`, Gemma 4) are joined as they are: for media they are those of the token id 0, which is fed for
+ * them. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
   const input = graph.inputs.find(({ name }) => name === EMBEDDINGS);
   const width = input?.dims.at(-1);
   const tokens = embeddings.graph.inputs.find(({ name }) => !embeddings.graph.initializers.has(name));
-  const [made] = embeddings.graph.outputs;
+  const { outputs } = embeddings.graph;
+  const made = outputs.find(({ name }) => name === EMBEDDINGS) ?? outputs[0];
   if (!input || !tokens || !made) throw unusable('its decoder does not read the embeddings that embed_tokens makes');
   if (typeof width !== 'number') throw unusable('its decoder does not say how wide its embeddings are');
 
@@ -46,7 +48,11 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   );
   const deep = deepstackNames(graph.inputs.map(({ name }) => name));
   const mixed = mixNodes(renamed(made.name), deep, input.dataType, made.dataType !== input.dataType);
-  graph.nodes.unshift(...lookup, ...mixed);
+  const joined = graph.inputs.flatMap((to) => {
+    const from = to === input ? undefined : outputs.find((output) => output !== made && output.name === to.name);
+    return from ? [{ to, node: makeNode('Cast', [renamed(from.name)], [to.name], { to: to.dataType }) }] : [];
+  });
+  graph.nodes.unshift(...lookup, ...mixed, ...joined.map(({ node }) => node));
   const widths = BigInt64Array.from([width, ...deep.map(() => width)], BigInt);
   graph.initializers.set(MEDIA_WIDTHS, makeTensor(MEDIA_WIDTHS, [widths.length], widths));
   graph.initializers.set(ZERO, makeTensor(ZERO, [1], BigInt64Array.of(0n)));
@@ -56,7 +62,9 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
     { name: tokens.name, dataType: tokens.dataType, dims: perToken },
     { name: MEDIA_FEATURES, dataType: input.dataType, dims: ['media_rows', width * widths.length] },
     { name: MEDIA_ROWS, dataType: DataType.int64, dims: perToken },
-    ...graph.inputs.filter((info) => info !== input && !deep.includes(info.name)),
+    ...graph.inputs.filter(
+      (info) => info !== input && !deep.includes(info.name) && !joined.some(({ to }) => to === info),
+    ),
   ];
   for (const [domain, version] of embeddings.opsets) {
     decoder.opsets.set(domain, Math.max(version, decoder.opsets.get(domain) ?? 0));

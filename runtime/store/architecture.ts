@@ -35,8 +35,6 @@ const Shape = v.looseObject({
   layer_types: Texts,
   /** True for the Gemma 4 models with experts. */
   enable_moe_block: v.optional(v.fallback(v.boolean(), false), false),
-  /** Width of the additional embeddings that each layer reads. Only Gemma 3n and small Gemma 4 models have them. */
-  hidden_size_per_layer_input: Count,
   /** `vision` if image tokens attend to each other in both directions, as in larger Gemma 4 models. */
   use_bidirectional_attention: v.optional(v.unknown()),
 });
@@ -82,23 +80,16 @@ export interface ArchitectureVerdict {
 /**
  * Judges whether a model can run here, from the parsed contents of its `config.json` and `genai_config.json`. Each is
  * undefined if the file is missing.
- *
- * @param published.inParts true if the decoder reads embeddings that a separate graph computes
  */
-export function judgeArchitecture(
-  config: unknown,
-  genai: unknown,
-  { inParts = false }: { inParts?: boolean } = {},
-): ArchitectureVerdict {
+export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);
   const refusal =
-    (published.success ? configRefusal(published.output, inParts) : null) ??
-    (built.success ? genaiRefusal(built.output) : null);
+    (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
   const kvBytes =
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
   const media = published.success ? mediaOf(published.output) : null;
-  return { refusal, reads: media && mediaRead(media.modelType), mediaRefusal: media && mediaRefusal(media), kvBytes };
+  return { refusal, reads: media && mediaRead(media), mediaRefusal: media && mediaRefusal(media), kvBytes };
 }
 
 function mediaOf(config: v.InferOutput<typeof Config>): PublishedMedia {
@@ -110,7 +101,7 @@ function mediaOf(config: v.InferOutput<typeof Config>): PublishedMedia {
   };
 }
 
-function configRefusal(config: v.InferOutput<typeof Config>, inParts: boolean): string | null {
+function configRefusal(config: v.InferOutput<typeof Config>): string | null {
   const { architectures, is_encoder_decoder, text_config } = config;
   const type = text_config?.model_type || config.model_type;
   const [architecture] = architectures;
@@ -120,12 +111,9 @@ function configRefusal(config: v.InferOutput<typeof Config>, inParts: boolean): 
   }
   const known = [config.model_type, type].find((name) => Object.hasOwn(REFUSED, name));
   if (known !== undefined) return `config.json says ${known}: ${REFUSED[known]}`;
-  const { layer_types, enable_moe_block, hidden_size_per_layer_input } = text_config ?? config;
+  const { layer_types, enable_moe_block } = text_config ?? config;
   if (enable_moe_block) {
     return `config.json says ${type} with experts, whose activation (GeGLU) onnxruntime has no kernels for; use a Gemma 4 without experts, such as 12B or E4B`;
-  }
-  if (inParts && hidden_size_per_layer_input) {
-    return `config.json says ${type}, whose layers read embeddings of their own (per_layer_inputs): these are not supported in the layout of transformers.js (decoder_model_merged); use the text model that mobius exports (model.onnx), or another family`;
   }
   const mamba = layer_types.some((layer) => /^mamba/.test(layer));
   return mamba

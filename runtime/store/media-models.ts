@@ -9,6 +9,7 @@ export type MediaKind = keyof typeof ENCODERS;
  * (docs/media.md).
  */
 export const MEDIA_FAMILIES = {
+  gemma4: 'image',
   idefics3: 'image',
   smolvlm: 'image',
   qwen2_vl: 'image',
@@ -39,11 +40,6 @@ export function isMediaFamily(type: string): type is MediaFamilyName {
   return Object.hasOwn(MEDIA_FAMILIES, type);
 }
 
-/** Returns the kind of media that a model of this type reads; null if it is not known to read any. */
-export function mediaRead(type: string): MediaKind | null {
-  return isMediaFamily(type) ? MEDIA_FAMILIES[type] : null;
-}
-
 /** Describes what a model's configuration says about its media. */
 export interface PublishedMedia {
   /** `model_type` in `config.json`. */
@@ -54,13 +50,19 @@ export interface PublishedMedia {
   bothDirections: boolean;
 }
 
+/** Returns the kind of media that a model reads here besides text; null if it is not known to read any. */
+export function mediaRead({ modelType, bothDirections }: PublishedMedia): MediaKind | null {
+  return isMediaFamily(modelType) && !bothDirections ? MEDIA_FAMILIES[modelType] : null;
+}
+
 /**
  * Returns the error message for images or audio that the original model reads, but Assay does not; null if the model
  * reads them here, or never reads any.
  */
-export function mediaRefusal({ modelType, encoded, bothDirections }: PublishedMedia): string | null {
+export function mediaRefusal(media: PublishedMedia): string | null {
+  const { modelType, encoded, bothDirections } = media;
   const inBoth = bothDirections || ATTEND_IN_BOTH_DIRECTIONS.includes(modelType);
-  if (mediaRead(modelType) !== null || (!inBoth && encoded.length === 0)) return null;
+  if (mediaRead(media) !== null || (!inBoth && encoded.length === 0)) return null;
   const kinds = encoded.length === 2 ? 'Images and audio' : encoded[0] === 'audio' ? 'Audio' : 'Images';
   const reason = inBoth ? BOTH_DIRECTIONS : 'how its family reads them is not known here';
   return `${kinds} ${kinds === 'Audio' ? 'is' : 'are'} refused with this model (${modelType}): ${reason}. ${INSTEAD}`;

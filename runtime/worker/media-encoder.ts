@@ -135,7 +135,7 @@ export class MediaEncoder implements MediaText {
       this.#outputs.map((name) => floatsOf(results, name)),
       this.#width,
     );
-    const used = this.#family.kind === 'audio' ? this.#family.used?.(piece) : undefined;
+    const used = usedFeatures(this.#family, piece, plan);
     return used === undefined ? features : features.subarray(0, used * this.#width);
   }
 
@@ -189,6 +189,12 @@ function layoutOf(family: MediaFamily, opened: NonNullable<MediaPart['opened']>,
   if (family.kind === 'image' && 'width' in opened) return family.layout(opened, detail);
   if (family.kind === 'audio' && 'samples' in opened) return family.layout(opened.samples);
   throw new Error('a part was opened as another kind');
+}
+
+/** Returns how many of the features of a piece are used; undefined for all. */
+function usedFeatures(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): number | undefined {
+  if (family.kind === 'audio') return family.used?.(piece);
+  return 'tile' in plan ? family.used?.(plan.tile) : undefined;
 }
 
 function inputsOf(family: MediaFamily, piece: Uint8Array, plan: MediaPlan): readonly EncoderInput[] {

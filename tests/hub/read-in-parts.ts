@@ -20,6 +20,7 @@ const IMAGES = ['onnx/vision_encoder_q4.onnx', 'onnx/vision_encoder_q4.onnx_data
 export const READ_IN_PARTS: readonly [model: HubRepository, encoders: readonly string[]][] = [
   [inParts({ model_type: 'smolvlm', vision_config: {} }), IMAGES],
   [inParts({ model_type: 'voxtral', audio_config: {} }), ['onnx/audio_encoder_q4.onnx']],
+  [inParts({ model_type: 'gemma4', vision_config: {}, audio_config: {} }), IMAGES],
   [inParts({ model_type: 'gemma3', vision_config: {} }), []],
   [inParts({ model_type: 'gemma3n', vision_config: {}, audio_config: {} }), []],
   [inParts({ model_type: 'llava', vision_config: {} }), []],

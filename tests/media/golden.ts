@@ -5,7 +5,15 @@ import type { Part } from '../../lib/conversation.ts';
 type GoldenPart = { type: 'text'; text: string } | { type: 'image' | 'audio'; file: string };
 
 /** The fixture models, and the token that stands for a feature of an image or a recording in their prompts. */
-export const MEDIA_TOKEN = { smolvlm: 4, 'qwen2-vl': 5, 'qwen2.5-vl': 5, 'qwen3-vl': 5, voxtral: 20, ultravox: 5 };
+export const MEDIA_TOKEN = {
+  smolvlm: 4,
+  'qwen2-vl': 5,
+  'qwen2.5-vl': 5,
+  'qwen3-vl': 5,
+  gemma4: 7,
+  voxtral: 20,
+  ultravox: 5,
+};
 export type FixtureModel = keyof typeof MEDIA_TOKEN;
 
 /** Holds what Python says about one message (the `make` scripts in `tests/fixtures/media`). */

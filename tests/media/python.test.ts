@@ -49,6 +49,7 @@ const MODELS = [
   { model: 'qwen2-vl' as const, decoder: 'qwen2-vl-plain', path: 'plain' },
   { model: 'qwen2.5-vl' as const, decoder: 'qwen2.5-vl/onnx', path: 'packed' },
   { model: 'qwen3-vl' as const, decoder: 'qwen3-vl/onnx', path: 'packed' },
+  { model: 'gemma4' as const, decoder: 'gemma4/onnx', path: 'plain' },
   { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
   { model: 'ultravox' as const, decoder: 'ultravox/onnx', path: 'packed' },
 ];

@@ -55,6 +55,8 @@ export interface ImageFamily {
   layout(size: Size, detail: Detail): ImageLayout;
   /** Returns the encoder's inputs for one tile, given as three bytes for each pixel. */
   inputs(pixels: Uint8Array, tile: Size): readonly EncoderInput[];
+  /** Returns how many of the features that the encoder gives for a tile are used. Absent: all. */
+  used?(tile: Size): number;
 }
 
 /**

@@ -4,6 +4,7 @@ import { AssayError } from '../../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
 import { isMediaFamily, type MediaFamilyName } from '../../store/media-models.ts';
 import type { MediaFamily } from './family.ts';
+import { Gemma4Config, gemma4 } from './gemma4.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
 import { UltravoxConfig, ultravox } from './ultravox.ts';
@@ -18,6 +19,7 @@ const readQwenVl =
 
 /** Functions that check a model's configuration files and create its family, by `model_type` in `config.json`. */
 const FAMILIES: Readonly<Record<MediaFamilyName, Reader>> = {
+  gemma4: (files) => gemma4(v.parse(Gemma4Config, files)),
   idefics3: (files) => idefics3(v.parse(Idefics3Config, files)),
   smolvlm: (files) => idefics3(v.parse(Idefics3Config, files)),
   qwen2_vl: readQwenVl({ deepstack: false }),
