@@ -86,8 +86,8 @@ function fitTokens({ width, height }: Size, square: number, tokens: number): Siz
 }
 
 /**
- * Returns the values of the patches of an image, `[patches, patch, patch, channels]`, row by row, and the column and row
- * of each patch. Padding has zeros as values and -1 as position.
+ * Returns the values of an image's patches, `[patches, patch, patch, channels]`, row by row, and the column and row of
+ * each patch. Padding has zeros as values and -1 as position.
  */
 function cutPatches(
   pixels: Uint8Array,
