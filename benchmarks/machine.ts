@@ -8,7 +8,7 @@ import { THREADS } from './systems/start.ts';
 
 const PACKAGES = ['onnxruntime-node', 'node-llama-cpp', '@huggingface/transformers'];
 
-/** Reports the machine and the software of a measurement, as figures of the system `machine`. */
+/** Reports the machine and the software versions of a measurement, as figures of the system `machine`. */
 export async function reportMachine(report: Report): Promise<void> {
   const say = (what: string, metric: string, value: number, unit: string) =>
     report({ system: 'machine', case: what, metric, value, unit });
@@ -28,7 +28,7 @@ export async function reportMachine(report: Report): Promise<void> {
   }
 }
 
-/** Returns the mean number of processors that other processes use, over a second in which this process does nothing. */
+/** Returns the mean number of processors that other processes keep busy. Measures for a second, idle itself. */
 async function busyProcessors(): Promise<number> {
   const spent = () => {
     const times = cpus().map((cpu) => cpu.times);
@@ -44,7 +44,7 @@ async function busyProcessors(): Promise<number> {
   return cpus().length * (1 - (after.idle - before.idle) / (after.all - before.all));
 }
 
-/** Returns the commit of the measured code, with a note if files differ from it. */
+/** Returns the commit of the measured code, and a note if the working tree has changes. */
 function commit(): string {
   const git = (...args: string[]) =>
     execFileSync('git', args, {

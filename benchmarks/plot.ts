@@ -7,7 +7,7 @@ export interface Series {
 export interface Panel {
   title: string;
   series: readonly Series[];
-  /** Label below the x axis, and its ticks. On a logarithmic axis they must be above 0. */
+  /** Label and ticks of the x axis. The ticks of a logarithmic axis must be above 0. */
   x: { label: string; scale: 'linear' | 'log'; ticks: readonly number[] };
   /** Scale of the y axis. */
   scale: 'linear' | 'log';
@@ -31,7 +31,7 @@ const STYLES = [
 ];
 const LEGEND = { width: 280, line: 20 };
 
-/** Returns an SVG with panels side by side, and one legend for all: the series of the first panel. */
+/** Returns an SVG with the panels side by side and one legend, which names the series of the first panel. */
 export function plot(title: string, panels: readonly Panel[]): string {
   const width = panels.length * WIDTH;
   const names = at(panels, 0).series.map(({ name }) => name);
@@ -83,7 +83,7 @@ function drawPanel(panel: Panel): string {
   ].join('\n');
 }
 
-/** Returns the position of a value between the ends of an axis, from 0 to 1; values outside are clamped. */
+/** Returns the position of a value on an axis, from 0 (its minimum) to 1 (its maximum). Clamps values outside. */
 function share(value: number, { scale, min = 0, max }: Pick<Panel, 'scale' | 'min' | 'max'>): number {
   const kept = Math.min(max, Math.max(min, value));
   return scale === 'linear' ? (kept - min) / (max - min) : Math.log(kept / min) / Math.log(max / min);

@@ -3,7 +3,7 @@ import type { Figure } from './report.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** Returns the stored figures of a benchmark, as `--save` wrote them; an empty list if it never ran. */
+/** Returns the figures of a benchmark that `--save` stored; an empty list if there are none. */
 export function keptFigures(bench: string): Figure[] {
   const file = new URL(`${bench}.jsonl`, FOLDER);
   if (!existsSync(file)) return [];
@@ -14,9 +14,9 @@ export function keptFigures(bench: string): Figure[] {
 }
 
 /**
- * Stores figures in addition to those of cases that ran before. A case that is measured again loses all its old
- * figures, also those of systems that were not measured again, because figures that are compared must come from one
- * run. The same is true of the figures about the machine.
+ * Adds figures to the stored ones. If a case was stored before, all its old figures are removed, even those of systems
+ * that this run did not measure, because only figures of one run may be compared. Figures about the machine are
+ * replaced, too.
  */
 export function keepFigures(bench: string, figures: readonly Figure[]): void {
   mkdirSync(FOLDER, { recursive: true });

@@ -6,11 +6,13 @@ import type { Figure, Report } from './report.ts';
 import { keepFigures } from './results.ts';
 
 /**
- * Describes the module of a benchmark. `npm run bench -- <name> [--json] [--save] [arguments]` runs
- * `benchmarks/<name>/bench.ts` or `benchmarks/single/<name>.ts`, whose `run` reports figures. `--save` stores them in
- * `benchmarks/results/`, for the page, except those of `--quick`, which measure nothing. Without a name, all benchmarks
- * run, their figures are stored, and the page is written (`single/all.ts`). `page` writes the page from the stored
+ * Describes the module of a benchmark, `benchmarks/<name>/bench.ts` or `benchmarks/single/<name>.ts`. Its `run` reports
  * figures.
+ *
+ * - `npm run bench -- <name> [--json] [--save] [arguments]` runs it. `--save` stores the figures in
+ *   `benchmarks/results/`, but not with `--quick`, whose figures mean nothing.
+ * - `npm run bench` runs all benchmarks, stores their figures and writes docs/performance.md (`single/all.ts`).
+ * - `npm run bench -- page` writes that page from the stored figures.
  */
 interface Benchmark {
   run(report: Report, args: readonly string[]): Promise<void>;

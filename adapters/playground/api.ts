@@ -1,5 +1,6 @@
 /**
- * Name of the session storage item that holds the API key: for this browser tab only, and deleted when the tab closes.
+ * Name of the session storage item with the API key. Only this browser tab can read it, and it is gone when the tab
+ * closes.
  */
 const KEY = 'assay-api-key';
 
@@ -8,7 +9,7 @@ export const storedKey = {
   set: (key: string): void => (key === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, key)),
 };
 
-/** Reports an error response of the server, with its message, its code and the invalid field. */
+/** Reports an error response of the server: its message, its code and, if there is one, the invalid field. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -30,7 +31,7 @@ interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** Sends a request to the server that served the page. Throws `ApiError` for every status but 2xx. */
+/** Sends a request to the server of this page. Throws `ApiError` if the server does not answer with status 2xx. */
 export async function call(path: string, { method, body, accept, signal }: CallOptions = {}): Promise<Response> {
   const key = storedKey.get();
   let response: Response;

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /**
- * Builds the web pages of the server into `dist/pages`: the playground as one script and one stylesheet, the API
- * reference with its renderer, and the documentation as Markdown. Runs after an install in a checkout (`prepare`) and
- * before packing.
+ * Builds the server's web pages into `dist/pages`: the playground, the API reference with its renderer (swagger-ui),
+ * and the documentation as Markdown. npm runs this script after an install in a checkout (`prepare`) and before
+ * packing.
  */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = join(ROOT, 'dist/pages');

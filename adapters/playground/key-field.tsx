@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { storedKey } from './api.ts';
 
-/** Lets the user enter the API key. The key stays in this tab's session storage and is sent to this server only. */
+/** Lets the user enter the API key. The key is kept in the tab's session storage and sent only to this server. */
 export function KeyField({ onChange }: { onChange(): void }) {
   const [key, setKey] = useState(storedKey.get());
   return (

@@ -1,6 +1,6 @@
 import { ApiError } from './api.ts';
 
-/** Shows an error and what to do about it. */
+/** Shows an error and what the user can do about it. */
 export function Problem({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null;
   const { message, code, param, hint } = described(error);

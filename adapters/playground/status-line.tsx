@@ -5,7 +5,7 @@ export interface Status {
   reachable: boolean;
   state: string;
   device: string;
-  /** The loaded model; empty if there is none. */
+  /** Id of the loaded model; empty if there is none. */
   model: string;
   running: number | null;
   waiting: number | null;
@@ -24,7 +24,7 @@ const UNKNOWN: Status = {
 };
 const POLL_MS = 3_000;
 
-/** Shows the state from `/health` and `/metrics`, and updates it while the page is visible. */
+/** Returns the server's state from `/health` and `/metrics`. Updates it every few seconds while the page is visible. */
 export function useStatus(): { status: Status; refresh(): void } {
   const [status, setStatus] = useState(UNKNOWN);
   const refresh = useCallback(() => {
@@ -42,7 +42,7 @@ export function useStatus(): { status: Status; refresh(): void } {
 
 async function read(): Promise<Status> {
   const health = await (await call('/health')).json();
-  // On an address other than loopback the metrics need a key; the rest of the line is shown without it.
+  // The metrics may need a key (on an address other than loopback). Without it, only the rest of the line is shown.
   const metrics = await call('/metrics').then(
     (response) => response.text(),
     () => '',

@@ -13,7 +13,7 @@ Workload W (a context of 1,024 tokens, n tasks of 24 + 6 tokens) on models of on
 its own, in turn. --systems: those whose ids begin so. --quick: a tiny shape, to see that it runs.
 Ids: ${[...new Set([...CONTENDERS, ...DECIDERS].map(({ id }) => id))].join(', ')}`;
 
-/** Maps each contender to its costs: one value for each round. */
+/** Maps each contender to its costs, one for each round. */
 type Costs = Map<Contender, Cost[]>;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -86,8 +86,8 @@ async function measureTasks(systems: Map<Contender, RunningSystem>, count: numbe
 }
 
 /**
- * Measures requests with decide tasks. The engine gets as many prompt tokens as the peer counted, split between context
- * and questions in the same way, so that only the computation differs.
+ * Measures requests with decide tasks. Assay's engine gets prompts with as many tokens as node-llama-cpp counted for
+ * its own prompts, split in the same way between context and questions. So both compute the same amount.
  */
 async function measureDecide(systems: Map<Contender, RunningSystem>, count: number, rounds: number, report: Report) {
   const costs: Costs = new Map();
@@ -123,7 +123,7 @@ function reportCosts(what: string, costs: Costs, report: Report): void {
     if (contender.program === 'assay') compare(contender, times);
   }
 
-  /** Reports the time ratio to every peer with weights of the same number of bits: the median over the rounds. */
+  /** Reports the time of each peer with equally many bits, divided by that of `ours`: the median of the rounds. */
   function compare(ours: Contender, times: readonly number[]): void {
     for (const [peer, all] of costs) {
       if (peer.program === 'assay' || peer.weights !== ours.weights) continue;

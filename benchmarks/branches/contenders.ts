@@ -2,14 +2,14 @@ import type { Program } from '../systems/start.ts';
 import type { Settings } from '../systems/system.ts';
 
 export interface Contender {
-  /** Name for the flag `--systems`. */
+  /** Name that the flag `--systems` accepts. */
   id: string;
-  /** Name in tables. */
+  /** Name that tables show. */
   label: string;
   program: Program;
   weights: Settings['weights'];
   mode?: string;
-  /** Largest number of tasks that is measured; more would take minutes, because the time grows in proportion. */
+  /** Largest number of tasks to measure. Larger ones would take minutes, because the time grows in proportion. */
   most?: number;
 }
 
@@ -18,7 +18,7 @@ const WEIGHTS = [
   { weights: 'int4', bits: 4, gguf: 'Q4_0' },
 ] as const;
 
-/** The contenders of workload W. Those with weights of the same number of bits are compared. */
+/** Lists the systems that run workload W. Systems whose weights have the same number of bits are compared. */
 export const CONTENDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits, gguf }): Contender[] => [
   { id: `assay-${weights}`, label: `Assay, ${bits} bits`, program: 'assay', weights },
   {
@@ -44,7 +44,7 @@ export const CONTENDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits
   },
 ]);
 
-/** The contenders for questions with options, among them `decide` of node-llama-cpp. */
+/** Lists the systems that answer questions with options, such as node-llama-cpp's `decide`. */
 export const DECIDERS: readonly Contender[] = WEIGHTS.flatMap(({ weights, bits, gguf }): Contender[] => [
   { id: `llama-decide-${weights}`, label: `node-llama-cpp, ${gguf}, decide()`, program: 'node-llama-cpp', weights },
   { id: `assay-${weights}`, label: `Assay, ${bits} bits, options`, program: 'assay', weights },

@@ -1,9 +1,9 @@
 import { Random } from '../../runtime/engine/random.ts';
 
-/** Workload W, in tokens: a context of 1,024, tasks of 24 each, and answers of 6 each. */
+/** Describes workload W by numbers of tokens: of the context, of each task, and of each answer. */
 export const W = { context: 1024, task: 24, answer: 6 } as const;
 
-/** Returns the ids of random ordinary tokens in every shape's vocabulary: not single bytes, and not special tokens. */
+/** Returns random token ids that every shape's vocabulary has. Single bytes and special tokens are excluded. */
 export function randomTokens(count: number, seed: number): number[] {
   const random = new Random(seed);
   return Array.from({ length: count }, () => 300 + Math.floor(random.uniform() * 65_000));

@@ -9,7 +9,7 @@ import { randomTokens, W } from './tokens.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 
-/** Returns workload W with `tasks` tasks. Another seed gives another context, so that nothing is cached by accident. */
+/** Returns workload W with `tasks` tasks. Use a new seed for a new context, which no cache has yet. */
 export function workload(tasks: number, seed: number): Job {
   return job(
     randomTokens(W.context, seed),
@@ -55,7 +55,7 @@ export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> =
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
 }
 
-/** Runs one job on the engine, and measures its cost. */
+/** Runs one job on the engine and measures its wall time and processor time. */
 export function answer(engine: Engine, work: Job): Promise<Cost & { result: JobResult }> {
   return measure(async () => {
     const done = engine.submit(work);

@@ -17,7 +17,7 @@ alone and while a prompt of 4,096 tokens is read.`;
 interface Measured {
   name: string;
   system: RunningSystem;
-  /** True for a system with one slot and for other programs, whose gaps are not worth measuring. */
+  /** True if the gaps between tokens are not measured: for one slot, and for other programs. */
   single: boolean;
 }
 
@@ -55,7 +55,7 @@ function weightsOf(text: string): 'int8' | 'int4' {
 
 async function startAll(shape: ShapeName, weights: 'int8' | 'int4', slots: readonly number[]): Promise<Measured[]> {
   const systems: Measured[] = [];
-  // Started one after the other, because the first start compiles the models.
+  // Starts one system after the other, because the first start compiles the models.
   for (const count of slots) {
     const system = await startSystem('assay', { shape, weights, threads: THREADS, slots: count });
     systems.push({
@@ -69,7 +69,7 @@ async function startAll(shape: ShapeName, weights: 'int8' | 'int4', slots: reado
   return systems;
 }
 
-/** Sets of requests that are sent at the same time, by name. Another `seed` gives other texts. */
+/** Lists the sets of requests that are sent at once. A new `seed` gives new texts. */
 const CASES: readonly { name: string; requests(seed: number): CrowdRequest[] }[] = [
   ...[1, 2, 4, 8, 16].map((count) => ({
     name: count === 1 ? '1 chat' : `${count} chats`,
@@ -78,7 +78,7 @@ const CASES: readonly { name: string; requests(seed: number): CrowdRequest[] }[]
   { name: '20 mixed requests', requests: (seed: number) => mixed(20, seed) },
 ];
 
-/** Measures the systems in turn, and reports the medians of the rounds. */
+/** Measures the systems in turn and reports the medians of the rounds. */
 async function reportCase(
   report: Report,
   systems: readonly Measured[],
@@ -100,7 +100,7 @@ async function reportCase(
   }
 }
 
-/** Reports the time between two tokens of a chat, with seven chats alone and beside a long prompt. */
+/** Reports the time between two tokens of a chat for seven chats, alone and while a long prompt is read. */
 async function reportGaps(report: Report, system: string, running: RunningSystem): Promise<void> {
   const { alone, beside } = await running.gaps({ chats: 7, prompt: 4096 });
   for (const [name, gaps] of [

@@ -6,14 +6,14 @@ import type { Gaps, GapsWork } from '../systems/system.ts';
 /** Number of engine steps that are measured without a long prompt. */
 const STEPS = 60;
 
-/** Measures the time between two tokens of a chat while several chats are written, alone or beside a long prompt. */
+/** Measures the time between two tokens of several chats, alone or, with `beside`, while a long prompt is read. */
 export async function gapsOf(engine: Engine, { chats, prompt }: GapsWork, beside: boolean): Promise<Gaps> {
   const gaps: number[] = [];
   const stop = new AbortController();
   const running = Array.from({ length: chats }, (_, i) =>
     engine.submit(timed(chat(128, 400, 7000 + i), gaps), stop.signal).catch(() => null),
   );
-  // Steps until all chats decode.
+  // Runs the engine until all chats decode.
   while (gaps.length < chats * 4) await engine.step();
   gaps.length = 0;
   const began = performance.now();

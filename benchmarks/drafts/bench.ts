@@ -16,7 +16,7 @@ import type { Report } from '../report.ts';
 
 const CHAT_TOKENS = 64;
 
-/** Holds the cost and the answers of all requests of a set. */
+/** Holds the total cost and the answers of a set of requests. */
 interface Cost {
   /** Processor time in milliseconds. */
   cpuMs: number;
@@ -27,9 +27,9 @@ interface Cost {
 }
 
 /**
- * Measures what drafts (speculative decoding) save, on the extractions of both test sets and the questions of the chat
- * set. Each request runs without drafts and with them, in turn. Also counts how many answers differ. Arguments:
- * `--model=models/starter --precision=int8 --rows=16 --most=1000`.
+ * Measures the processor time that drafts (speculative decoding) save, and counts the answers that they change. Each
+ * extraction of both test sets, and each question of the chat set, runs without drafts and with them, in turn.
+ * Arguments: `--model=models/starter --precision=int8 --rows=16 --most=1000`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -72,8 +72,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Answers each plan once with each of the two numbers of rows, in turn, so that both are measured in the same state of
- * the machine.
+ * Runs each plan with both numbers of rows, in turn, which exposes both to the same state of the machine. Returns the
+ * costs of both.
  */
 async function compare(
   plans: readonly (() => JobPlan)[],
@@ -112,7 +112,7 @@ interface ModelLimits {
   contextLength: number;
 }
 
-/** Returns one job with all extractions of a text; none if the text has no extraction. */
+/** Returns a plan with all extractions of a text; an empty list if the text has none. */
 function extractions(text: TextModel, { context, tasks }: Text, limits: ModelLimits): (() => JobPlan)[] {
   const asked = tasks.flatMap(({ expected: _, corrected: __, skill: ___, ...task }, i) =>
     task.type === 'extract' ? [{ ...task, name: `t${i}` }] : [],

@@ -23,9 +23,9 @@ interface Route {
 
 /**
  * Measures the time that a gateway (edge) in workerd adds to a request, compared with a Worker that only forwards it.
- * The routes take turns, one request at a time, so that all are measured in the same state of the machine. Each round
- * starts with another route, and every other round runs backwards, so that each route follows each other one. The first
- * argument is the number of rounds (1,000).
+ * The routes take turns, one request at a time, which exposes all to the same state of the machine. Each round starts
+ * with another route, and every other round runs backwards, so each route follows every other one equally often. The
+ * first argument is the number of rounds (default 1,000).
  */
 export async function run(report: Report, [rounds = '1000']: readonly string[]): Promise<void> {
   const upstream = spawn(process.execPath, [fileURLToPath(new URL('upstream-process.ts', import.meta.url))], {
@@ -69,7 +69,7 @@ function body(characters: number, tasks: number): string {
   });
 }
 
-/** Measures the routes in turn. Returns the milliseconds of each request by route, sorted. */
+/** Measures the routes in turn. Returns the times of the requests of each route in milliseconds, sorted. */
 async function measure(routes: Record<string, Route>, text: string, rounds: number): Promise<Map<string, number[]>> {
   const times = new Map(Object.keys(routes).map((route) => [route, [] as number[]]));
   for (let i = 0; i < WARM_UP + rounds; i++) {

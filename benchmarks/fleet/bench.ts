@@ -10,8 +10,8 @@ const RATES = [100, 200, 300, 400, 500, 750, 1_000, 1_500, 2_000];
 const PLOT = new URL('../../docs/fleet-routing.svg', import.meta.url);
 
 /**
- * Compares routing policies on a simulated fleet, and draws docs/fleet-routing.svg. The simulation uses no real time,
- * so the figures are the same on every machine.
+ * Compares routing policies on a simulated fleet and draws docs/fleet-routing.svg. The simulation has its own clock, so
+ * the figures are the same on every machine.
  */
 export async function run(report: Report): Promise<void> {
   const ranks = await rank(WORLD);

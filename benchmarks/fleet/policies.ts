@@ -2,12 +2,12 @@ import { LOAD, type Load, overloadedLast } from '../../adapters/workers/upstream
 import { at } from '../../lib/at.ts';
 import type { SimulatedUpstream } from './simulated-upstream.ts';
 
-/** Holds the state that a routing policy may use. */
+/** Holds the state on which a routing policy bases its choice. */
 export interface View {
   upstreams: readonly SimulatedUpstream[];
   /** Returns the upstreams that a context prefers, best first. */
   ranked(context: number): readonly SimulatedUpstream[];
-  /** Load of the whole fleet. */
+  /** Total load of the fleet. */
   total: Load;
   now: number;
   random(): number;
@@ -18,9 +18,7 @@ export type Policy = (context: number, view: View) => SimulatedUpstream;
 export const POLICIES: Record<string, Policy> = {
   random: (_, { upstreams, random }) => at(upstreams, Math.floor(random() * upstreams.length)),
 
-  /**
-   * Returns the upstream with the shortest queue, and a random one of several: a load balancer with perfect knowledge.
-   */
+  /** Returns the upstream with the shortest queue, a random one if there are several: perfect load balancing. */
   'least loaded': (_, { upstreams, random }) => {
     const from = Math.floor(random() * upstreams.length);
     let best = at(upstreams, from);
@@ -33,7 +31,7 @@ export const POLICIES: Record<string, Policy> = {
 
   rendezvous: (context, { ranked }) => at(ranked(context), 0),
 
-  /** Returns the upstream that the gateway would choose. */
+  /** Returns the upstream that the gateway of `adapters/workers` would choose. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
     at(
       overloadedLast(

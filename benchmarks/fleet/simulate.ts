@@ -6,9 +6,9 @@ import { SimulatedUpstream } from './simulated-upstream.ts';
 import { random, type World, zipf } from './world.ts';
 
 export interface Outcome {
-  /** Share of requests whose context was in the upstream's cache. */
+  /** Share of the requests whose context was in the upstream's cache, 0 to 1. */
   hitShare: number;
-  /** Median of the time that requests waited in a queue, in milliseconds. */
+  /** Median of the time that a request waited in the upstream's queue, in milliseconds. */
   waitP50: number;
   /** 99th percentile of that time, in milliseconds. */
   waitP99: number;
@@ -16,10 +16,12 @@ export interface Outcome {
   busiest: number;
 }
 
-/** Number of a context's preferred upstreams that are considered: enough that one of them is below the bound. */
+/** Number of upstreams that are considered for a context: enough for one of them to be below the load bound. */
 const RANKED = 32;
 
-/** Returns the indices of the preferred upstreams of every context, as the gateway ranks them. */
+/**
+ * Returns, for every context, the indices of its `RANKED` best upstreams in the order in which the gateway tries them.
+ */
 export async function rank(world: World): Promise<readonly (readonly number[])[]> {
   const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
   const ranks: number[][] = [];
@@ -31,8 +33,8 @@ export async function rank(world: World): Promise<readonly (readonly number[])[]
 }
 
 /**
- * Simulates requests that arrive as a Poisson process with the rate `perSecond`. Only the second half is measured, when
- * caches are warm.
+ * Simulates requests that arrive as a Poisson process with `perSecond` requests a second. Measures only the second half
+ * of the requests, when the caches are warm.
  */
 export function simulate(
   world: World,
@@ -82,7 +84,7 @@ export function simulate(
   return { hitShare: hits / waits.length, waitP50: quantile(0.5), waitP99: quantile(0.99), busiest };
 }
 
-/** Holds upstreams in a binary heap, ordered by the time at which their next request ends. */
+/** Holds upstreams in a binary heap, sorted by the time at which their next request ends. */
 class Ends {
   readonly #heap: { endsAt: number; upstream: SimulatedUpstream }[] = [];
 

@@ -2,17 +2,17 @@ import { Load } from '../../adapters/workers/upstreams/load.ts';
 import { at } from '../../lib/at.ts';
 import type { World } from './world.ts';
 
-/** Simulates an upstream: a queue in front of one worker, and a cache of contexts. */
+/** Simulates an upstream, which answers one request at a time and has a queue and a cache of contexts. */
 export class SimulatedUpstream {
   readonly name: string;
   readonly weight = 1;
   readonly load: Load;
   readonly #world: World;
-  /** End times of the requests that wait or run, soonest first, in milliseconds. */
+  /** Times at which the requests end, earliest first, in milliseconds. The first `#ended` of them have ended. */
   readonly #ends: number[] = [];
   #ended = 0;
   #freeAt = 0;
-  /** Cached contexts; the order of insertion is the order of last use. */
+  /** Cached contexts, least recently used first. */
   readonly #cache = new Set<number>();
 
   constructor(name: string, world: World, memoryMs: number) {
@@ -25,7 +25,7 @@ export class SimulatedUpstream {
     return this.#ends.length - this.#ended;
   }
 
-  /** Removes the requests that have ended by `now`; calls `onEnd` with the end time of each. */
+  /** Ends the requests whose end time is not after `now`, and calls `onEnd` with each of these times. */
   advance(now: number, onEnd: (at: number) => void): void {
     while (this.#ended < this.#ends.length && at(this.#ends, this.#ended) <= now) {
       const end = at(this.#ends, this.#ended++);

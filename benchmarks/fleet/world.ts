@@ -1,14 +1,14 @@
 import { at } from '../../lib/at.ts';
 /**
- * Describes the parameters of a simulation: the requests, their contexts, and the time that an upstream takes. Times
- * are in milliseconds.
+ * Describes the parameters of a simulation: the requests, their contexts, and the time that an upstream takes for a
+ * request.
  */
 export interface World {
   upstreams: number;
   contexts: number;
   /** Exponent of Zipf's law: the k-th most popular context is requested in proportion to k^-skew. */
   skew: number;
-  /** Number of contexts that an upstream's prefix cache holds; the least recently used one is dropped. */
+  /** Number of contexts in an upstream's prefix cache. If it is full, the least recently used one is dropped. */
   cached: number;
   /** Milliseconds for a request whose context is cached. */
   hitMs: number;
@@ -18,8 +18,8 @@ export interface World {
 }
 
 /**
- * The simulated fleet. Workload W with one task on a context of 1,024 tokens takes 1.9 s, or 0.2 s if the prefix is
- * cached. An upstream answers one request at a time.
+ * Parameters of the simulated fleet. A request with one task on a context of 1,024 tokens takes 1.9 s, or 0.2 s if the
+ * context is cached.
  */
 export const WORLD: World = {
   upstreams: 1_000,
@@ -31,9 +31,7 @@ export const WORLD: World = {
   requests: 300_000,
 };
 
-/**
- * Returns a random generator with a seed (Mulberry32, by Tommy Ettinger), so that every policy gets the same requests.
- */
+/** Returns a seeded random generator (Mulberry32, by Tommy Ettinger). It gives every policy the same requests. */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -44,7 +42,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** Returns a function that draws contexts by Zipf's law, by bisection in the cumulative distribution. */
+/** Returns a function that draws contexts according to Zipf's law. It bisects the cumulative distribution. */
 export function zipf(contexts: number, skew: number, next: () => number): () => number {
   const cumulative = new Float64Array(contexts);
   let sum = 0;

@@ -31,7 +31,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (const { family, hidden, env } of availableKernels()) {
     const where = `${family} (${cpu}${hidden ? `, ${hidden} hidden` : ''})`;
     const systems: RunningSystem[] = [];
-    // Started one after the other, because the first start compiles the models.
+    // Starts one system after the other, because the first start compiles the models.
     for (const weights of FORMS) {
       systems.push(await startSystem('assay', { shape, weights, threads: THREADS }, env));
     }
@@ -60,7 +60,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   }
 }
 
-/** Measures each workload once. Returns the processor time of each, in milliseconds. */
+/** Measures each workload once. Returns the processor time of each workload in milliseconds. */
 async function measureOnce(system: RunningSystem, seed: number): Promise<[work: string, ms: number][]> {
   const { cold, cached } = await system.branches({ tasks: TASKS, seed });
   const { cpuMs } = await system.decode({ context: 128, tokens: WRITTEN, seed });

@@ -5,32 +5,30 @@ import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 
-/** Describes a family of onnxruntime's CPU kernels, and the environment that makes a child process use it. */
+/** Describes a family of onnxruntime's CPU kernels, and the environment in which a child process uses it. */
 export interface Kernels {
   family: string;
-  /**
-   * CPU feature that must be hidden from onnxruntime so that it uses this family; null if this machine uses it anyway.
-   */
+  /** CPU feature that is hidden from onnxruntime to make it use this family; null if it uses the family anyway. */
   hidden: string | null;
   env: Record<string, string>;
 }
 
 /**
- * Machine code with which onnxruntime tests the CPU's features: `test $0x10000,%r10d` (AVX-512), and soon after it `and
- * $0x800,%r11d` (VNNI).
+ * Machine code with which onnxruntime tests whether the CPU has AVX-512 (`test $0x10000,%r10d`) and, a little further
+ * on, VNNI (`and $0x800,%r11d`).
  */
 const AVX512_TEST = Buffer.from('41f7c200000100', 'hex');
 const VNNI_TEST = Buffer.from('4181e300080000', 'hex');
-/** Most bytes between the two tests. */
+/** Largest distance between the two tests, in bytes. */
 const APART = 1024;
-/** Number of bytes at the end of each test that hold the tested bits. */
+/** Length of the bit mask at the end of each test, in bytes. */
 const OPERAND_BYTES = 4;
 
 /**
- * Returns the families of kernels that this machine can run, its own first. onnxruntime has no setting for the family.
- * So a copy of its library is put in front of its own (`LD_LIBRARY_PATH`) in which the tests for AVX-512 or VNNI always
- * fail: it uses the kernels that a CPU without them would get, at the speed of this CPU. Throws if the tests are not
- * found in the library, as may happen in another version of onnxruntime.
+ * Returns the families of kernels that this machine can run, its own family first. onnxruntime has no setting for the
+ * family. Therefore `LD_LIBRARY_PATH` selects a patched copy of its library in which the test for AVX-512 or VNNI
+ * always fails. The copy uses the kernels for a CPU without that feature, at the speed of this CPU. Throws if the
+ * library does not contain the tests, which may happen with another version of onnxruntime.
  */
 export function availableKernels(): Kernels[] {
   const family = kernelFamily();
@@ -38,7 +36,7 @@ export function availableKernels(): Kernels[] {
   if (process.platform !== 'linux' || process.arch !== 'x64') return [own];
   const avx2: Kernels = { family: 'AVX2', hidden: 'AVX-512', env: patchedLibrary('avx2', AVX512_TEST) };
   if (family === 'AVX-512') return [own, avx2];
-  // A machine with AMX would need another test to fail, which comes first.
+  // On a machine with AMX, an earlier test would have to be patched, too.
   if (family !== 'AVX-512 VNNI') return [own];
   return [own, { family: 'AVX-512', hidden: 'VNNI', env: patchedLibrary('avx512', VNNI_TEST) }, avx2];
 }
@@ -56,8 +54,8 @@ function patchedLibrary(name: string, test: Buffer): Kernels['env'] {
 }
 
 /**
- * Returns the offsets of the two tests: the only place where one closely follows the other. Throws if there is no such
- * place, or more than one.
+ * Returns the offsets of the two tests in the library. Throws unless there is exactly one place where the VNNI test
+ * closely follows the AVX-512 test.
  */
 export function findTests(library: Buffer): { avx512: number; vnni: number } {
   const found: { avx512: number; vnni: number }[] = [];

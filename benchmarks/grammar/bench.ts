@@ -12,14 +12,14 @@ import { median, quantile, type Report } from '../report.ts';
 import { peerTokenizer, record, replay, replayWithPeer } from './peer.ts';
 import { PEER_SHAPES, SHAPES } from './schemas.ts';
 
-/** Number of random answers generated for each shape. */
+/** Number of random answers that are generated for each schema. */
 const ANSWERS = 20;
 
 /**
- * Measures the time to compile schemas, and the time to compute a mask over 150,000 tokens at every choice of random
- * answers (`first`: in a grammar's first answer, when no mask is cached). Then measures schemas that are made to be
- * expensive, both accepted and refused ones, also as the first schema of a process and with the memory that they take.
- * Last, compares answers with `@huggingface/transformers-structured-output`, in turn.
+ * Measures three things. First, the time to compile schemas, and to compute a mask over 150,000 tokens at every choice
+ * of random answers (`first`: in a grammar's first answer, when no mask is cached). Second, the time and memory for
+ * schemas that are meant to be expensive, accepted and refused ones, also as the first schema of a process. Third, the
+ * time for whole answers, in turn with `@huggingface/transformers-structured-output`.
  */
 export async function run(report: Report): Promise<void> {
   const vocabulary = largeVocabulary();
@@ -94,7 +94,7 @@ export async function run(report: Report): Promise<void> {
   }
 }
 
-/** Measures compiling a schema in a process that has compiled nothing before (`cold.ts`). */
+/** Measures how a process that has compiled nothing before (`cold.ts`) compiles a schema. */
 function inNewProcess(schema: JsonSchema): { ms: number; cpuMs: number; peakMb: number; keptMb: number } {
   const cold = fileURLToPath(new URL('cold.ts', import.meta.url));
   const flags = ['--expose-gc', '--max-semi-space-size=1'];

@@ -4,8 +4,8 @@ import { AssayError } from '../../lib/errors.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 
 /*
- * Compiles the schema given as JSON on standard input, as the first one of this process, and prints the cost as JSON.
- * Start it with `--expose-gc --max-semi-space-size=1`, so that garbage hardly counts as memory.
+ * Reads a JSON Schema from standard input, compiles it as the first one of this process, and prints the cost as JSON.
+ * Start it with `--expose-gc --max-semi-space-size=1`, which keeps the measured memory almost free of garbage.
  */
 
 const schema = JSON.parse(readFileSync(0, 'utf8'));
@@ -39,7 +39,7 @@ function collect(): void {
   for (let i = 0; i < 2; i++) globalThis.gc?.();
 }
 
-/** Returns the bytes in use by the heap and by array buffers. */
+/** Returns the bytes that the JavaScript heap and array buffers use. */
 function inUse(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** Generates an answer and returns its tokens, forced and chosen, in order. */
+/** Generates an answer of at most `limit` tokens with the choices of `choose`. Returns all its tokens in order. */
 export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
   const tokens: number[] = [];
   while (tokens.length < limit) {
@@ -16,7 +16,7 @@ export function record(constraint: Constraint, choose: (constraint: Constraint) 
   return tokens;
 }
 
-/** Replays a recorded answer with token masks, as an engine would. Returns the milliseconds that it took. */
+/** Replays a recorded answer and computes a mask before each choice, as an engine does. Returns the milliseconds. */
 export function replay(constraint: Constraint, tokens: readonly number[], mask: Uint32Array): number {
   const began = performance.now();
   for (let i = constraint.takeForced().length; i < tokens.length; i += 1 + constraint.takeForced().length) {
@@ -27,9 +27,7 @@ export function replay(constraint: Constraint, tokens: readonly number[], mask: 
   return performance.now() - began;
 }
 
-/**
- * Returns the vocabulary in the peer's form. One object serves all schemas, so that the peer builds its tables once.
- */
+/** Returns the vocabulary as a tokenizer of the peer. Use one for all schemas: the peer builds its tables only once. */
 export function peerTokenizer(vocabulary: Vocabulary): object {
   const [end] = vocabulary.end;
   return {
@@ -39,8 +37,8 @@ export function peerTokenizer(vocabulary: Vocabulary): object {
 }
 
 /**
- * Replays the same answer with the peer, which masks every token. Returns the milliseconds that it took, including the
- * time to set 150,000 logits.
+ * Replays a recorded answer with the peer, which computes a mask before every token. Returns the milliseconds,
+ * including the time to set 150,000 logits.
  */
 export function replayWithPeer(tokenizer: object, schema: JsonSchema, tokens: readonly number[], size: number): number {
   const processor = new StructuredOutputProcessor(tokenizer, { type: 'json_schema', json_schema: schema as never });

@@ -10,7 +10,7 @@ const fields = (count: number, field: (i: number) => JsonSchema): JsonSchema =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`field_${i}`, field(i)]));
 const schema = (json: JsonSchema): AnswerShape => ({ kind: 'schema', schema: json });
 
-/** Shapes of answers, from common ones to the largest that are accepted. */
+/** Lists answer shapes, from common ones to the largest that are accepted, with their names in tables. */
 export const SHAPES: readonly (readonly [string, AnswerShape])[] = [
   ['4 keys', { kind: 'keys', keys: ['vendor', 'date', 'total', 'currency'] }],
   ['128 keys', { kind: 'keys', keys: Array.from({ length: 128 }, (_, i) => `key ${i}`) }],
@@ -72,7 +72,7 @@ export const SHAPES: readonly (readonly [string, AnswerShape])[] = [
 
 const line = object({ sku: { type: 'string' }, qty: { type: 'integer' } }, { additionalProperties: false });
 
-/** Schemas whose keywords the peer also supports. */
+/** Lists schemas whose keywords the peer also supports. */
 export const PEER_SHAPES: readonly (readonly [string, JsonSchema])[] = [
   [
     '4 strings',

@@ -14,11 +14,11 @@ const HELP = `npm run bench -- http [--clients=1,16,256,1000] [--seconds=30] [--
 The whole server (assay serve, the starter model) under clients that send decide, extract and chat requests, each one after another.
 The clients run on the same machine, in a process of their own; a third process measures refusals and /health, and does nothing else.`;
 
-/** Milliseconds for which requests are sent before the measurement begins. */
+/** Milliseconds of load before the measurement begins. */
 const WARM_UP_MS = 2_000;
-/** Clients that arrive per second, so that no request is measured during an initial rush. */
+/** Number of clients that start per second. A slow start keeps an initial rush out of the measurement. */
 const ARRIVALS_PER_SECOND = 200;
-/** Milliseconds that the rush is measured: all clients arrive at the same moment, each with one request. */
+/** Milliseconds for which a rush is measured, in which all clients start at once with one request each. */
 const RUSH_MS = 100;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -62,7 +62,7 @@ interface Measured {
   crowd: CrowdReport;
   probes: Probe[];
   logged: LoggedRequest[];
-  /** Peak of resident memory in bytes, server and engine process together. */
+  /** Peak of the resident memory of server and engine process together, in bytes. */
   memory: number;
   /** Mean number of processor cores used by each process. */
   cores: { server: number; engine: number; clients: number };
@@ -74,7 +74,7 @@ function runCrowd(work: CrowdWork): { pid: number; report: Promise<CrowdReport> 
   return { pid: child.pid!, report: once(child, 'message').then(([report]) => report as CrowdReport) };
 }
 
-/** Runs a crowd of clients, and measures the server's memory, processor time and response to probes meanwhile. */
+/** Runs a crowd of clients. Meanwhile measures the server's memory, its processor time and its answers to probes. */
 async function observed(server: ServerProcess, work: CrowdWork): Promise<Measured> {
   const clients = runCrowd(work);
   await new Promise((resolve) => setTimeout(resolve, work.arriveMs));
@@ -117,7 +117,7 @@ function reportLevel(name: string, measured: Measured, seconds: number, report: 
   machine('the clients', cores.clients, 'cores');
 }
 
-/** Reports what the clients measured; rates only if `seconds` says for how long the crowd ran. */
+/** Reports the figures of the clients. Reports rates only if `seconds`, the duration of the crowd, is given. */
 function reportClients(name: string, { outcomes, late }: CrowdReport, report: Report, seconds?: number): void {
   const [say, times] = [reporter(name, report).say('the clients'), reporter(name, report).times('the clients')];
   const answered = outcomes.filter(({ status }) => status === 200);

@@ -14,27 +14,27 @@ export interface Outcome {
 export interface CrowdWork {
   url: string;
   clients: number;
-  /** Milliseconds over which the arrival of the clients is spread. Requests during that time are not counted. */
+  /** Milliseconds over which the start of the clients is spread. Requests during this time are not counted. */
   arriveMs: number;
-  /** Milliseconds after that during which requests are counted. */
+  /** Milliseconds, after all clients have started, during which requests are counted. */
   ms: number;
-  /** Number of the first request; texts are numbered, so that none is sent twice. */
+  /** Number of the first request. Each text contains the number of its request, so no text is sent twice. */
   from: number;
 }
 
 export interface CrowdReport {
   outcomes: Outcome[];
   asked: number;
-  /** Milliseconds by which this process's timers were late: the error that it adds to its measurements. */
+  /** Milliseconds by which timers of this process fired late, which is the error of its measurements. */
   late: { p50: number; p99: number };
 }
 
-/** Interval in milliseconds of the timer by which the process measures its own lateness. */
+/** Interval of the timer with which the process measures this lateness, in milliseconds. */
 const RESOLUTION_MS = 1;
 
 /**
- * Runs a number of clients for a time. Each sends at least one request. It sends the next one as soon as it has the
- * answer or, if it was refused with 429 or 503, after the time that the server names.
+ * Runs clients for some time. Each client sends at least one request. It sends the next one when it has the answer or,
+ * if it was refused with 429 or 503, after the time in `Retry-After`.
  */
 async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<CrowdReport> {
   const request = await requestMix();
@@ -60,7 +60,7 @@ async function crowd({ url, clients, arriveMs, ms, from }: CrowdWork): Promise<C
   return { outcomes, asked, late: { p50: lateness(50), p99: lateness(99) } };
 }
 
-// Runs in a process of its own, started by `fork`: it gets one message with the work, and sends one with the report.
+// This module runs in its own process, started by `fork`. It receives one message, the work, and sends one, the report.
 process.once('message', (work: CrowdWork) => {
   void crowd(work).then((report) => process.send!(report, () => process.exit()));
 });

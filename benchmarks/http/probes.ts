@@ -15,9 +15,9 @@ export interface Probe {
 const EVERY_MS = 25;
 
 /**
- * Sends one request at a time of each kind: for `/health`, with a wrong key, with an invalid body, and for an ordinary
- * answer. This process does nothing else, so the times are those of the server and the machine, not of a process that
- * is busy with a thousand clients.
+ * Sends probes until `signal` aborts or `ms` milliseconds have passed: a request to `/health`, one with a wrong key,
+ * one with an invalid body, and an ordinary one, one at a time of each kind. This process is otherwise idle, so the
+ * times do not include delays in a client that runs a thousand others.
  */
 export async function probe(url: string, ms: number, signal: AbortSignal): Promise<Probe[]> {
   const request = await requestMix();

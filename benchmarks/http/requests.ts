@@ -9,9 +9,9 @@ export interface Asked {
   body: string;
 }
 
-/** Most tokens of a chat's answer. */
+/** Token limit of a chat answer. */
 const CHAT_TOKENS = 32;
-/** Kinds of ten successive requests. */
+/** Kinds of ten successive requests; the pattern repeats. */
 const MIX: readonly Kind[] = [
   'decide',
   'extract',
@@ -26,9 +26,9 @@ const MIX: readonly Kind[] = [
 ];
 
 /**
- * Returns a function that creates the requests of a run: of ten, five decides, three extracts and two chats, on the
- * texts of the natural test set in turn. Each text is numbered, so that a prefix is cached only if this run has put it
- * into the cache.
+ * Returns a function that creates the i-th request of a run. Of ten requests, five decide, three extract and two are
+ * chats, on the texts of the natural test set in turn. Each text contains a number, so no earlier run has left its
+ * prefix in the cache.
  */
 export async function requestMix(): Promise<(i: number) => Asked> {
   const texts = await readTestSet('natural');

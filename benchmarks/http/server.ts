@@ -15,15 +15,15 @@ export interface ServerProcess {
   url: string;
   /** Returns the process ids of the server and of its engine process. */
   pids(): number[];
-  /** Returns the current length of the server's log file. */
+  /** Returns the current length of the server's log file in bytes. */
   logEnd(): number;
-  /** Returns the requests that the server has logged since that position of its log file. */
+  /** Returns the requests that the server has logged after the position `since` of its log file. */
   logged(since: number): LoggedRequest[];
   stop(): Promise<void>;
 }
 
 /**
- * Holds a logged request. `ms` is the duration as the server measured it, from the request's headers to the head of the
+ * Holds a request from the server's log. `ms` is the time from the arrival of the request's headers to the head of the
  * response, in whole milliseconds.
  */
 export interface LoggedRequest {
@@ -33,8 +33,8 @@ export interface LoggedRequest {
 }
 
 /**
- * Starts `assay serve` as a user does, with the starter model and a home folder of its own. `more` are further flags.
- * Throws if the model does not load.
+ * Starts `assay serve` with the starter model, its own home folder and the further flags `more`. Throws if the model
+ * does not load.
  */
 export async function startServer(more: readonly string[] = []): Promise<ServerProcess> {
   const home = await mkdtemp(join(tmpdir(), 'assay-benchmark-home-'));
@@ -81,7 +81,7 @@ function requestsIn(log: string): LoggedRequest[] {
     .map((line) => JSON.parse(line) as LoggedRequest);
 }
 
-/** Returns the ids of all processes below one: the engine process is below the processes that isolate it. */
+/** Returns the ids of all descendants of a process. The engine process is a descendant of processes that isolate it. */
 function descendantsOf(pid: number): number[] {
   if (process.platform !== 'linux') return [];
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);

@@ -6,8 +6,8 @@ const TICKS = 100;
 /** Returns the processor seconds that a process has used; NaN on systems other than Linux. */
 export function processorSeconds(pid: number): number {
   const text = read(pid, 'stat');
-  // User and kernel time are fields 14 and 15 (proc_pid_stat(5)). They are counted after the process's name, which may
-  // contain spaces.
+  // User and kernel time are fields 14 and 15 (proc_pid_stat(5)). The text is split only after field 2, the name of the
+  // process, because that may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return text === '' ? Number.NaN : (Number(fields[11]) + Number(fields[12])) / TICKS;
 }

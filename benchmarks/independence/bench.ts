@@ -17,10 +17,10 @@ const HELP = `npm run bench -- independence [--model=models/starter] [--precisio
 Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.`;
 
 const TASKS = 16;
-/** Number of requests that run beside the one that is compared. */
+/** Number of other requests that run together with the compared one. */
 const BESIDE = 2;
 
-/** The ways to answer a request that are compared with each task alone on a cold engine. */
+/** Ways to answer a request. Each is compared with answering every task alone, on an engine with an empty cache. */
 const WAYS = ['alone, on a cached text', 'together', 'in another order', 'together, on a cached text', 'beside others'];
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -57,7 +57,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 
 type Differences = Map<string, Map<string, { compared: number; different: number }>>;
 
-/** Answers random requests in every way, and counts the answers that differ from those of each task alone. */
+/** Answers random requests in all ways. Counts the answers that differ from those of the tasks alone. */
 async function compareAll(requests: Requests, count: number): Promise<Differences> {
   const texts = (await Promise.all(TEST_SETS.map(readTestSet))).flat();
   const tasks = texts.flatMap((one) => one.tasks);

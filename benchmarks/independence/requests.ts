@@ -6,7 +6,7 @@ import { planTasks } from '../../runtime/worker/task-job.ts';
 import { engineOf } from '../branches/workload.ts';
 import type { Case } from '../quality/test-set.ts';
 
-/** Rows of logits in one run up to which tokens are drafted, as in the server with 8-bit weights and VNNI. */
+/** Largest number of logit rows in a run with drafts; the server's value for 8-bit weights on CPUs with VNNI. */
 const DRAFT_ROWS = 16;
 
 export interface Request {
@@ -24,7 +24,9 @@ export class Requests {
     this.#model = model;
   }
 
-  /** Answers each task in a request of its own: on a new engine, or on one that has the text in its prefix cache. */
+  /**
+   * Answers each task in a separate request, on a new engine or, with `cached`, on one that has the text in its cache.
+   */
   async eachAlone({ context, tasks }: Request, { cached }: { cached: boolean }): Promise<string[]> {
     const kept = this.#engine();
     if (cached) await this.#answer(kept, { context, tasks: tasks.slice(0, 1) });

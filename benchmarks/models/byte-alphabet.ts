@@ -1,7 +1,4 @@
-/**
- * Returns the 256 characters that represent bytes in byte-level BPE (`runtime/text/byte-level.ts`), in the order of the
- * bytes.
- */
+/** Returns the 256 characters that stand for the bytes 0 to 255 in byte-level BPE (`runtime/text/byte-level.ts`). */
 export function byteAlphabet(): string[] {
   const printable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);

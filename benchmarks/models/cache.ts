@@ -15,12 +15,12 @@ import { Noise } from './noise.ts';
 import { writeRandomModel } from './random-model.ts';
 import { SHAPES, type ShapeName } from './shapes.ts';
 
-/** Folder of the models that are kept between runs; about 5 GB in all. */
+/** Folder in which models are kept between runs; about 5 GB in all. */
 const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchmark-models');
 
 /**
- * Returns the folder of a compiled random model, and compiles it if it is not in the cache. `slots` is the number of
- * sequences in one run; if absent, the compiler's default.
+ * Returns the folder of a compiled random model. Compiles the model if the cache does not have it. `slots` is the
+ * number of sequences in one run of the model; if absent, the compiler's default.
  */
 export function compiledRandomModel(shape: ShapeName, precision: Precision, slots?: number): Promise<string> {
   const name = slots === undefined ? precision : `${precision}-slots${slots}`;
@@ -32,7 +32,7 @@ export function compiledRandomModel(shape: ShapeName, precision: Precision, slot
   });
 }
 
-/** Returns the GGUF file of a random model for llama.cpp, and writes it if it is not in the cache. */
+/** Returns the GGUF file of a random model for llama.cpp. Writes the file if the cache does not have it. */
 export async function ggufRandomModel(shape: ShapeName, weights: 'q8_0' | 'q4_0'): Promise<string> {
   const folder = await cached(`${shape}-gguf-${weights}`, async (target) => {
     writeGgufModel(join(target, 'model.gguf'), SHAPES[shape], weights, new Noise(12345));
@@ -41,9 +41,9 @@ export async function ggufRandomModel(shape: ShapeName, weights: 'q8_0' | 'q4_0'
 }
 
 /**
- * Returns the folder of a random model for transformers.js. It has the published graph, with weights in the same number
- * format as the compiled model (int8: activations with a scale for each token, weights with a scale for each output
- * column; int4: blocks of 128), so that only the runtime differs.
+ * Returns the folder of a random model for transformers.js. The graph is as published, but the weights have the number
+ * format of Assay's compiled model, so only the runtimes differ. int8: a scale for each token of the activations and
+ * for each output column of the weights; int4: blocks of 128 weights.
  */
 export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'int4'): Promise<string> {
   return cached(`${shape}-transformers-${precision}-v${COMPILER_VERSION}`, async (target) => {
@@ -79,7 +79,7 @@ export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'i
 
 /**
  * Returns the folder of the starter model, compiled with its published weights (block-quantized to 4 bits). `path`
- * chooses the packed path or the one with fixed shapes.
+ * selects the packed path or the static path, which has fixed shapes.
  */
 export function compiledStarter(path: 'packed' | 'static'): Promise<string> {
   return cached(`starter-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(STARTER, target, path));
@@ -87,7 +87,7 @@ export function compiledStarter(path: 'packed' | 'static'): Promise<string> {
 
 /**
  * Returns the folder of a compiled random model of the Qwen2.5-0.5B shape whose published weights are block-quantized
- * to 4 bits. `path` chooses the packed path or the one with fixed shapes.
+ * to 4 bits. `path` selects the packed path or the static path, which has fixed shapes.
  */
 export async function compiledBlockModel(path: 'packed' | 'static'): Promise<string> {
   const source = await cached('qwen2.5-0.5b-blocks', async (target) => {
@@ -117,8 +117,8 @@ function published(shape: ShapeName): Promise<string> {
 }
 
 /**
- * Returns the cache folder with this name. If it does not exist, calls `write` to fill a temporary folder, which gets
- * the final name once it is complete.
+ * Returns the cache folder with this name. If it does not exist, `write` fills a temporary folder, which is then
+ * renamed. An interrupted run therefore leaves no incomplete folder.
  */
 async function cached(name: string, write: (target: string) => Promise<unknown>): Promise<string> {
   const target = join(CACHE, name);

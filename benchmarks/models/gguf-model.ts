@@ -4,15 +4,15 @@ import { type GgufTensor, type Metadata, TENSOR_TYPES, type TensorType, tensorBy
 import type { Noise } from './noise.ts';
 import type { Shape } from './shapes.ts';
 
-/** Special tokens named as Qwen2's, so that programs that look for them recognise the model. */
+/** Special tokens with Qwen2's names, which some programs look for. */
 const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 /** Values of `token_type` in llama.cpp's vocabulary. */
 const NORMAL = 1;
 const CONTROL = 3;
 
 /**
- * Writes a GGUF file for llama.cpp: a model of Qwen2's architecture with random weights, of the same shape as
- * `writeRandomModel` writes. The head shares the embedding's weights.
+ * Writes a GGUF file for llama.cpp: a random model of Qwen2's architecture, in the shape that `writeRandomModel`
+ * writes. The head shares the weights of the embedding.
  */
 export function writeGgufModel(file: string, shape: Shape, weights: 'q8_0' | 'q4_0', noise: Noise): void {
   writeGguf(file, metadata(shape), tensors(shape, weights, noise));
@@ -41,7 +41,7 @@ function metadata({ layers, hidden, heads, kvHeads, intermediate, vocabulary, co
       type: 'int32s',
       value: Array.from({ length: vocabulary }, (_, id) => (id >= bytes.length && id < end ? CONTROL : NORMAL)),
     },
-    // llama.cpp needs at least one merge; these letters are never adjacent in the benchmarks' texts.
+    // llama.cpp needs at least one merge. The benchmarks' texts never contain this one.
     'tokenizer.ggml.merges': { type: 'strings', value: ['Q Q'] },
     'tokenizer.ggml.bos_token_id': uint32(bytes.length),
     'tokenizer.ggml.eos_token_id': uint32(end - 1),
@@ -95,7 +95,7 @@ function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number
   }
 }
 
-/** Returns the bits of a float16: a positive number, rounded down. Exact enough for a scale. */
+/** Converts a positive number to the bits of a float16, rounded down, which is exact enough for a scale. */
 function float16(value: number): number {
   const bits = at(new Uint32Array(Float32Array.of(value).buffer), 0);
   const exponent = (bits >>> 23) - 127 + 15;

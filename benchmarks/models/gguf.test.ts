@@ -26,7 +26,7 @@ test('tensors stand where the header says, on multiples of 32', () => {
     expect(data % 32).toBe(0);
     expect([...bytes.subarray(data, data + 12)]).toEqual(Array(12).fill(1));
     expect([...bytes.subarray(data + 32, data + 32 + 34)]).toEqual(Array(34).fill(2));
-    // The second tensor's entry ends with its offset: the last 8 bytes of the header that are not padding.
+    // The table entry of the tensor `two` ends with the offset of its data, 8 bytes.
     expect(bytes.readBigUInt64LE(bytes.indexOf('two') + 3 + 4 + 8 + 4)).toBe(32n);
   } finally {
     rmSync(folder, { recursive: true });

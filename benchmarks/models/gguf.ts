@@ -2,8 +2,8 @@ import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { at } from '../../lib/at.ts';
 
 /**
- * Version of the GGUF container that is written (ggml, docs/gguf.md): metadata, a table of tensors, then their data,
- * each at a multiple of 32 bytes.
+ * Version of the GGUF format that is written. A file has metadata, a table of tensors, and the data of each tensor at a
+ * multiple of 32 bytes. Source: ggml, docs/gguf.md.
  */
 const VERSION = 3;
 const ALIGNMENT = 32;
@@ -81,7 +81,7 @@ export function writeGguf(file: string, metadata: Metadata, tensors: readonly Gg
   }
 }
 
-/** Encodes a metadata value, preceded by the number of its type (`gguf_metadata_value_type`). */
+/** Encodes a metadata value after the number of its type (`gguf_metadata_value_type`). */
 function metadataValue(metadata: MetadataValue): Buffer {
   switch (metadata.type) {
     case 'uint32':

@@ -7,15 +7,15 @@ import { Noise } from './noise.ts';
 
 export const MS = 'com.microsoft';
 
-/** Builds the graph of a model with random weights in bfloat16, and writes it. */
+/** Builds and writes the ONNX graph of a model with random weights in bfloat16. */
 export class GraphWriter {
   readonly graph: Graph = { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] };
   readonly #noise = new Noise(12345);
 
-  /** Adds a node that is named after its first output. Returns this name. */
+  /** Adds a node. Returns its name, which is that of its first output. */
   add(op: string, inputs: string[], outputs: string[], attributes: Parameters<typeof makeNode>[3] = {}, domain = '') {
     const name = at(outputs, 0);
-    // The compiler's own nodes are named `assay/…` (`makeNode`), and names must differ.
+    // Replaces the name that `makeNode` gives, because the compiler uses such names (`assay/…`) for nodes that it adds.
     this.graph.nodes.push({ ...makeNode(op, inputs, outputs, attributes, domain), name });
     return name;
   }
@@ -28,7 +28,7 @@ export class GraphWriter {
     return name;
   }
 
-  /** Adds a constant and returns its name; one of the same name is replaced by an equal one. */
+  /** Adds a constant and returns its name. A constant that was added before may be added again. */
   constant(name: string, values: Float32Array | BigInt64Array, dims: number[] = [values.length]): string {
     this.graph.initializers.set(name, makeTensor(name, dims, values));
     return name;
@@ -42,16 +42,13 @@ export class GraphWriter {
     return this.constant(name, new Float32Array(length).fill(1));
   }
 
-  /**
-   * Adds a MatMul of `x` and a random matrix that preserves the size of the numbers. Returns the name of its output.
-   */
+  /** Multiplies `x` by a random matrix that preserves the magnitude of the numbers. Returns the name of the output. */
   linear(name: string, x: string, inputs: number, outputs: number): string {
     return this.add('MatMul', [x, this.weight(`${name}.weight`, [inputs, outputs], Math.sqrt(3 / inputs))], [name]);
   }
 
   /**
-   * Adds an input and an output for values that are carried to the next run: KV cache or recurrent state. Returns both
-   * names.
+   * Adds an input and an output for values that one run passes to the next: KV or recurrent state. Returns both names.
    */
   carried(past: string, present: string, dims: (string | number)[]): [past: string, present: string] {
     this.graph.inputs.push({ name: past, dataType: DataType.bfloat16, dims });
@@ -59,7 +56,7 @@ export class GraphWriter {
     return [past, present];
   }
 
-  /** Writes `model.onnx` with its weights, and the configuration of a context of this length. */
+  /** Writes `model.onnx`, its weights, and a configuration with a context length of `context` tokens. */
   write(folder: string, context: number): void {
     const opsets = new Map([
       ['', 21],

@@ -2,8 +2,8 @@ import { type GraphWriter, MS } from './graph-writer.ts';
 import type { Hybrid, Shape } from './shapes.ts';
 
 /**
- * Names of the graph inputs and tables that all layers share: the lengths of the sequences, and the cosines and sines
- * of rotary positions.
+ * Names of the graph's inputs and constants that all layers share: the lengths of the sequences, and the cosines and
+ * sines of rotary positions.
  */
 export const SHARED = { lengths: 'seqlens_k', total: 'total', cos: 'cos_cache', sin: 'sin_cache' } as const;
 
@@ -11,8 +11,8 @@ const EPSILON = { epsilon: { float: 1e-6 } };
 const NORM = { axis: -1, stash_type: 1, ...EPSILON };
 
 /**
- * Adds the part of a layer that mixes tokens (attention or a recurrent layer), as the onnxruntime-genai builder writes
- * it. Returns the name of its result, which is added to the residual.
+ * Adds a layer's attention or recurrent part, as the onnxruntime-genai builder writes it. Returns the name of its
+ * output, which the caller adds to the residual.
  */
 export function mixer(graph: GraphWriter, shape: Shape, layer: number, x: string): string {
   const { hybrid } = shape;
@@ -23,8 +23,8 @@ export function mixer(graph: GraphWriter, shape: Shape, layer: number, x: string
 }
 
 /**
- * Adds attention: as in Qwen2 with a bias, as in LFM2 with norms of queries and keys, or as in Qwen3.5 with these and a
- * gate.
+ * Adds attention as in Qwen2 (with a bias), as in LFM2 (with norms of queries and keys), or as in Qwen3.5 (with norms
+ * and a gate).
  */
 function attention(graph: GraphWriter, shape: Shape, layer: number, x: string): string {
   const { hidden, heads, kvHeads, headSize, hybrid } = shape;

@@ -3,7 +3,8 @@ import { Random } from '../../runtime/engine/random.ts';
 const BLOCK = 1 << 20;
 
 /**
- * Generates gigabytes of random weights quickly: one block of uniform noise, read repeatedly from different offsets.
+ * Generates gigabytes of random weights quickly, by reading one block of uniform noise repeatedly from different
+ * offsets.
  */
 export class Noise {
   readonly #random: Random;
@@ -30,7 +31,7 @@ export class Noise {
     }
   }
 
-  /** Yields `count` random bytes, in chunks of a multiple of `block` bytes. The caller may modify the chunks. */
+  /** Yields `count` random bytes, in chunks whose length is a multiple of `block`. The caller may modify the chunks. */
   *bytes(count: number, block: number): Generator<Uint8Array<ArrayBuffer>> {
     const source = new Uint8Array(this.#block.buffer);
     const most = Math.floor(source.length / 2 / block) * block;

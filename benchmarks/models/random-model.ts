@@ -6,8 +6,8 @@ import type { Shape } from './shapes.ts';
 const EPSILON = { epsilon: { float: 1e-6 } };
 
 /**
- * Writes a model with random weights in bfloat16: the graph that the onnxruntime-genai model builder creates for this
- * shape. The head shares the embedding's weights.
+ * Writes a model with random weights in bfloat16. Its graph is the one that the onnxruntime-genai model builder creates
+ * for this shape. The head shares the weights of the embedding.
  */
 export function writeRandomModel(folder: string, shape: Shape): void {
   const { hidden, headSize, intermediate, vocabulary, layers, context } = shape;
@@ -61,8 +61,8 @@ export function writeRandomModel(folder: string, shape: Shape): void {
 }
 
 /**
- * Computes the cosines and sines of rotary positions (Su et al. 2021, RoFormer, equation 15), as matrices [position,
- * pair].
+ * Computes the cosines and sines of rotary positions, as matrices with a row for each position and a column for each
+ * pair of dimensions. Source: Su et al. 2021, RoFormer, equation 15.
  */
 function rotaryTables({ context, headSize, ropeTheta }: Shape): [cos: Float32Array, sin: Float32Array] {
   const half = headSize / 2;

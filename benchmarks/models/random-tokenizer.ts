@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path';
 import { byteAlphabet } from './byte-alphabet.ts';
 
 /**
- * Adds the files of a tokenizer to a compiled random model: a byte-level tokenizer with as many tokens, but without
- * merges, so that a prompt has one token for each byte. Returns a new folder beside the model's, with hard links to the
- * model's files.
+ * Adds a tokenizer to a compiled random model. It is a byte-level tokenizer with `vocabSize` tokens but no merges, so
+ * each byte of a prompt is one token. Returns a new folder beside the model's, which has hard links to the model's
+ * files.
  */
 export function withTokenizer(compiled: string, vocabSize: number): string {
   const folder = mkdtempSync(join(dirname(compiled), 'with-tokenizer-'));

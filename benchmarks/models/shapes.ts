@@ -1,4 +1,4 @@
-/** Describes the dimensions of a decoder of the Llama kind; Qwen2's adds a bias to queries, keys and values. */
+/** Describes the dimensions of a decoder like Llama's. Qwen2's has a bias for queries, keys and values. */
 export interface Shape {
   layers: number;
   hidden: number;
@@ -9,13 +9,13 @@ export interface Shape {
   vocabulary: number;
   context: number;
   ropeTheta: number;
-  /** Recurrent layers in place of attention; absent if the model has none. */
+  /** Recurrent layers; absent if all layers have attention. */
   hybrid?: Hybrid;
 }
 
 /**
- * Describes the recurrent layers of a hybrid model: a convolution as in LFM2 (Amini et al. 2025), or a convolution
- * before a gated delta rule as in Qwen3.5 (Yang et al. 2024), whose attention layers have gates, too.
+ * Describes the recurrent layers of a hybrid model. `conv`: a convolution, as in LFM2 (Amini et al. 2025). `linear`: a
+ * convolution before a gated delta rule, as in Qwen3.5 (Yang et al. 2024); its attention layers have gates, too.
  */
 export interface Hybrid {
   kind: 'conv' | 'linear';
@@ -30,8 +30,8 @@ export interface Hybrid {
 }
 
 /**
- * Shapes of models that are measured. Speed does not depend on the values of the weights, so a model with random
- * weights is as fast as the real one of the same shape.
+ * Shapes of the measured models. Speed does not depend on the values of the weights, so a random model is as fast as
+ * the real model of the same shape.
  */
 export const SHAPES = {
   'qwen2.5-0.5b': {
@@ -69,7 +69,7 @@ export const SHAPES = {
     ropeTheta: 1e7,
     hybrid: { kind: 'linear', attention: [3, 7, 11, 15, 19, 23], kernel: 4, stateHeads: 16, stateSize: 128 },
   },
-  /** Too small to measure anything; shows within seconds that a benchmark runs. */
+  /** Too small for useful figures; only shows within seconds that a benchmark runs. */
   tiny: {
     layers: 2,
     hidden: 128,

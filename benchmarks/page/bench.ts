@@ -30,7 +30,7 @@ export async function run(): Promise<void> {
   console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
 }
 
-/** Returns the text about missed goals, for the top of the page; empty if there are none. */
+/** Returns the list of missed goals for the top of the page; empty if no goal was missed. */
 function missedText(measured: readonly { section: Section; figures: readonly Figure[] }[]): string {
   const missed = measured.flatMap(({ section, figures }) =>
     (section.goals?.(figures) ?? [])

@@ -1,14 +1,14 @@
 import type { Figure } from '../report.ts';
 import { shown } from './table.ts';
 
-/** Describes a goal of a benchmark, and the figure that decides it. */
+/** Describes a goal of a benchmark and the measured figure that is compared with it. */
 export interface Goal {
-  /** The measured figure in words, with its case: `health, p99, at 1,000 clients`. */
+  /** Name of the measured figure, with its case, such as `health, p99, at 1,000 clients`. */
   what: string;
   wanted: { most: number } | { least: number };
   measured: number;
   unit: string;
-  /** Explanation that is shown if the goal was missed. */
+  /** Reason that is shown if the goal was missed. */
   why?: string;
 }
 
@@ -16,7 +16,7 @@ export function isMet({ wanted, measured }: Goal): boolean {
   return 'most' in wanted ? measured <= wanted.most : measured >= wanted.least;
 }
 
-/** Returns the goal, compared with the worst of the figures; an empty list if there are no figures. */
+/** Returns a goal that the worst of the figures decides; an empty list if there are no figures. */
 export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly Figure[], why?: string): Goal[] {
   const sorted = figures.toSorted((one, other) => one.value - other.value);
   const worst = 'most' in wanted ? sorted.at(-1) : sorted[0];

@@ -3,12 +3,12 @@ import type { Figure } from '../report.ts';
 
 export interface Growth {
   title: string;
-  /** Matches the cases of the plot; the captured number is the position on the x axis. */
+  /** Matches the names of the cases in this panel. Captures the number that is the position on the x axis. */
   pattern: RegExp;
 }
 
 /**
- * Plots the medians of figures against a number in the names of their cases, with both axes logarithmic. Returns
+ * Plots the medians of figures over a number in the names of their cases, both on logarithmic axes. Returns an SVG;
  * undefined if no panel has at least two positions.
  */
 export function growthPlot(
@@ -18,7 +18,7 @@ export function growthPlot(
   wanted: readonly Growth[],
 ): string | undefined {
   const medians = figures.filter(({ metric }) => metric === 'median');
-  // All panels have the same series in the same order, because they share a legend.
+  // All panels have the same series in the same order, because they share one legend.
   const names = [...new Set(medians.map(({ system }) => system))];
   const panels = wanted.flatMap(({ title, pattern }): Panel[] => {
     const points = medians.flatMap(({ system, case: what, value }) => {

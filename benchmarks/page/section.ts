@@ -12,9 +12,9 @@ export interface Section {
   tables(figures: readonly Figure[]): string[];
   /** Returns the SVG of a plot to show above the tables; undefined if there are no figures for it. */
   plot?(figures: readonly Figure[]): string | undefined;
-  /** File name of a plot in docs/ that the benchmark itself draws. */
+  /** Name of a plot file in docs/ that the benchmark itself writes. */
   image?: string;
-  /** Returns the goals, each with the measured figure. */
+  /** Returns the goals with the measured figures. */
   goals?(figures: readonly Figure[]): Goal[];
 }
 
@@ -22,10 +22,10 @@ export const systemOf: Label = ({ system }) => system;
 export const caseOf: Label = ({ case: what }) => what;
 export const metricOf: Label = ({ metric }) => metric;
 
-/** Metrics that share one cell of a table (`medianAndRange`). */
+/** Metrics that `medianAndRange` shows in one cell of a table. */
 export const RANGE: ReadonlySet<string> = new Set(['median', 'least', 'most']);
 
-/** Formats a table with a row for each metric of a case and a column for each system. */
+/** Formats one table, with a row for each metric of each case and a column for each system. */
 export function byCase(figures: readonly Figure[]): string[] {
   return [table(figures, ({ case: what, metric }) => `${what}: ${metric}`, systemOf)];
 }

@@ -3,8 +3,8 @@ import type { Figure } from '../report.ts';
 export type Label = (figure: Figure) => string;
 
 /**
- * Returns a Markdown table with a row and a column for each label, rows in order of first appearance. `cell` formats
- * the figures that belong to one row and column.
+ * Formats figures as a Markdown table. `row` and `column` say to which row and column a figure belongs; rows are in the
+ * order of their first figure. `cell` formats the figures of one cell. Returns an empty text if there are no figures.
  */
 export function table(figures: readonly Figure[], row: Label, column: Label, cell = shownTogether): string {
   if (figures.length === 0) return '';
@@ -19,8 +19,8 @@ export function table(figures: readonly Figure[], row: Label, column: Label, cel
 }
 
 /**
- * Sorts names by their leading number if all have one, because parts of a benchmark may have run in any order; else
- * keeps the order.
+ * Sorts names by their leading number if all have one, because the parts of a benchmark may have run in any order.
+ * Otherwise keeps the order.
  */
 function inOrder(names: string[]): string[] {
   return names.every((name) => /^\d/.test(name))

@@ -6,8 +6,8 @@ const FOLDER = new URL('..', import.meta.url);
 /** Installs the packages of `benchmarks/package.json` if they are missing (about 1 GB). Throws if that fails. */
 export function installPeers(): void {
   if (existsSync(new URL('node_modules/node-llama-cpp/package.json', FOLDER))) return;
-  console.error('Installing the peers that Assay is measured beside (npm install in benchmarks/, about 1 GB) …');
-  // Not `npm ci`: the lockfile can only name the binaries of platforms that the registry had when it was written.
+  console.error('Installing the programs that Assay is compared with (npm install in benchmarks/, about 1 GB) …');
+  // Does not use `npm ci`, because the lockfile may lack the binaries for this platform.
   const { status } = spawnSync('npm', ['install', '--no-save'], {
     cwd: FOLDER,
     stdio: ['ignore', 2, 2],

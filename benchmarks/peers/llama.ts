@@ -5,16 +5,15 @@ import { ggufRandomModel } from '../models/cache.ts';
 import { measure } from '../systems/measure.ts';
 import type { ChoicesWork, OpenSystem, Settings } from '../systems/system.ts';
 
-/** Number of questions that `decide` scores in parallel; more is not faster on two cores. */
+/** Number of questions that `decide` scores in parallel. A higher number is not faster on two cores. */
 const PARALLEL_QUESTIONS = 16;
-/** Tokens in one batch: large enough for W's context in one run, which is faster than llama.cpp's default of 512. */
+/** Batch size in tokens: reads W's context in one batch, which is faster than with llama.cpp's default of 512. */
 const BATCH = 1536;
 
 /**
- * Measures node-llama-cpp. It has two modes for several tasks on one context. `sequence`: the context is read once into
- * one sequence, which is cut back to the context for every task; this is the fastest way of the public API. `copies`:
- * the context is copied to a sequence for each task, and the tasks run in parallel; the method that copies is not part
- * of the public API.
+ * Runs node-llama-cpp, with one of two modes for several tasks on one context. `sequence` reads the context into one
+ * sequence, which is cut back to the context after every task; this is the fastest way with the public API. `copies`
+ * copies the context to a sequence for each task and runs the tasks in parallel; the method that copies is not public.
  */
 export const open: OpenSystem = async (settings) => {
   const llama = await getLlama({ gpu: false, build: 'never', progressLogs: false, logLevel: 'error' as never });
@@ -56,7 +55,7 @@ export const open: OpenSystem = async (settings) => {
     },
     async crowd({ requests }) {
       const longest = Math.max(...requests.map(({ prompt, answer }) => prompt + answer + 16));
-      // A context runs its sequences side by side.
+      // A llama.cpp context runs its sequences in one batch.
       const sequences = await contexts.sequences(requests.length, longest);
       await Promise.all(sequences.map((sequence) => sequence.clearHistory()));
       const { ms, cpuMs } = await measure(() =>
@@ -94,7 +93,7 @@ async function copyState(to: LlamaContextSequence, from: LlamaContextSequence, l
   if (!(await inner._copyStateFromOtherSequence(from, length))) throw new Error('the state was not copied');
 }
 
-/** Keeps the llama.cpp context that was requested last, so that the time to create one is not measured. */
+/** Keeps the llama.cpp context that was created last for reuse, because creating one must not be measured. */
 class Contexts {
   readonly #model: LlamaModel;
   readonly #settings: Settings;
@@ -121,8 +120,8 @@ class Contexts {
   }
 
   /**
-   * Answers decide tasks, and counts the prompt tokens. The tokens of this model are bytes, so a document has as many
-   * tokens as characters.
+   * Answers decide tasks and returns the cost with the number of prompt tokens. The tokens of this model are bytes, so
+   * a document has as many tokens as characters.
    */
   async decide({
     questions,

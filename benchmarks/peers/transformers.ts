@@ -7,15 +7,15 @@ import { type Cost, measure } from '../systems/measure.ts';
 import type { OpenSystem } from '../systems/system.ts';
 
 /**
- * Measures transformers.js on onnxruntime-node: one request for each task, as its users write it. If the context is
- * cached, its `past_key_values` are passed to every request.
+ * Runs transformers.js on onnxruntime-node, with one request for each task, as its users do. If the context is cached,
+ * every request gets the context's `past_key_values`.
  */
 export const open: OpenSystem = async ({ shape, weights, threads }) => {
   const folder = await transformersRandomModel(shape, weights);
   env.allowRemoteModels = false;
   env.localModelPath = `${dirname(folder)}/`;
   const model = await AutoModelForCausalLM.from_pretrained(basename(folder), {
-    dtype: 'fp32', // the name of the file that is read; what is in it are the weights of `transformersRandomModel`
+    dtype: 'fp32', // selects the file; its weights have the number format of `transformersRandomModel`
     device: 'cpu',
     local_files_only: true,
     session_options: { intraOpNumThreads: threads },
@@ -56,8 +56,8 @@ export const open: OpenSystem = async ({ shape, weights, threads }) => {
         },
         end() {},
       };
-      // The first two calls of the streamer deliver the prompt and the first generated token, which belongs to the
-      // prefill.
+      // Counts from the second call of the streamer: the first two deliver the prompt and the first generated token,
+      // which belong to the prefill.
       await generate(randomTokens(context, seed), tokens + 1, { streamer });
       return { ms: times.at(-1)! - at(times, 1), cpuMs: cpu.at(-1)! - at(cpu, 1) };
     },

@@ -15,24 +15,24 @@ Puts both test sets to a server and tells how often it is right; then questions 
 
 const STARTER = 'assay/starter';
 
-/** Most tokens of a task's answer. The longest expected one takes about 60; a model that does not stop is cut here. */
+/** Token limit for each task's answer. The longest expected answer takes about 60 tokens. */
 const TOKENS_EACH = 96;
 
 /** Number formats of the weights that are measured. `auto`, the default of the server, chooses one of the others. */
 const FORMS = 'auto,int8,int4,float';
 
-/** Most tokens of a chat's answer: a sentence, and reasoning before it. */
+/** Token limit of a chat answer, which has a sentence and, before it, reasoning. */
 const TOKENS_OF_CHAT = 160;
 
-/** Sentence in the question that makes the starter model reason before it answers; other models ignore it. */
+/** Sentence in a question that makes the starter model reason before it answers. Other models do not know it. */
 const WISH = 'Think first.';
 
-/** Number of requests that are sent at the same time. */
+/** Number of requests that run at the same time. */
 const CLIENTS = 4;
 
 /**
- * Measures accuracy over HTTP: what a caller gets, including the effects of the server's prompts, grammars and
- * rounding.
+ * Measures accuracy over HTTP. The figures are what a caller gets, with the effects of the server's prompts, grammars
+ * and rounding.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -96,7 +96,7 @@ interface Server {
   model: string;
 }
 
-/** Calls `put` for each item of the list, `CLIENTS` at a time. */
+/** Calls `put` for each item of a list. At most `CLIENTS` calls run at the same time. */
 async function each<T>(list: readonly T[], put: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...list];
   const client = async () => {
@@ -124,8 +124,8 @@ async function ask(server: Server, texts: readonly Text[]) {
 }
 
 /**
- * Counts the questions that the chat answers correctly. If it was asked to reason, only answers with reasoning count as
- * correct.
+ * Counts the chat questions that are answered correctly. If `wish` asks the model to reason, only answers with
+ * reasoning count as correct.
  */
 async function chat(server: Server, talks: readonly Talk[], wish: string): Promise<Score> {
   const score: Score = { right: 0, total: 0 };
@@ -155,7 +155,7 @@ const Completion = v.object({
   ),
 });
 
-/** Returns the answers to a text's tasks, in order. */
+/** Sends the tasks of a text in one request. Returns the answers in the order of the tasks. */
 async function runTasks(server: Server, { context, tasks }: Text): Promise<unknown[]> {
   const { results } = await post(server, '/v1/tasks', Results, {
     model: server.model,
@@ -166,9 +166,7 @@ async function runTasks(server: Server, { context, tasks }: Text): Promise<unkno
   return tasks.map((task, i) => (task.type === 'decide' ? results[`t${i}`]?.value : results[`t${i}`]));
 }
 
-/**
- * Sends a request and returns the parsed answer. Throws an `Error` with the server's message if the server refuses it.
- */
+/** Sends a request and returns the parsed answer. Throws an `Error` with the server's message if it is refused. */
 async function post<S extends v.GenericSchema>({ url, key }: Server, path: string, schema: S, body: object) {
   const response = await fetch(`${url}${path}`, {
     method: 'POST',

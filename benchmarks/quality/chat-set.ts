@@ -5,12 +5,12 @@ const Wanted = v.pipe(v.array(v.pipe(v.array(v.string()), v.minLength(1))), v.mi
 const Talk = v.object({ context: v.string(), questions: v.array(v.object({ ask: v.string(), words: Wanted })) });
 
 /**
- * Holds a text with questions that a person would ask about it. `words` describes a right answer, which must contain
- * one word of each list.
+ * Holds a text with questions that a user might ask about it. `words` has lists of words; a right answer contains at
+ * least one word of each list.
  */
 export type Talk = v.InferOutput<typeof Talk>;
 
-/** Reads `sets/chat.jsonl`, one text a line. It was written by hand, and training never reads it. */
+/** Reads `sets/chat.jsonl`, which has a text on each line. It was written by hand and is not used for training. */
 export async function readChatSet(): Promise<Talk[]> {
   const file = await readFile(new URL('sets/chat.jsonl', import.meta.url), 'utf8');
   return file

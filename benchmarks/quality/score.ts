@@ -1,6 +1,8 @@
 import type { Case, Text } from './test-set.ts';
 
-/** Counts right answers among all. A decide task counts once, an extraction once for each field. */
+/**
+ * Holds the number of right answers and of all answers. A decide task counts once, an extraction once for each field.
+ */
 export interface Score {
   right: number;
   total: number;
@@ -19,8 +21,8 @@ export function noScores(): Scores {
 }
 
 /**
- * Adds one answer to the scores, compared with the task's expected answer or with another one. A field is right if its
- * value is identical. A list or object of the wrong kind misses all of its fields.
+ * Compares an answer with the expected one and adds the result to the scores. A field is right if its value is
+ * identical. If a list or object has another type than expected, all of its fields are wrong.
  */
 export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: Answer = task.expected): void {
   if (task.type === 'decide') add(scores.decide, answer === expected ? 1 : 0);
@@ -28,8 +30,8 @@ export function addAnswer(scores: Scores, task: Case, answer: Answer, expected: 
 }
 
 /**
- * Returns the mean score of guessing: any option of a decide task; for a field, any word of the context or null. All
- * have the same probability.
+ * Returns the mean score of guessing. A guess for a decide task is any of its options; a guess for a field is any word
+ * of the context, or null. All guesses have the same probability.
  */
 export function randomBaseline(texts: readonly Text[]): Scores {
   const scores = noScores();
@@ -49,9 +51,9 @@ export function randomBaseline(texts: readonly Text[]): Scores {
 }
 
 /**
- * Returns the score of always giving the most common answer. For a decide task this is the option that is right most
- * often in the other tasks of the set (its own answer does not count; one of several equal ones is taken at random).
- * For every field it is the one value that is right most often.
+ * Returns the score of always giving the most common answer. For a decide task, this is the option that is right most
+ * often in all other tasks of the set, or a random one of several such options. For every field, it is the one value
+ * that is right most often.
  */
 export function majorityBaseline(texts: readonly Text[]): Scores {
   const tasks = texts.flatMap((text) => text.tasks);

@@ -5,7 +5,7 @@ import { SECTIONS } from '../page/sections/index.ts';
 import type { Report } from '../report.ts';
 
 const RUN = fileURLToPath(new URL('../run.ts', import.meta.url));
-/** Benchmarks that accept `--quick`, for a small run. The others have one size. */
+/** Names of the benchmarks that accept `--quick` for a short run. */
 const HAVE_QUICK = new Set(['branches', 'hybrid', 'speed', 'forms', 'crowd', 'http', 'growth']);
 
 const HELP = `npm run bench -- [--only=speed,edge] [--json] [--quick]

@@ -14,9 +14,9 @@ import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
 
 /**
- * Measures the time that the engine adds to a decode step. The engine and onnxruntime alone run the same graph at the
- * same length, in turn; onnxruntime with and without onnxruntime-node's copy of all results. Arguments:
- * `--form=int8|int4 --prompt=512 --tokens=64 --rounds=5`.
+ * Measures the time that the engine adds to a decode step. The engine and onnxruntime alone run the same graph with the
+ * same number of cells, in turn. onnxruntime runs twice, with and without onnxruntime-node's copy of all results.
+ * Arguments: `--form=int8|int4 --prompt=512 --tokens=64 --rounds=5`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -42,7 +42,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (let round = 0; round <= rounds; round++) {
     const engine = engineOf(model);
     const work = chat(prompt, tokens, round);
-    // The prompt runs first and is then in the prefix cache, so that only decode steps are measured.
+    // First puts the prompt into the prefix cache. Then only decode steps are measured.
     await answer(engine, { ...work, branches: [{ ...at(work.branches, 0), maxTokens: 1 }] });
     const byEngine = await answer(engine, work);
     const alone = await measure(() => bare(prompt, tokens));
@@ -74,8 +74,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Returns the simplest possible decode loop: KV buffers updated in place, tensors created once, greedy choice. With
- * `copies`, onnxruntime-node copies all results.
+ * Returns the simplest possible decode loop: it updates KV buffers in place, creates its tensors once and chooses
+ * greedily. With `copies`, onnxruntime-node copies all results of a run.
  */
 async function bareDecoder(
   modelFolder: string,

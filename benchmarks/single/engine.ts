@@ -5,8 +5,8 @@ import type { Report } from '../report.ts';
 import type { Cost } from '../systems/measure.ts';
 
 /**
- * Measures workload W on a random model of the Qwen2.5-0.5B shape, with answers in the model's own words and with
- * choices between options. Arguments: `--form=int8|int4 --group=16 --tokens=256 --tasks=1,4,16,64 --runs=3`.
+ * Measures workload W on a random model in the shape of Qwen2.5-0.5B, once with generated answers and once with choices
+ * between options. Arguments: `--form=int8|int4 --group=16 --tokens=256 --tasks=1,4,16,64 --runs=3`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({

@@ -15,7 +15,7 @@ const HELP = `npm run bench -- growth [--rounds=3] [--quick]
 How the engine's time grows with tasks, context and options, and a grammar's with its schema.`;
 
 const TASKS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/** Context lengths in tokens. The longest leaves space for the answer within the model's context of 8,192. */
+/** Lengths of the context in tokens. The longest leaves space for an answer in the model's 8,192 tokens. */
 const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8160];
 const OPTIONS = [2, 4, 8, 16, 32, 64, 128, 256];
 const MEMBERS = [1, 4, 16, 64, 256];
@@ -36,8 +36,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const model = await openModel(await compiledRandomModel(shape, 'int8'), { threads: THREADS });
   let seed = 1;
   /**
-   * Lowest time for one token of a context, in milliseconds: the speed of a perfect engine, whose time grows in
-   * proportion to tokens.
+   * Lowest measured time per token, in milliseconds. It is the speed of a perfect engine, whose time grows in
+   * proportion to the tokens.
    */
   let perToken = Number.POSITIVE_INFINITY;
   const time = async (jobOf: (seed: number) => Job): Promise<number[]> => {
@@ -79,7 +79,7 @@ function reportTimes(system: string, what: string, times: readonly number[], rep
   say('most', Math.max(...times));
 }
 
-/** Returns one question whose options have two tokens each, so that every option takes a position of its own. */
+/** Returns one question with `count` options of two tokens each, so each option occupies at least one cell. */
 function optionsOf(count: number, seed: number): Job {
   const job = choices({ questions: 1, seed, context: W.context, question: W.task });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
@@ -87,8 +87,8 @@ function optionsOf(count: number, seed: number): Job {
 }
 
 /**
- * Reports the time to check a schema and compute its first token mask, for a vocabulary of 150,000 tokens. There is no
- * row `perfect`, because its time would be 0.
+ * Reports the time to compile a schema and compute its first mask over a vocabulary of 150,000 tokens. Reports no
+ * `perfect` time, because it would be 0.
  */
 function reportSchemas(sizes: readonly number[], rounds: number, report: Report): void {
   const vocabulary = largeVocabulary();

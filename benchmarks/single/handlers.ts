@@ -8,9 +8,9 @@ import { memoryQuota } from '../../lib/quota.ts';
 import { median, quantile, type Report } from '../report.ts';
 
 /*
- * Measures the handlers alone: the cost of the guard, the key, reading, validation, building the response and the
- * quota, compared with a plain hono route that parses the same JSON and sends the same body. Both run in one process,
- * in turn, so that both are measured in the same state of the machine.
+ * Measures the handlers alone: the guard, the key check, reading and validating the body, building the response, and
+ * the quota. The baseline is a plain hono route that parses the same JSON and sends the same body. Both run in one
+ * process, in turn, which exposes both to the same state of the machine.
  */
 
 const ROUNDS = 40;
@@ -44,7 +44,7 @@ export async function run(report: Report): Promise<void> {
 }
 
 interface Measured {
-  /** Total of each round, in microseconds. */
+  /** Total time of each round, in microseconds. */
   totals: number[];
   /** Time of each request, in microseconds. */
   latencies: number[];
@@ -98,7 +98,7 @@ function bareApp(answer: object): Fetch {
   return app.fetch;
 }
 
-/** Creates the app with everything that a server has: guard, key, quota and both APIs. */
+/** Creates the app as a server has it: with guard, key, quota and all APIs. */
 async function assayApp(tasks: number): Promise<Fetch> {
   const key = {
     name: 'bench',
@@ -116,8 +116,8 @@ async function assayApp(tasks: number): Promise<Fetch> {
 }
 
 /**
- * Creates a backend that counts against the quota and returns the same answer at once, so that only the code around a
- * backend is measured.
+ * Creates a backend that uses the quota and returns a fixed answer at once. The measured time is therefore that of the
+ * code around the backend.
  */
 function backendFor(tasks: number): InferenceBackend {
   const answer: BatchAnswer = {

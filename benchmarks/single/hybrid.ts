@@ -61,5 +61,5 @@ async function measureShape({ shape, form, counts, runs }: Measurement, report: 
   await model.close();
 }
 
-/** Metric of the goal: processor time, because on a busy machine the time itself varies too much. */
+/** Metric that the goal uses. It is based on processor time, because wall time varies too much on a busy machine. */
 export const OF_ONE = 'of one (processor time)';

@@ -6,7 +6,8 @@ import { compiledRandomModel } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
 /**
- * Measures the peak memory of workload W with 16 tasks, and the bytes of weights and KV cache. Linux only. Arguments:
+ * Measures the peak memory of workload W with 16 tasks, and the size of the weights and of the KV. Runs only on Linux.
+ * Arguments:
  * `--form=int8|int4|float`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {

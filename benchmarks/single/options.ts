@@ -19,9 +19,9 @@ interface Scored {
 }
 
 /**
- * Measures the bias towards options of a certain length, on questions whose options differ in length: how often the
- * best option by total log-probability, and the best by its mean per token, is right, and how often it is one of the
- * shortest. Arguments: `--model=models/starter --precision=auto`.
+ * Measures whether scoring prefers options of a certain length, on questions whose options differ in length. Compares
+ * two scores of an option, the total log-probability and the mean per token: how often is the best option the right
+ * one, and how often is it one of the shortest? Arguments: `--model=models/starter --precision=auto`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -73,8 +73,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Returns the most probable path of each option. With an instruction an option has several paths, because a reason may
- * follow or not.
+ * Returns the most probable path of each option. An option of a task with an instruction has two paths: one ends the
+ * answer, the other lets a reason follow.
  */
 function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
   const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));

@@ -26,18 +26,18 @@ const STARTER = join(import.meta.dirname, '../../models/starter');
 const MODEL = 'assay/starter';
 
 /**
- * Numbers of orders that are compared: the given order; it and its reverse; as many rotations as there are options, at
- * most 8.
+ * Numbers of orders that are compared. 1: the order as sent. 2: this order and its reverse. 8: as many rotations as
+ * there are options, at most 8.
  */
 const ORDERS = [1, 2, 8];
 
 type Question = Extract<Case, { type: 'decide' }>;
 
-/** Counts the results of all questions asked in one number of orders. */
+/** Counts the results of all questions for one number of orders. */
 interface Tally {
   asked: number;
   right: number;
-  /** Questions whose answer changed when their options were sent in another order. */
+  /** Questions whose answer changed when their options were sent in reverse. */
   flipped: number;
 }
 
@@ -67,8 +67,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Reports the engine's processor time for the branches of each text, whose prefix is already in the cache: in each
- * number of orders, as a ratio to one order. Each is measured three times, and the lowest time counts.
+ * Reports the engine's processor time for the branches of the texts, as a multiple of the time with one order, for each
+ * number of orders. The prefixes of the texts are already cached. Each time is the lowest of three measurements.
  */
 async function measureBranches(report: Report, texts: number): Promise<void> {
   const target = mkdtempSync(join(tmpdir(), 'assay-orders-'));
@@ -112,8 +112,8 @@ function batchOf(context: string, questions: readonly Question[], orders: number
 }
 
 /**
- * Reports the server's processor time for 64 questions of /v1/decisions about a new text of 1,000 tokens, as a ratio to
- * that of the same questions as decide tasks of /v1/tasks. The two are measured in turn, and each goes first in every
+ * Reports the server's processor time for 64 questions of /v1/decisions about a new text of 1,000 tokens, as a multiple
+ * of the time for the same questions as decide tasks of /v1/tasks. The two run in turn, and each goes first in every
  * other round.
  */
 async function compareWithTasks(server: ServerProcess, report: Report, rounds: number): Promise<void> {
@@ -126,13 +126,13 @@ async function compareWithTasks(server: ServerProcess, report: Report, rounds: n
     const choices = options.map((value) => ({ value }));
     const questions = asked.map((instructions) => ({ type: 'choice', instructions, choices }));
     return [
-      // Enough tokens that no answer is cut.
+      // The token limit is high enough for all answers.
       ['64 decide tasks', '/v1/tasks', { model: MODEL, context, tasks, max_output_tokens: 4096 }],
       ['64 questions', '/v1/decisions', { model: MODEL, input: context, questions }],
     ] as const;
   };
   for (let round = 0; round < rounds; round++) {
-    // Each reads a text of its own. The first round is only for warming up.
+    // The two requests have different texts, so neither finds its prefix in the cache. The first round only warms up.
     const [tasks, questions] = [bodies(2 * round)[0], bodies(2 * round + 1)[1]];
     for (const [system, path, body] of round % 2 === 0 ? [tasks, questions] : [questions, tasks]) {
       const begin = used(server);
@@ -193,7 +193,7 @@ async function askText(
   }
 }
 
-/** Sends questions to /v1/decisions. Returns the option that answers each of them. */
+/** Sends questions to /v1/decisions. Returns the chosen option of each question. */
 async function ask(
   server: ServerProcess,
   input: string,

@@ -17,9 +17,9 @@ const ROUNDS = 5;
 const MODEL = 'benchmark/random' as ModelId;
 
 /**
- * Measures the time that the engine process adds to a chat. The same model decodes in turn in this process, with the
- * engine alone, and in the engine process, with messages, detokenizer and backend. The model has the Qwen2.5-0.5B shape
- * and 8-bit weights.
+ * Measures the time that the engine process adds to a chat. The same model decodes, in turn, in this process with the
+ * engine alone, and in the engine process, with messages, detokenizer and backend. It has 8-bit weights in the shape of
+ * Qwen2.5-0.5B.
  */
 export async function run(report: Report): Promise<void> {
   const folder = await compiledRandomModel('qwen2.5-0.5b', 'int8');
@@ -63,7 +63,7 @@ export async function run(report: Report): Promise<void> {
     rmSync(dir, { recursive: true });
   }
 
-  /** Returns the mean time between two tokens in milliseconds, as the backend's caller sees it. */
+  /** Returns the mean time between two tokens, as the caller of the backend sees it, in milliseconds. */
   async function decodeMs(round: number): Promise<number> {
     const request: ChatRequest = {
       messages: [{ role: 'user', parts: [{ type: 'text', text: `${round}${'x'.repeat(PROMPT - 24)}` }] }],

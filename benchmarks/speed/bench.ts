@@ -31,7 +31,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
   const shape = values.quick ? 'tiny' : 'qwen2.5-0.5b';
   const wanted = values.systems.split(',');
-  // Copied sequences make no difference to one request.
+  // Omits the mode with copied sequences, which makes no difference for one request.
   const contenders = CONTENDERS.filter(({ mode }) => mode !== 'copies').filter(({ id }) =>
     wanted.some((begin) => id.startsWith(begin)),
   );

@@ -7,14 +7,14 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
 
-/** Bytes of the block that is read: larger than the cache of any current processor. */
+/** Size of the block that is read, in bytes. It is larger than the cache of any current processor. */
 const BLOCK_BYTES = 384 << 20;
 const READ_MS = 1_000;
-/** Size of the square matrices of a MatMul, large enough that only its multiply-adds matter. */
+/** Number of rows and columns of the multiplied matrices. At this size, only the multiply-adds matter. */
 const SIZE = 2048;
 const PRODUCTS = 8;
 
-/** Measures how many bytes per second all threads together read from memory. */
+/** Measures the memory bandwidth of all threads together, in bytes per second. */
 export async function readBandwidth(threads: number): Promise<number> {
   const workers = Array.from(
     { length: threads },
@@ -31,8 +31,8 @@ export async function readBandwidth(threads: number): Promise<number> {
 }
 
 /**
- * Measures how many multiply-adds of 8-bit integers per second the machine can do: the best of several large MatMuls by
- * onnxruntime alone.
+ * Measures the highest rate of 8-bit multiply-adds that this machine reaches, per second: the best of several large
+ * MatMuls in onnxruntime.
  */
 export async function peakMultiplyAdds(threads: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-benchmark-product-'));

@@ -7,8 +7,8 @@ export function layerWeights({ layers, hidden, heads, kvHeads, headSize, interme
 }
 
 /**
- * Returns the fewest multiply-adds needed to read a prompt: the layers and the attention to all earlier tokens for each
- * token, and the head once.
+ * Returns the number of multiply-adds that reading a prompt needs at least: for each token the layers and the attention
+ * to all earlier tokens, and once the head.
  */
 export function prefillMultiplyAdds(shape: Shape, tokens: number): number {
   const { layers, hidden, heads, headSize, vocabulary } = shape;
@@ -17,8 +17,8 @@ export function prefillMultiplyAdds(shape: Shape, tokens: number): number {
 }
 
 /**
- * Returns the fewest bytes that must be read to decode one more token: all weights, including the head's, and the keys
- * and values in 32 bits.
+ * Returns the number of bytes that decoding one token must read at least: all weights, including those of the head, and
+ * all keys and values in 32 bits.
  */
 export function decodeBytes(shape: Shape, context: number, weights: 'int8' | 'int4'): number {
   const { layers, hidden, kvHeads, headSize, vocabulary } = shape;

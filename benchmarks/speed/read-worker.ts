@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 
-// Reads a block of memory that is larger than any cache, repeatedly for `ms` milliseconds; reports bytes per second.
-// `indexOf` of an absent byte is the C library's memchr: a plain read at full width.
+// Reads a block of memory that is larger than any cache, repeatedly for `ms` milliseconds, and reports the bytes per
+// second. `indexOf` with an absent byte calls the C library's memchr, which reads the block at full speed.
 const { bytes, ms } = workerData as { bytes: number; ms: number };
 const block = Buffer.alloc(bytes, 1);
 parentPort!.once('message', () => {

@@ -5,8 +5,8 @@ import { compiledBlockModel, compiledStarter } from '../models/cache.ts';
 import type { Report } from '../report.ts';
 
 /**
- * Measures the cost of fixed shapes: runs workload W on the packed path and over fixed shapes, both on the CPU with the
- * same weights, in turn. Arguments: `--model=qwen2.5-0.5b|starter --tasks=1,16 --runs=3`.
+ * Measures the cost of fixed shapes. Workload W runs on the packed path and on the static path, which has fixed shapes,
+ * in turn, both on the CPU with the same weights. Arguments: `--model=qwen2.5-0.5b|starter --tasks=1,16 --runs=3`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({

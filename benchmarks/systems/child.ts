@@ -1,7 +1,7 @@
 import type { Call, OpenSystem, Reply, Settings } from './system.ts';
 
-// Runs one system in a process of its own: `node child.ts <module> <settings as JSON>`. It then gets calls as messages,
-// one at a time.
+// Runs one system in its own process: `node child.ts <module> <settings as JSON>`. The parent process sends calls as
+// messages, one at a time.
 const [module, settings] = process.argv.slice(2) as [string, string];
 const { open }: { open: OpenSystem } = await import(module);
 const system = await open(JSON.parse(settings) as Settings);

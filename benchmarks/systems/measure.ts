@@ -1,7 +1,7 @@
 export interface Cost {
   /** Milliseconds of wall time. */
   ms: number;
-  /** Milliseconds of processor time, all threads together: comparable even when others use the machine. */
+  /** Processor time of all threads in milliseconds. Other work on the machine hardly changes it. */
   cpuMs: number;
 }
 

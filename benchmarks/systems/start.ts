@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { ENGINE_MEMORY } from '../../runtime/supervisor/child-memory.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
-/** The module of a system. Those of `peers/` need the packages of `benchmarks/package.json`. */
+/**
+ * Maps each program to the URL of its module. The modules of `peers/` need the packages of `benchmarks/package.json`.
+ */
 export const PROGRAMS = {
   assay: new URL('engine.ts', import.meta.url).href,
   'node-llama-cpp': new URL('../peers/llama.ts', import.meta.url).href,
@@ -18,10 +20,13 @@ export interface RunningSystem extends Required<System> {
   close(): void;
 }
 
-/** Threads of every system; a machine of two cores gives two. */
+/** Number of threads of every system: one for each logical processor, at most 8. */
 export const THREADS = Number(process.env.ASSAY_BENCHMARK_THREADS ?? Math.min(8, Math.max(1, cpus().length)));
 
-/** Starts a system in its own process. Throws its message if it does not start, or if a call fails. */
+/**
+ * Starts a system in its own process. Rejects with the system's error message if it does not start; so does a call that
+ * fails.
+ */
 export async function startSystem(
   program: Program,
   settings: Settings,
@@ -32,7 +37,7 @@ export async function startSystem(
     [PROGRAMS[program], JSON.stringify(settings)],
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      // As the server starts the engine.
+      // The server starts its engine process with the same settings.
       env: { ...(program === 'assay' ? ENGINE_MEMORY : {}), ...process.env, ...environment },
     },
   );

@@ -4,8 +4,8 @@ import type { Cost } from './measure.ts';
 /** Represents a system that runs a random model in a process of its own (`child.ts`). */
 export interface System {
   /**
-   * Runs a context and tasks on it, each answered on its own (`cold`), then other tasks on the same context, which may
-   * be cached by then (`cached`).
+   * Runs tasks on a new context (`cold`), then other tasks on the same context, which may now be cached (`cached`).
+   * Each task is answered independently.
    */
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
   /** Answers questions with three options each, about one context. */
@@ -22,14 +22,14 @@ export interface System {
 
 export interface BranchesWork {
   tasks: number;
-  /** Another seed gives other tokens, so that nothing is cached by accident. */
+  /** Seed of the random tokens. Use a new one for tokens that no cache has. */
   seed: number;
 }
 
 export interface ChoicesWork {
   questions: number;
   seed: number;
-  /** Number of tokens of the context. A system that builds its own prompts reports its own counts. */
+  /** Number of tokens of the context. A system with its own prompts reports its own number. */
   context: number;
   /** Number of tokens of one question. */
   question: number;
@@ -67,7 +67,7 @@ export interface GapsWork {
 export interface Gaps {
   p50: number;
   p99: number;
-  /** Milliseconds until the long prompt was read; 0 without one. */
+  /** Milliseconds until the long prompt was read; 0 if there was none. */
   promptMs: number;
 }
 
@@ -77,7 +77,7 @@ export interface Settings {
   threads: number;
   /** Mode in which the program does the work, if it has several. */
   mode?: string;
-  /** Number of sequences in one run of Assay's engine; the compiler's default if absent. */
+  /** Number of sequences in one run of Assay's engine; if absent, the compiler's default. */
   slots?: number;
 }
 

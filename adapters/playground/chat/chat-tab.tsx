@@ -7,13 +7,13 @@ interface Message {
   role: 'user' | 'assistant';
   content: string;
   reasoning: string;
-  /** Line under a finished answer: its speed, and whether it was cut. */
+  /** Text below a finished answer: its speed, and whether it was cut. */
   note: string;
 }
 
 const said = (role: Message['role'], content: string): Message => ({ role, content, reasoning: '', note: '' });
 
-/** Shows a conversation with the loaded model; answers arrive as a stream, reasoning is folded. */
+/** Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. */
 export function ChatTab() {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');
@@ -53,7 +53,7 @@ export function ChatTab() {
       } else {
         setError(cause);
         if (answer.content === '') {
-          // The question is put back into the field, to be sent again.
+          // Puts the question back into the input field for another attempt.
           setMessages(messages);
           setText(question);
         }

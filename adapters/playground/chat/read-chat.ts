@@ -11,7 +11,7 @@ export interface ChatEnd {
   tokensPerSecond: number | null;
 }
 
-/** Reads a streamed chat completion. Throws `ApiError` for an error event, and if the stream ends early. */
+/** Reads a streamed chat completion. Throws `ApiError` if the stream reports an error or ends too early. */
 export async function readChat(response: Response, onDelta: (delta: ChatDelta) => void): Promise<ChatEnd> {
   const end: ChatEnd = { finishReason: null, tokensPerSecond: null };
   let done = false;

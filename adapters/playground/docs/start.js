@@ -1,5 +1,4 @@
-// "Try it out" sends requests to the server that served this page, with the API key that the playground stores for this
-// tab.
+// "Try it out" sends requests to the server of this page, with the API key that the playground stored for this tab.
 const contract = await (await fetch('/openapi.json')).json();
 const reference = SwaggerUIBundle({
   spec: { ...contract, servers: [{ url: location.origin }] },

@@ -9,7 +9,7 @@ interface Listed {
   status: string;
 }
 
-/** Shows the models of this machine: pull, load, unload, delete. */
+/** Lists the models on this machine, with actions to pull, load, unload and delete them. */
 export function ModelsTab({ shown, onChange }: { shown: boolean; onChange(): void }) {
   const [models, setModels] = useState<Listed[]>([]);
   const [wanted, setWanted] = useState('');
@@ -25,7 +25,9 @@ export function ModelsTab({ shown, onChange }: { shown: boolean; onChange(): voi
     if (shown) list().catch(setError);
   }, [shown, list]);
 
-  /** Runs one operation at a time and shows its error; then updates the list and the status. */
+  /**
+   * Runs an operation, while the other actions are disabled, and shows its error. Then updates the list and the status.
+   */
   const run = async (what: string, work: () => Promise<unknown>) => {
     setBusy(what);
     setError(null);

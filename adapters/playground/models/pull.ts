@@ -3,7 +3,7 @@ import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
 /**
- * Has the server download and compile a model, and reports the progress. Throws `ApiError`. The server continues after
+ * Lets the server download and compile a model, and reports the progress. Throws `ApiError`. The server continues if
  * the page is closed.
  */
 export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {

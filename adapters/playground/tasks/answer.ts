@@ -2,7 +2,7 @@ import type { DecisionsResponse } from '../../../lib/schema/decisions-response.t
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import type { TaskDraft } from './task.ts';
 
-/** Holds one row of an answer as it is shown: a value, with its probability and evidence if they are known. */
+/** Holds one displayed row of an answer: a value, with its probability and evidence if they are known. */
 export interface AnswerRow {
   label: string;
   /** The value as text; null if the model found none in the context. */
@@ -12,18 +12,16 @@ export interface AnswerRow {
   evidence?: { start: number; end: number };
 }
 
-/** Holds the answer to one task as it is shown. */
+/** Holds the displayed answer to one task. */
 export interface Answer {
   name: string;
-  /**
-   * One row with the answer to a decide task (and one with its reason), or one row for each field of an extract task.
-   */
+  /** For a decide task: a row with the answer, and one with its reason. For an extract task: a row for each field. */
   rows: AnswerRow[];
-  /** Every option with its probability, in the order sent; empty if there are none. */
+  /** Probability of each option, in the order sent; empty if there are no options or no probabilities. */
   options: { label: string; probability: number }[];
 }
 
-/** Holds all answers of a request, and the tokens that they took. */
+/** Holds all answers of a request and the numbers of tokens. */
 export interface Answers {
   answers: Answer[];
   /** True if answers were cut because the token budget ran out. */
@@ -33,12 +31,12 @@ export interface Answers {
 }
 
 /**
- * Reads the response of `POST /v1/tasks`. Answers are in the order of the tasks, because the members of an object would
- * move names such as `10`.
+ * Converts the response of `POST /v1/tasks`. The answers have the order of the tasks and not of the response's members,
+ * because JavaScript moves members with names such as `10`.
  */
 export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage }: RunTasksResponse): Answers {
   const answers = tasks.map(({ name, type }): Answer => {
-    // A server of another version may send other results, so each member is read on its own.
+    // A server of another version may send other members, so missing ones are expected.
     const result = (results[name] ?? {}) as Record<string, unknown>;
     if (type === 'extract') {
       const rows = Object.entries(result).map(([label, value]) => ({ label, value: shown(value) }));
@@ -51,7 +49,7 @@ export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage
   return { answers, cut, promptTokens: usage.prompt_tokens, chosenTokens: usage.completion_tokens };
 }
 
-/** Reads the response of `POST /v1/decisions`. */
+/** Converts the response of `POST /v1/decisions`. */
 export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsResponse): Answers {
   const { usage } = response;
   const answers = response.answers.map((answer, index): Answer => {

@@ -1,7 +1,7 @@
 export const LANGUAGES = ['curl', 'TypeScript', 'Python'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** Returns a program that sends the request, with the key taken from `ASSAY_API_KEY`. */
+/** Returns a program that sends the request. It reads the key from `ASSAY_API_KEY`. */
 export function requestCode(language: Language, origin: string, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2);
   switch (language) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { LANGUAGES, type Language, requestCode } from './request-code.ts';
 
-/** Shows the request as code to copy. */
+/** Shows the request as code that the user can copy. */
 export function RequestView({ path, body }: { path: string; body: unknown }) {
   const [language, setLanguage] = useState<Language>('curl');
   const [copied, setCopied] = useState(false);

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Answer, AnswerRow, Answers } from './answer.ts';
 
 export interface Outcome extends Answers {
-  /** The context of the tasks; the positions of evidence refer to it. */
+  /** Context of the tasks, to which the positions of evidence refer. */
   context: string;
   milliseconds: number;
 }
@@ -67,7 +67,7 @@ function Rows({ rows }: { rows: readonly AnswerRow[] }) {
   );
 }
 
-/** Shows the context, with the values that were found in it marked. */
+/** Shows the context and marks the extracted values in it. */
 function Evidence({ context, rows }: { context: string; rows: readonly AnswerRow[] }) {
   const found = rows
     .flatMap(({ label, evidence }) => (evidence ? [{ label, ...evidence }] : []))

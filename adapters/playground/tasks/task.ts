@@ -1,6 +1,6 @@
-/** Holds one task as it is edited; lists are text with a line for each item. */
+/** Holds one task in the editor. Lists are texts with an item on each line. */
 export interface TaskDraft {
-  /** Identifies the task in the editor, also after it is moved or renamed. */
+  /** Identifies the task in the editor, even after it was moved or renamed. */
   id: number;
   type: 'decide' | 'extract';
   name: string;
@@ -38,7 +38,7 @@ export function tasksBody({ context, tasks, maxOutputTokens }: Draft, model: str
   };
 }
 
-/** Tells whether `POST /v1/decisions` can answer all tasks: it scores options, so every decide task must have some. */
+/** Tells whether `POST /v1/decisions` can answer all tasks. It scores options, so every decide task must have some. */
 export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
 
@@ -64,9 +64,7 @@ export function newTask(fields: Omit<TaskDraft, 'id'>): TaskDraft {
   return { id: next++, ...fields };
 }
 
-/**
- * Returns a copy of a list in which one item is moved by `step`; an unchanged copy if it would be moved past an end.
- */
+/** Returns a copy of a list with one item moved by `step` places; unchanged if there is no such place. */
 export function moved<T>(list: readonly T[], from: number, step: number): T[] {
   const to = from + step;
   const copy = [...list];

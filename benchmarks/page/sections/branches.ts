@@ -5,7 +5,7 @@ import { caseOf, RANGE, type Section, systemOf } from '../section.ts';
 import { medianAndRange, table } from '../table.ts';
 
 /**
- * Goals: how many times as fast as node-llama-cpp's fastest mode Assay has to be without a cached context, by number of
+ * Goals of Assay's speed on a new context, as a multiple of the speed of node-llama-cpp's fastest mode, by number of
  * tasks.
  */
 const WANTED = [
@@ -93,7 +93,7 @@ function medianOf(figures: readonly Figure[], name: string, what: string): numbe
   return figures.find((one) => one.system === name && one.case === what && one.metric === 'median')?.value;
 }
 
-/** Returns the cost of N tasks relative to that of one, for every system that ran both. */
+/** Returns the time of several tasks as a multiple of the time of one, for every system that ran both. */
 function ofOne(figures: readonly Figure[]): Figure[] {
   return figures.flatMap((figure) => {
     const tasks = /^(\d+ tasks), cold$/.exec(figure.case)?.[1];

@@ -20,7 +20,7 @@ export const crowd: Section = {
   ],
 };
 
-/** Returns the goal for a crowd: at most this many times the processor time of one chat. */
+/** Returns the goal for chats at once: their wall time is at most `most` times that of one chat. */
 function times(figures: readonly Figure[], begin: string, crowd: string, most: number): Goal[] {
   const of = (name: string) =>
     figures.find(
@@ -32,7 +32,7 @@ function times(figures: readonly Figure[], begin: string, crowd: string, most: n
   return [{ what: `${crowd}, ${begin}, of the time of one`, wanted: { most }, measured: all / one, unit: 'times' }];
 }
 
-/** Returns the goal for streams: a long prompt at most doubles the gap between two tokens. */
+/** Returns the goal for streams: while a long prompt is read, the gap between two tokens at most doubles. */
 function smooth(figures: readonly Figure[]): Goal[] {
   const gaps = figures.filter(({ metric }) => metric === 'gap between tokens, p99');
   const alone = new Map(

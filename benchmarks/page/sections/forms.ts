@@ -2,9 +2,9 @@ import type { Figure } from '../../report.ts';
 import type { Section } from '../section.ts';
 import { medianAndRange, table } from '../table.ts';
 
-/** Families of kernels that users' machines have, newest first (`runtime/compile/kernels.ts`). */
+/** Families of kernels that users' machines may have, newest first (`runtime/compile/kernels.ts`). */
 const FAMILIES = ['AMX', 'AVX-512 VNNI', 'AVX-VNNI', 'AVX-512', 'AVX2', 'NEON i8mm', 'NEON dot product', 'NEON'];
-/** Splits a case such as `AVX2 (AMD EPYC, AVX-512 hidden): W, 16 tasks` into kernels and workload. */
+/** Splits a case such as `AVX2 (AMD EPYC, AVX-512 hidden): W, 16 tasks` into the kernels and the workload. */
 const CASE = /^(.+? \(.+?\)): (.+)$/;
 
 const part = ({ case: what }: Figure, index: 1 | 2): string => CASE.exec(what)?.[index] ?? what;
@@ -26,7 +26,7 @@ export const forms: Section = {
   },
 };
 
-/** Returns the text that names the families that have not been measured; empty if all were. */
+/** Returns a text with the families that have not been measured; empty if all were measured. */
 export function missingText(figures: readonly Figure[]): string {
   const measured = new Set(figures.map((figure) => kernels(figure).replace(/ \(.*$/, '')));
   const missing = FAMILIES.filter((family) => !measured.has(family));

@@ -7,7 +7,7 @@ import { table } from '../table.ts';
 
 const CLIENTS = 'the clients';
 const APART = 'one caller apart';
-/** Lines of the plot: the system and metric of each, and its name. */
+/** Lines of the plot: the system and the metric that each shows, and its name in the legend. */
 const DRAWN: readonly [system: string, metric: string, name: string][] = [
   [CLIENTS, 'answer, p50', 'answer, p50'],
   [CLIENTS, 'answer, p99', 'answer, p99'],

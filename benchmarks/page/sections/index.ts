@@ -9,7 +9,7 @@ import { growth } from './growth.ts';
 import { http } from './http.ts';
 import { speed } from './speed.ts';
 
-/** The sections of the page, in their order. */
+/** Lists the sections of docs/performance.md in their order. */
 export const SECTIONS: readonly Section[] = [
   branches,
   {
