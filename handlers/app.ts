@@ -23,8 +23,9 @@ import { health, serverStatus } from './status.ts';
 import { decide, extract, runTasks } from './tasks.ts';
 
 /**
- * Creates the app with both APIs, or one of them, as one `fetch` function for any host: `createApp({ backend, host,
- * keys }).fetch(request)`. This is where routes meet handlers; middleware above the routes applies to all of them.
+ * Creates the app that serves the decision service, the model server, or both (`deps.apis`). Its `fetch` takes a
+ * `Request` and returns a `Response`, so it runs on any host: `createApp({ backend, host, keys }).fetch(request)`.
+ * Middleware registered above the routes applies to all of them.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -78,7 +79,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       managing('POST', ['/download', '/v1/models/download'], download(host, services));
       managing('POST', ['/delete', '/v1/models/delete'], deleteModel(host));
     }
-    // Mounted after the operations, because this path would match theirs, too.
+    // Registered last: this path also matches those of the operations, such as `/v1/models/load`.
     mountPath(app, 'models', '/v1/models/:model_id{.+}', [
       { method: 'GET', before: known, handler: retrieveModel(services) },
       ...(host ? [{ method: 'DELETE' as const, before: admin, handler: deleteModelByPath(host) }] : []),
@@ -88,7 +89,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
 }
 
 function failed(error: Error, c: AppContext): Response {
-  // The caller has left and receives nothing; the status is for the log (nginx calls it "client closed request").
+  // The caller has disconnected and receives nothing; the status is for the log. 499 is nginx's "client closed
+  // request", which Hono's types do not include.
   if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
   return errorResponse(error, c.get('api') ?? 'models');
 }

@@ -2,7 +2,10 @@ import { AssayError } from '../lib/errors.ts';
 import { hashSecret, type KeyStore, mayUse } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
-/** Returns middleware that refuses a request without a known Bearer key (401), before its body is read. */
+/**
+ * Returns middleware that refuses a request without a known Bearer key (401) before its body is read. If `keys` is
+ * undefined, no key is known and every request is refused.
+ */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   // Caches the hashes of secrets, because hashing takes longer than all other checks of a request together. Only
   // secrets of known keys are cached, so strangers cannot fill the cache.
@@ -16,7 +19,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
       throw new AssayError(
         'invalid_api_key',
         'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
-          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge: --edge).',
+          '(in a checkout: "npm run -s assay -- keys add <name>"; for a gateway on Workers: add --edge).',
       );
     }
     hashes.set(secret, hash);
@@ -35,24 +38,24 @@ function secretOf(authorization: string | null): string {
   const sent =
     authorization === null
       ? ''
-      : ' The one that came has no key behind "Bearer": is the variable set that it is taken from?';
+      : ' The header of this request has no key after "Bearer". Check that the variable that should hold the key is set.';
   throw new AssayError('missing_api_key', `Send the header "Authorization: Bearer <API_KEY>".${sent}`);
 }
 
 /**
- * Refuses a key without the admin scope (403) for operations that change what a machine stores and runs. Used after
- * `requireKey`.
+ * Refuses a key without the admin scope (403). Guards the operations that change what the machine stores and runs; used
+ * after `requireKey`.
  */
 export const requireAdmin: AppMiddleware = (c, next) => {
   const key = c.get('key');
   if (key?.scopes.includes('admin')) return next();
   throw new AssayError(
     'model_not_allowed',
-    `The key ${key?.name} may not do this. Make one with "assay keys add <name> --admin".`,
+    `The key ${key?.name} lacks the admin scope. Make a key that has it with "assay keys add <name> --admin".`,
   );
 };
 
-/** Refuses a model that the caller's key has no right to (403). Without a required key, every model is allowed. */
+/** Refuses a model that the caller's key may not use (403). On routes that require no key, every model is allowed. */
 export function checkRight(c: AppContext, model: string): void {
   const key = c.get('key');
   if (!key || mayUse(key, model)) return;

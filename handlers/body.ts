@@ -6,8 +6,8 @@ import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
- * Returns middleware that gives each request its share of the budget for bodies, until the request is answered or its
- * stream begins.
+ * Returns middleware that gives each request a share of the memory budget for bodies, and returns it to the budget when
+ * the request is answered or its stream begins.
  */
 export function limitBodies(budget: BodyBudget): AppMiddleware {
   return async (c, next) => {
@@ -21,7 +21,7 @@ export function limitBodies(budget: BodyBudget): AppMiddleware {
   };
 }
 
-/** Reads the body of a request to the model server, and checks it against its schema. */
+/** Reads the JSON body of a request to the model server, which requires a JSON content type, and validates it. */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
@@ -33,7 +33,7 @@ export async function readRequest<TSchema extends v.GenericSchema>(
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
   const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {
-    // A wrong content type has precedence over other errors of the body.
+    // If the content type is wrong too, that error takes precedence.
     checkContentType(headers, 'required');
     throw error;
   });

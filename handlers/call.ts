@@ -7,8 +7,10 @@ import type { AppContext } from './context.ts';
 export const PRIORITY_HEADER = 'assay-priority';
 
 /**
- * Returns the context that is passed to a backend with a request. `signal` aborts when the caller leaves. Throws
- * `invalid_value` for a priority that is unknown, or that the caller's key does not allow.
+ * Returns the context that a backend receives with a request.
+ *
+ * @param signal aborts when the caller disconnects
+ * @throws AssayError `invalid_value` for a priority that is unknown or that the caller's key does not allow
  */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   const priority = priorityOf(c);
@@ -25,13 +27,16 @@ export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSig
   };
 }
 
-/** Returns the priority of the header, else of the key. A header may lower a request's priority, but not raise it. */
+/**
+ * Returns the priority that the header states, or else the key's. The header may lower a key's priority, never raise
+ * it.
+ */
 function priorityOf(c: AppContext): Priority | undefined {
   const key = c.get('key');
   const header = c.req.header(PRIORITY_HEADER);
   if (header === undefined) return key?.priority;
   const priority = PRIORITIES.find((one) => one === header);
-  if (!priority) throw refused(`The header ${PRIORITY_HEADER} has to be ${PRIORITIES.join(' or ')}.`);
+  if (!priority) throw refused(`The header ${PRIORITY_HEADER} must be ${PRIORITIES.join(' or ')}.`);
   if (priority === 'batch' || key?.priority !== 'batch') return priority;
   throw refused(
     `The key ${key.name} is for batch requests. Omit the header ${PRIORITY_HEADER}, or use a key without this limit.`,

@@ -8,7 +8,7 @@ import type { AppHandler, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
-/** Handles `POST /v1/chat/completions`. Answers as one body, or as a stream of events with `stream: true`. */
+/** Handles `POST /v1/chat/completions`: answers with one JSON body or, if `stream` is true, with a stream of events. */
 export function chatCompletions(services: Services): AppHandler {
   return async (c) => {
     const sent = await readRequest(c, ChatCompletionRequest);

@@ -9,7 +9,7 @@ import type { QuestionSettings } from '../lib/questions/settings.ts';
 import type { TraceContext } from '../lib/trace-context.ts';
 import type { Pages } from './pages.ts';
 
-/** Holds the dependencies of the handlers. */
+/** Holds the dependencies of the app. Only `backend` is required. */
 export interface AppDeps {
   /** Answers tasks and chats. */
   backend: InferenceBackend;
@@ -22,7 +22,10 @@ export interface AppDeps {
   apis?: readonly Api[];
   /** The known keys. The decision service refuses every call without one of them. */
   keys?: KeyStore;
-  /** Defaults of the decision formats for what a request omits; default: `DEFAULT_SETTINGS`. */
+  /**
+   * Settings of `/v1/decisions` and `/v1/systemone` for requests that do not set their own; `DEFAULT_SETTINGS` by
+   * default.
+   */
   questions?: Partial<QuestionSettings>;
   /** Counts requests against the quotas of keys; no limits by default. */
   quota?: Quota;
@@ -32,8 +35,8 @@ export interface AppDeps {
    */
   keyForModels?: boolean;
   /**
-   * Refuses foreign Host names and Origins. Omit it only if the host program does this itself, or is not on a user's
-   * machine.
+   * Refuses requests with a foreign Host or Origin header. Omit it only if the program around the app does this itself,
+   * or does not run on a user's machine.
    */
   guard?: GuardSettings;
   /** Answers `GET /metrics` in Prometheus' text format; without it, there is no such route. */
@@ -41,11 +44,11 @@ export interface AppDeps {
   /** Web pages: the playground at `/playground`, the API reference at `/docs`. They need no key. None by default. */
   pages?: Pages;
   /**
-   * Budget in bytes for the bodies of all running requests together; 64 KiB of each body are not counted. Default: 256
-   * MiB.
+   * Most bytes that the bodies of all running requests may take together; the first 64 KiB of each body are not
+   * counted. Default: 256 MiB.
    */
   bodyBytes?: number;
-  /** Milliseconds of silence after which a stream sends a comment; default 1500. */
+  /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
   heartbeatMs?: number;
   /** Clock; the system's by default. */
   clock?: Clock;
@@ -53,17 +56,18 @@ export interface AppDeps {
   newRequestId?: () => string;
   /** Returns 16 random hex digits, for the span of a traced request; random by default. */
   newSpanId?: () => string;
-  /** Begins a trace for a request whose caller sent none, for a log that exports traces. Default: false. */
-  beginTraces?: boolean;
   /**
-   * Called once for each request, when its answer begins, and at the end of each stream. By default nothing is logged.
+   * Starts a new trace for each request whose caller sent no `traceparent`. Set it if the log exports traces. Default:
+   * false.
    */
+  beginTraces?: boolean;
+  /** Called when the answer to a request begins, and again when a stream ends. By default nothing is logged. */
   log?: RequestLog;
 }
 
-/** Holds the figures that the app itself measures, for the metrics. */
+/** Holds the figures that the app itself measures for `GET /metrics`. */
 export interface AppFigures {
-  /** Bytes of the budget for bodies that running requests have reserved. */
+  /** Bytes of the body budget (`AppDeps.bodyBytes`) that running requests have reserved. */
   bodyBytes: number;
 }
 
@@ -72,7 +76,7 @@ export type Services = AppDeps &
   Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
 export interface GuardSettings {
-  /** Accepts loopback Host names only (against DNS rebinding). */
+  /** Accepts only loopback names in the Host header (against DNS rebinding). */
   loopbackOnly: boolean;
   /** Allowed origins besides the server's own, such as `http://localhost:3000`; they get CORS headers. */
   allowOrigins: readonly string[];
@@ -80,7 +84,7 @@ export interface GuardSettings {
 
 export type RequestLog = (record: RequestRecord) => void;
 
-/** Describes a finished request for the log. Never contains a prompt, an answer or a key. */
+/** Describes an event of one request for the log. Never contains a prompt, an answer or the secret of a key. */
 export interface RequestRecord {
   event: 'request' | 'stream_ended' | 'stream_failed' | 'caller_left';
   requestId: string;
@@ -93,7 +97,10 @@ export interface RequestRecord {
   stream?: true;
   /** Name of the API key. */
   key?: string;
-  /** Ids of the request's trace, of this server's span and of the caller's span, and the flags that the caller sent. */
+  /**
+   * Ids of the request's trace (`traceId`), of this server's span and of the caller's span (`parentId`), and the trace
+   * flags (W3C Trace Context); absent without a trace.
+   */
   traceId?: string;
   spanId?: string;
   parentId?: string;
@@ -105,15 +112,15 @@ export interface RequestRecord {
 export interface AppEnv {
   Variables: {
     requestId: string;
-    /** Set if the caller sent a valid `traceparent`, or with `beginTraces`. */
+    /** Present if the caller sent a valid `traceparent` or `beginTraces` is set. */
     trace?: TraceContext;
     /** Time at which the request arrived, in milliseconds of the app's clock. */
     begin: number;
-    /** The API of the route, or the other format that it follows; it decides the statuses and bodies of errors. */
+    /** Format of the route's error responses: it determines their statuses and bodies. */
     api: ErrorFormat;
-    /** The request's share of the budget for bodies. */
+    /** The request's share of the body budget (`AppDeps.bodyBytes`). */
     body: BodyShare;
-    /** The caller's API key; set if the route needs one. */
+    /** The caller's API key; present on routes that require one. */
     key?: ApiKey;
   };
 }

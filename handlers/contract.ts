@@ -1,7 +1,7 @@
 import { openApiText } from '../lib/openapi/document.ts';
 import type { AppHandler } from './context.ts';
 
-/** Handles `GET /openapi.json`, the contract of both interfaces. Builds it at the first call. */
+/** Handles `GET /openapi.json`: returns the OpenAPI contract of both APIs, which is built at the first request. */
 export function contract(): AppHandler {
   let text: string | undefined;
   return () => {

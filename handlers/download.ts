@@ -8,8 +8,9 @@ import type { AppHandler, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 
 /**
- * Handles `POST /download` and `POST /v1/models/download`. Answers when the download is complete, or with `Accept:
- * text/event-stream` reports progress. The download continues when its caller leaves (`ModelHost.download`).
+ * Handles `POST /download` and `POST /v1/models/download`. Answers when the model is downloaded and compiled; with
+ * `Accept: text/event-stream`, streams the progress. The download continues if the caller disconnects
+ * (`ModelHost.download`).
  */
 export function download(host: ModelHost, services: Services): AppHandler {
   return async (c) => {
@@ -20,7 +21,7 @@ export function download(host: ModelHost, services: Services): AppHandler {
     const leaving = new AbortController();
     const left = AbortSignal.any([leaving.signal, c.req.raw.signal]);
     const events = host.download(model, options, left)[Symbol.asyncIterator]();
-    // Until the first event, an error still becomes a status.
+    // An error before the first event can still be answered with its HTTP status.
     const first = await events.next();
     const all = reports(model, first, events);
     if (acceptsEvents(c.req.header('accept'))) return eventStream(c, services, texts(all), leaving);

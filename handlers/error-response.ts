@@ -2,7 +2,7 @@ import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-st
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 
-/** Converts anything thrown to an error response; no other code builds one. */
+/** Converts anything thrown to an error response. All error responses are built here. */
 export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   const { error, status, type } = sendable(thrown, format);
   const headers = new Headers();
@@ -11,7 +11,9 @@ export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   return Response.json(BODIES[format](error, type), { status, headers });
 }
 
-/** Builds the error body that both APIs send (docs/interface.md, D-16). */
+/**
+ * Builds the JSON body of an error as both APIs send it (docs/interface.md, D-16). `format` selects the error's `type`.
+ */
 export function errorBody(thrown: unknown, format: ErrorFormat): ErrorBody {
   const { error, type } = sendable(thrown, format);
   return bodyOf(error, type);
@@ -31,11 +33,13 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object
   systemone: (error, type) => ({ detail: detailOf(error), ...bodyOf(error, type) }),
 };
 
-/** Builds `detail` as FastAPI servers do: a list for an invalid value, else text. */
+/**
+ * Builds the member `detail` of FastAPI's error bodies: a list with the location of an invalid value, else the message.
+ */
 function detailOf({ message, param, code }: AssayError): string | object[] {
   if (param === undefined) return message;
   const loc: (string | number)[] = ['body'];
-  // Splits `questions.a[0]` or `questions["a b"].criteria` into its steps.
+  // Splits a path such as `questions.a[0]` or `questions["a b"].criteria` into names and indices.
   for (const [, name, index, quoted] of param.matchAll(/([A-Za-z_$][\w$]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
     loc.push(name ?? (quoted === undefined ? Number(index) : JSON.parse(quoted)));
   }
@@ -43,8 +47,8 @@ function detailOf({ message, param, code }: AssayError): string | object[] {
 }
 
 /**
- * Converts anything thrown to an error that may be sent in this format. Errors of other kinds, and codes that the
- * format never sends, become `internal_error` without details.
+ * Converts anything thrown to an error that may be sent in this format. An error that is not an `AssayError`, or whose
+ * code the format never sends, becomes `internal_error` without details.
  */
 function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: AssayError } {
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;

@@ -4,13 +4,14 @@ import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
 /**
- * Returns a response that streams each text (a whole event) as it arrives. After every `heartbeatMs` without one, it
- * sends an SSE comment, which keeps the connection open and detects that the reader has left. An error becomes the last
- * event (docs/interface.md, M-17). The next text is pulled only when the connection has accepted the previous one, so a
- * slow reader slows the source, and nothing is buffered.
+ * Returns a response that streams server-sent events as they arrive. After `heartbeatMs` without an event it sends an
+ * SSE comment, which keeps the connection open and detects a reader that has disconnected. An error becomes the last
+ * event (docs/interface.md, M-17). The next event is pulled only when the connection has accepted the previous one, so
+ * a slow reader slows the source and nothing is buffered.
  *
- * @param leaving is aborted here when the reader leaves
- * @param failure formats the last event for an error
+ * @param texts one whole formatted event each
+ * @param leaving aborted by this function when the reader disconnects, to stop the source
+ * @param failure formats the event that reports an error
  */
 export function eventStream(
   c: AppContext,

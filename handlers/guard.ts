@@ -5,8 +5,9 @@ import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Protects a server on a user's machine from other web pages (docs/interface.md, M-18). The Host must be a loopback
- * name, or a page could reach the server by DNS rebinding; the Origin must be absent, the server's own, or allowed.
+ * Returns middleware that protects a server on a user's machine from foreign web pages (docs/interface.md, M-18). With
+ * `loopbackOnly`, the Host must be a loopback name; otherwise a page could reach the server by DNS rebinding. The
+ * Origin must be absent, the server's own, or one of `allowOrigins`.
  */
 export function guard(settings: GuardSettings): AppMiddleware {
   const allowed = new Set(settings.allowOrigins);

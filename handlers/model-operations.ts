@@ -38,7 +38,7 @@ export function deleteModel(host: ModelHost): AppHandler {
   };
 }
 
-/** Handles `DELETE /v1/models/{model_id}`. The slash in the id may be encoded. */
+/** Handles `DELETE /v1/models/{model_id}`. The slash in the id may be sent as `%2F`. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);

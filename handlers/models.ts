@@ -14,8 +14,7 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
 }
 
 /**
- * Handles `GET /v1/models/{model_id}`: returns one entry of the list. For an unknown id, throws `model_not_found`, as
- * for a request to such a model.
+ * Handles `GET /v1/models/{model_id}`: returns one entry of the model list. Throws `model_not_found` for an unknown id.
  */
 export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {

@@ -11,15 +11,17 @@ export interface Page {
 export type Pages = ReadonlyMap<string, Page>;
 
 /**
- * Content security policy. Pages load everything from this server and contain no inline scripts, so a model's output
- * cannot inject one.
+ * Content security policy of all pages. Everything is loaded from this server and inline scripts are forbidden, so a
+ * model's output shown on a page cannot run as a script.
  */
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-/** Returns the policy for styles: the renderer of the API reference sets styles from its script. */
+/**
+ * Returns the policy for styles. Only `/docs` may set inline styles: the script that renders the API reference does so.
+ */
 const styles = (path: string) => (path.startsWith('/docs') ? "style-src 'self' 'unsafe-inline'" : "style-src 'self'");
 
-/** Returns the handler of `GET` for one page. */
+/** Returns the handler of `GET` for one file of the web pages. */
 export function page(path: string, { contentType, body }: Page): () => Response {
   const headers = {
     'content-type': contentType,

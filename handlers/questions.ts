@@ -11,15 +11,15 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, AppDeps, AppHandler } from './context.ts';
 
-/** Holds a request converted to a batch, and the function that converts the answer to the body of the response. */
+/** Holds a request as a batch, and a function that converts the batch's answer to the response body. */
 interface Questions {
   batch: TaskBatch;
   body(answer: BatchAnswer): string;
 }
 
 /**
- * Handles `POST /v1/decisions` and `POST /v1/systemone`. Some gateways send the body of either API to either path, so
- * the body decides: System One has a `state`, OpenAI's Decisions an `input`.
+ * Handles `POST /v1/decisions` and `POST /v1/systemone`. Some gateways send either API's body to either path, so the
+ * body determines the format: System One's has a `state`, OpenAI's an `input`.
  */
 export function answerQuestions(deps: AppDeps): AppHandler {
   const server = { ...DEFAULT_SETTINGS, ...deps.questions };

@@ -1,6 +1,6 @@
 import type { AppContext, RequestRecord, Services } from './context.ts';
 
-/** Logs an event of the request. An error that the log throws does not fail the request. */
+/** Logs an event of the request. If the log itself throws, the request is not affected. */
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
   try {
@@ -17,7 +17,7 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
       ...(error === undefined ? {} : { error }),
     });
   } catch {
-    // A broken log leaves nowhere to report it.
+    // If the log fails, there is nowhere to report it.
   }
 }
 

@@ -11,8 +11,8 @@ import { eventStream } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
 /**
- * Handles `POST /v1/responses`, a chat in the format of OpenAI's Responses API. Answers as one body, or as a stream of
- * events with `stream: true`. Stores nothing.
+ * Handles `POST /v1/responses`, a chat in the format of OpenAI's Responses API: answers with one JSON body or, if
+ * `stream` is true, with a stream of events. Responses are not stored.
  */
 export function responses(services: Services): AppHandler {
   return async (c) => {

@@ -7,21 +7,24 @@ import { errorResponse } from './error-response.ts';
 type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
-/** Describes one method of a path. The middleware `before`, such as the check of a key, runs before the handler. */
+/**
+ * Describes how one method of a path is handled: by the middleware `before`, such as the check of a key, and then by
+ * the handler.
+ */
 interface Route {
   method: Method;
   before: readonly AppMiddleware[];
   handler: AppHandler;
 }
 
-/** Returns a function that mounts routes of one API or error format, each with the middleware `before`. */
+/** Returns a function that mounts routes whose errors have the format `api`, each behind the middleware `before`. */
 export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) mountPath(app, api, path, [{ method, before, handler }]);
   };
 }
 
-/** Mounts all methods of a path. Any other method is answered with status 405 and `Allow`. */
+/** Mounts all methods of a path. Any other method is answered with status 405 and an `Allow` header. */
 export function mountPath(app: Hono<AppEnv>, api: ErrorFormat, path: string, routes: readonly Route[]): void {
   app.use(path, (c, next) => {
     c.set('api', api);

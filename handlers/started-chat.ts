@@ -4,20 +4,20 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
 
-/** Holds a chat that the backend has accepted: it has a slot in the queue. */
+/** Represents a chat that the backend has accepted and given a slot in its queue. */
 export interface StartedChat {
   model: string;
   /** Seconds since 1970-01-01 UTC. */
   created: number;
   /** The events after `start`. */
   events: AsyncIterable<ChatEvent>;
-  /** Aborting it aborts the chat, when its reader leaves. */
+  /** Abort it to stop the chat when its reader disconnects. */
   leaving: AbortController;
 }
 
 /**
- * Checks the key's right to the model, sends a chat to the backend, and waits until it has a slot in the queue. An
- * error before that can still become a status.
+ * Checks that the key may use the model, sends the chat to the backend and waits until it has a slot in the queue.
+ * Errors up to that point are thrown, so they can still be answered with their HTTP status.
  */
 export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
   if (request.model !== undefined) checkRight(c, request.model);
@@ -26,10 +26,13 @@ export async function startChat(c: AppContext, services: Services, request: Chat
   const events = services.backend.chat(request, callOf(c, services.quota, signal))[Symbol.asyncIterator]();
   const { value } = await events.next();
   if (value?.type !== 'start') {
-    throw new AssayError('internal_error', 'The backend answered out of order. Search the log for the request id.');
+    throw new AssayError(
+      'internal_error',
+      'The backend sent other events before "start". Search the log for the request id.',
+    );
   }
   try {
-    // If the request names no model, this event is the first to name it.
+    // A request may omit the model; then only this event names it.
     checkRight(c, value.model);
   } catch (error) {
     leaving.abort();

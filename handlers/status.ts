@@ -2,7 +2,7 @@ import type { DeviceDecision, ModelHost, Slot } from '../lib/host.ts';
 import type { Health, ServerStatus, TriedDevice } from '../lib/schema/status.ts';
 import type { AppHandler } from './context.ts';
 
-/** Handles `GET /`. */
+/** Handles `GET /`: reports that the server runs, and its active model. */
 export function serverStatus(host: ModelHost): AppHandler {
   return (c) =>
     c.json<ServerStatus>({
@@ -20,7 +20,7 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
   error: 'error',
 };
 
-/** Handles `GET /health` and `GET /currentmodel`. */
+/** Handles `GET /health` and `GET /currentmodel`: reports the state of the model slot. */
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();

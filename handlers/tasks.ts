@@ -19,7 +19,10 @@ export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfD
 /** Handles `POST /extract`. */
 export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
 
-/** Returns a handler that makes the checks of docs/interface.md, D-15, in that order, after the check of the key. */
+/**
+ * Returns a handler that validates a request, runs it as a batch and writes the answer. Its checks run in the order of
+ * docs/interface.md, D-15; the key has been checked before.
+ */
 function answering<TSchema extends v.GenericSchema>(
   { backend, quota }: Pick<AppDeps, 'backend' | 'quota'>,
   schema: TSchema,
