@@ -18,16 +18,16 @@ import { ValueFrame } from './automaton/value-frame.ts';
 export type Missing = ReadonlyMap<string, string>;
 
 /**
- * Completes an answer that is cut here (docs/interface.md, D-29), so that it is valid JSON. A string ends after its
- * last complete character. An unfinished number, `enum` value or name is omitted. Required members that were not
- * reached become null.
+ * Completes an answer that was cut to valid JSON (docs/interface.md, D-29). A string ends after its last complete
+ * character. An unfinished number, `enum` value or name is removed. Required members that were not reached become null.
  *
  * @param bytes the text so far
+ * @param state the automaton's state after the text
  * @param missing JSON text of the root's required members that were not reached, where it is not null
  */
 export function close(bytes: Uint8Array, state: State, missing: Missing): string {
   if (state.complete) return decode(bytes);
-  // All readings agree on the text so far; one that is inside a string keeps the most of it.
+  // All frames have read the same text. One that is inside a string lets us keep the most of it.
   const top = state.frames.find((frame) => frame instanceof StringFrame) ?? at(state.frames, 0);
   const open = containers(top);
   if (open.length === 0) return emptyRoot(top, missing);
@@ -35,7 +35,7 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
   const value = top instanceof ValueFrame || top instanceof NumberFrame || top instanceof LiteralFrame;
   if (top instanceof StringFrame) text += '"';
   else if (value && open[0] instanceof ObjectFrame) text += missingText(open[0], open[0].index - 1, missing);
-  // An omitted part followed a comma, unless it was the first.
+  // The removed part followed a comma, unless it was the first in its object or array.
   else if (text.endsWith(',')) text = text.slice(0, -1);
   for (const frame of open) text += rest(frame, text, missing);
   return text;
@@ -50,7 +50,7 @@ function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   return open;
 }
 
-/** Returns how many bytes at the end of the text belong to an unfinished part, which is removed. */
+/** Returns the number of bytes at the end of the text that belong to an unfinished part and are removed. */
 function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
   if (top instanceof NumberFrame) return top.text.length;
@@ -84,7 +84,7 @@ function missingText({ shape, depth }: ObjectFrame, index: number, missing: Miss
   return (depth === 1 && name !== undefined && missing.get(name)) || 'null';
 }
 
-/** Returns the shortest valid answer, for an answer without any text so far. */
+/** Returns the answer to report if there is no text yet: an object with only its required members. */
 function emptyRoot(top: Frame, missing: Missing): string {
   if (!(top instanceof ValueFrame)) return '{}';
   const shape = top.node.alternatives.find((one) => one.kind === 'object');

@@ -1,8 +1,8 @@
-/** Gives the model's vocabulary as bytes, which grammars are matched against. Token ids are its indices. */
+/** Provides a model's tokens as bytes, which grammars are matched against. Token ids run from 0 to `size - 1`. */
 export interface Vocabulary {
-  /** The number of token ids, those without text included. */
+  /** The number of token ids, including those without text. */
   readonly size: number;
-  /** Returns the bytes that a token writes; null for control tokens, which no grammar allows. */
+  /** Returns the bytes of a token's text; null for control tokens, which no grammar allows. */
   bytes(token: number): Uint8Array | null;
   /** Returns the canonical tokens of plain text; text that looks like a control token stays text. */
   encode(text: string): number[];
@@ -11,7 +11,7 @@ export interface Vocabulary {
 }
 
 /**
- * Says which tokens may come next in one generation. An instance is mutable and belongs to one branch of a batch. The
+ * Tells which tokens may come next in one answer. An instance is mutable and belongs to one branch of a batch. The
  * engine knows nothing about JSON; it uses only this interface.
  */
 export interface Constraint {
@@ -22,13 +22,13 @@ export interface Constraint {
   takeForced(): number[];
   /** Marks the tokens that may come next: bit `t & 31` of word `t >> 5`. Overwrites all of `into`. */
   mask(into: Uint32Array): void;
-  /** Accepts a token that `mask` allowed; throws on any other. */
+  /** Accepts a token that `mask` allowed. Throws a RangeError for any other. */
   accept(token: number): void;
   /** Tells whether `accept` would accept this token. */
   accepts(token: number): boolean;
   /**
-   * Returns the token that probably comes next, as a draft for speculative decoding; null where the grammar expects
-   * none. The caller checks it with `accepts`.
+   * Returns the token that probably comes next, as a draft for speculative decoding; null if there is no likely one.
+   * The caller must check it with `accepts`.
    */
   expected(): number | null;
   /** True when the answer is complete, so that nothing may follow. */

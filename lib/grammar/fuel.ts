@@ -1,12 +1,12 @@
 import { LIMITS } from './limits.ts';
 
 /**
- * Reports that a part of a schema would be too large, or take too much work to compile. The message is the end of a
- * sentence; the code that catches the error puts the name of the part in front.
+ * Reports that a part of a schema is too large or takes too much work to compile. The message is the end of a sentence;
+ * the code that catches the error puts the name of the part in front.
  */
 export class TooLarge extends Error {}
 
-/** Cost of one resolving step, in steps of a string automaton. */
+/** Cost of one step of resolving subschemas, in steps of building a string automaton. */
 const RESOLVING = 3;
 
 /** Bounds the work of compiling a schema, which is counted in steps of about 0.1 µs. */
@@ -14,13 +14,13 @@ export class Fuel {
   private left: number;
   private readonly whole: Fuel | undefined;
 
-  /** @param whole budget shared with other schemas, from which the same steps are spent too */
+  /** @param whole budget shared with other schemas; all steps are spent from it, too */
   constructor(limit: number = LIMITS.steps, whole?: Fuel) {
     this.left = limit;
     this.whole = whole;
   }
 
-  /** Spends steps of string automata. Throws `TooLarge` when none are left. */
+  /** Spends steps of building a string automaton. Throws `TooLarge` when none are left. */
   spend(steps: number): void {
     this.left -= steps;
     if (this.left < 0) {
@@ -35,7 +35,7 @@ export class Fuel {
   }
 }
 
-/** Returns a budget that several schemas share, so that their total work is bounded. */
+/** Returns a budget that bounds the total work of compiling several schemas. */
 export function sharedFuel(): Fuel {
   return new Fuel(LIMITS.sharedSteps);
 }

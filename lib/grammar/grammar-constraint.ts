@@ -15,8 +15,8 @@ import { descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
 
 /**
- * Most forced bytes that `takeForced` accepts at once. Forced text may be long (`minItems`); the model's context ends
- * it.
+ * Most bytes that one call of `takeForced` accepts. A large `minItems` can force more text than the model's context
+ * holds.
  */
 const MOST_FORCED = 65_536;
 
@@ -27,13 +27,16 @@ const MOST_FORCED = 65_536;
 const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
 /**
- * Turns a byte automaton and a vocabulary into a `Constraint`.
+ * Implements `Constraint` with a byte automaton and the token masks of a vocabulary.
  *
- * Jump-forward and token healing: forced text is written in the vocabulary's own tokens (`encode`). If it ends before a
- * choice other than free text, its last token is withheld if a longer token begins with it. In `{"a":` before a string
- * or null, a model trained on whole texts has seen `":"` as one token, so forcing `":` would almost rule out strings.
- * The model then chooses among the tokens that begin with the withheld bytes. Before free text nothing is withheld:
- * saving one choice for each string outweighs the few texts that begin with a quote or slash.
+ * Jump-forward: text that the grammar forces is written without a choice of the model, in the tokens that the tokenizer
+ * gives for it.
+ *
+ * Token healing: if the model chooses next, the last forced token is withheld if longer tokens begin with it. Example:
+ * a model trained on whole texts has seen the end of `{"a":"` as the one token `":"`, so it would hardly ever begin a
+ * string after a forced `":`. Therefore `":` is withheld, and the model chooses among all tokens that begin with it.
+ * Nothing is withheld before free text (the characters of a string or number): that would cost one more choice for each
+ * string, and only few texts begin with a character that merges with the quote.
  */
 export class GrammarConstraint implements Constraint {
   private readonly automaton: Automaton;
@@ -45,7 +48,7 @@ export class GrammarConstraint implements Constraint {
   private withheld: Uint8Array = NOTHING;
   /** Trie node of the withheld bytes; 0, the root, for none. */
   private withheldNode = 0;
-  /** The JSON text of each required member that was not reached; `null` if the map has no entry. */
+  /** Values that `closed` writes for required members that were not reached. */
   private readonly missing: Missing;
   /** Watches the tokens of the current string for repetition. */
   private stringLoop = new LoopDetector(STRING_LOOP);
@@ -67,7 +70,10 @@ export class GrammarConstraint implements Constraint {
     return this.state.complete;
   }
 
-  /** True when the text may end here. Another reading of it may continue, as `get_all` continues `get`. */
+  /**
+   * True if the text may end here. A longer text may be possible, too: the tool name `get` may end although `get_all`
+   * exists.
+   */
   get mayEnd(): boolean {
     return this.state.frames.some((frame) => frame.mayEndAnswer);
   }
@@ -118,8 +124,8 @@ export class GrammarConstraint implements Constraint {
   }
 
   /**
-   * Returns the token that begins a string, where the beginning of a value is withheld and a string may come next: most
-   * values are strings.
+   * Returns the token that consists of the withheld bytes and the quote that begins a string, if a string may come
+   * next: most values are strings.
    */
   expected(): number | null {
     if (this.withheld.length === 0 || !this.state.next(BYTE.quote)) return null;
@@ -158,7 +164,10 @@ export class GrammarConstraint implements Constraint {
     return copy;
   }
 
-  /** Marks the tokens that begin by closing the string that is being written; returns false if none can. */
+  /**
+   * Marks only the tokens that begin with the closing quote of the current string. Returns false if no such token is
+   * allowed.
+   */
   private closingQuote(into: Uint32Array): boolean {
     const closed = inString(this.state) ? this.state.next(BYTE.quote) : null;
     const node = descend(this.masks.trie, Uint8Array.of(BYTE.quote));
@@ -168,11 +177,11 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
-  /** Marks the tokens that end the raw text that is being written; returns false if none can. */
+  /** Marks only the tokens that end the current raw text. Returns false if no such token is allowed. */
   private closingTag(into: Uint32Array): boolean {
     const raw = this.state.frames.filter((frame) => frame instanceof RawTextFrame);
     if (raw.length === 0) return false;
-    // If the model has begun a closing tag, it goes on with that one, so that it cannot begin one again and again.
+    // A closing tag that the model has begun must be continued; otherwise it could begin one again and again.
     const others = this.state.frames.filter((frame) => !(frame instanceof RawTextFrame));
     const closed = this.state.with(others.length > 0 ? others : raw.flatMap(({ closing }) => closing ?? []));
     if (!closed) return false;
@@ -180,7 +189,7 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
-  /** Accepts known text; throws if the grammar does not allow it. */
+  /** Accepts a text without choosing its tokens. Throws a RangeError if the grammar does not allow it. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
     let state: State | null = this.state;
@@ -190,7 +199,7 @@ export class GrammarConstraint implements Constraint {
     this.append(bytes);
   }
 
-  /** Returns the text that must come next, up to a complete character, and the state after it. */
+  /** Returns the text that must come next, up to its last complete character, and the state after it. */
   private forcedText(): { text: Uint8Array; state: State } {
     const bytes: number[] = [];
     let { state } = this;
@@ -205,12 +214,13 @@ export class GrammarConstraint implements Constraint {
     return { text: Uint8Array.from(bytes.slice(0, whole.length)), state: whole.state };
   }
 
-  /** Withholds the last token if a longer one could replace it, so that the model chooses it. */
+  /** Withholds the last token if a longer token that begins with it is allowed. The model then chooses one of them. */
   private withholdLast(tokens: number[]): void {
     const { vocabulary, trie } = this.masks;
     const last = vocabulary.bytes(tokens.at(-1)!)!;
     const node = descend(trie, last);
-    // A minus after the colon is not counted: it would cost every number a choice.
+    // Longer tokens that continue with a digit or minus do not count: otherwise every number would cost one more
+    // choice.
     if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
     this.written -= last.length;

@@ -7,12 +7,12 @@ import { StringFrame } from './string-frame.ts';
 import { TaggedObjectFrame } from './tagged-object-frame.ts';
 import { ValueFrame } from './value-frame.ts';
 
-/** Number of cached frames at which an automaton empties its tables, so that it stays at about 5 MB. */
+/** Number of cached frames at which an automaton empties its tables. This bounds them to about 5 MB. */
 const TABLE_LIMIT = 10_000;
 
 /**
- * Describes a value, as JSON or as members between tags, with fixed text before and after it. Without `value` it is
- * only the fixed text, which then must not be empty.
+ * Describes a value, written as JSON or as members between tags, with fixed text before and after it. Without `value`,
+ * the answer is only the fixed text, which must not be empty.
  */
 export interface FramedValue {
   before: string;
@@ -109,12 +109,12 @@ function fixed(text: string, after: Frame): Frame {
 }
 
 /**
- * Most readings of the text (frames) that a state follows at once. If a schema is more ambiguous than that, the later
- * alternatives are dropped; the remaining ones are still valid and can still end.
+ * Most frames of a state, each of which is one possible reading of the text. If a schema is more ambiguous, the later
+ * alternatives are dropped; the remaining ones are valid and can be completed.
  */
 const MOST_READINGS = 512;
 /**
- * Most different patterns among these readings; computing a token mask walks over the vocabulary once for each pattern.
+ * Most different string patterns among these frames. Computing a token mask walks over the vocabulary once for each.
  */
 const MOST_PATTERNS = 16;
 
@@ -143,7 +143,7 @@ export class State {
     this.id = id;
   }
 
-  /** True after the whole answer, when nothing may follow. */
+  /** True after a complete answer, when nothing may follow. */
   get complete(): boolean {
     return this.frames.length === 1 && this.frames[0] instanceof EndFrame;
   }

@@ -1,7 +1,7 @@
 import type { ObjectAlternative } from '../resolve/node.ts';
 import type { Frame } from './frame.ts';
 
-/** Represents the object around a member's name, with what the frames that read names need of it. */
+/** Represents the object that contains a member, as the frames that read member names see it. */
 export interface EnclosingObject extends Frame {
   readonly shape: ObjectAlternative;
   /** Names of the undeclared members written so far. */

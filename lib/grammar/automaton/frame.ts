@@ -2,8 +2,8 @@ import { LIMITS } from '../limits.ts';
 import type { Node } from '../resolve/node.ts';
 
 /**
- * Caches the frames of one automaton, so that equal frames are one object. Frames create others through it, so that no
- * frame class imports all the others.
+ * Caches the frames of one automaton: equal frames are one object. Frames create other frames through this table, so
+ * their classes need not import each other.
  */
 export interface FrameTable {
   nextFrameId(): number;
@@ -21,7 +21,7 @@ export interface FrameTable {
 export abstract class Frame {
   readonly id: number;
   readonly table: FrameTable;
-  /** The number of objects and arrays that are open around it. */
+  /** The number of objects and arrays that are open around this position. */
   readonly depth: number;
 
   constructor(table: FrameTable, depth: number) {
@@ -42,7 +42,7 @@ export abstract class Frame {
   }
 }
 
-/** Represents an unfinished part of the answer. `after` is the frame that continues when it has ended. */
+/** Represents an unfinished part of the answer. When the part ends, the frame `after` continues. */
 export abstract class OpenFrame extends Frame {
   readonly after: Frame;
 
@@ -87,12 +87,14 @@ export function single(bytes: ReadonlySet<number>): number {
   return bytes.size === 1 ? first : -1;
 }
 
-/** Tells whether a value of this node or alternative can be written at this depth within `LIMITS.answerDepth`. */
+/**
+ * Tells whether a node or alternative has a value that stays within `LIMITS.answerDepth` if it begins at this depth.
+ */
 export function canBeWritten({ size, height }: { size: number; height: number }, depth: number): boolean {
   return size < Infinity && depth + height <= LIMITS.answerDepth;
 }
 
-/** Tells whether a byte can occur in a number as this grammar writes numbers. */
+/** Tells whether a byte can occur in a number. Numbers are written without an exponent. */
 export function isNumeric(byte: number): boolean {
   return (byte >= BYTE.zero && byte <= BYTE.nine) || byte === BYTE.minus || byte === BYTE.dot;
 }

@@ -9,7 +9,10 @@ interface KeyTexts {
   texts: SortedTexts;
   /** The index of the member that each text belongs to. */
   members: readonly number[];
-  /** For each index, the next required member from there on; the number of members if there is none. */
+  /**
+   * For each member index, the index of the first required member from there on; the number of members if there is
+   * none.
+   */
   nextRequired: readonly number[];
 }
 
@@ -38,9 +41,9 @@ export class KeyFrame extends OpenFrame {
   readonly object: EnclosingObject;
   private readonly low: number;
   private readonly high: number;
-  /** The number of bytes of the name so far. */
+  /** The number of bytes of the name read so far. */
   readonly length: number;
-  /** The next bytes that lead to a member that is allowed here. */
+  /** Bytes that may come next: each leads to a member that is allowed here. */
   private readonly bytes: ReadonlySet<number>;
 
   private constructor(object: EnclosingObject, low: number, high: number, length: number, bytes: ReadonlySet<number>) {

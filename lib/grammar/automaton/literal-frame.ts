@@ -22,7 +22,10 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** Narrows `texts[low..high]`, which agree on the bytes before `at`, to those with this byte at `at`. */
+/**
+ * Narrows a range of texts that agree on the bytes before `at` to those with this byte at `at`. A range is the index of
+ * its first text and the index after its last one.
+ */
 export function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
   const first = (least: number) => {
     let [a, b] = [low, high];
@@ -37,8 +40,8 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
 }
 
 /**
- * Reads one of several fixed texts, such as the values of an `enum`. The texts from `low` to `high` begin with the
- * `at` bytes so far.
+ * Reads one of several fixed texts, such as the values of an `enum`. The texts from index `low` to before `high` begin
+ * with the `at` bytes read so far.
  */
 export class LiteralFrame extends OpenFrame {
   private readonly texts: SortedTexts;

@@ -13,13 +13,16 @@ const LONGEST_NAME = 64;
 /** The language of member names that the schema does not declare. */
 export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
-/** Reads the name of an undeclared member, after its opening quote. The name must differ from all others. */
+/**
+ * Reads the name of an undeclared member, after its opening quote. The name must differ from those of all other
+ * members.
+ */
 export class MemberNameFrame extends OpenFrame {
   readonly object: EnclosingObject;
   /** The node of the member's value. */
   readonly value: Node;
   readonly place: Readonly<Place>;
-  /** The complete characters so far. */
+  /** The complete characters read so far. */
   readonly text: string;
 
   private constructor(object: EnclosingObject, value: Node, place: Place, text: string) {
@@ -51,7 +54,7 @@ export class MemberNameFrame extends OpenFrame {
       if (!this.taken(this.text)) into.push(ColonFrame.behind(this));
     } else if (done === 'on') {
       const text = place.length > this.place.length ? this.text + completed(this.place.pending, byte) : this.text;
-      // A name of the greatest length has to end, so it must be a new one.
+      // A name of the maximum length cannot continue, so it must already be a new one.
       if (place.length < LONGEST_NAME || !this.taken(text))
         into.push(MemberNameFrame.make(this.object, this.value, place, text));
     }

@@ -63,7 +63,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
     return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], after, depth);
   }
 
-  /** Tells whether a declared member may come next. */
+  /** Tells whether the declared member at this index may come next. */
   allows(index: number): boolean {
     return (
       index >= this.index && index <= this.nextRequired && canBeWritten(at(this.shape.members, index).node, this.depth)

@@ -115,8 +115,8 @@ export function stringFrame(
 }
 
 /**
- * Returns the number of characters, capped at the minimum if there is no maximum: all positions beyond it are
- * equivalent.
+ * Returns the number of characters read. Without a maximum it is capped at the minimum, because all longer texts lead
+ * to the same state.
  */
 export function countOf({ min, max }: StringLanguage, length: number): number {
   return max === Infinity ? Math.min(length, min) : length;

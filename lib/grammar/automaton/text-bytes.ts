@@ -1,6 +1,6 @@
 /**
- * JSON strings as bytes: UTF-8, with the escapes that `JSON.stringify` uses for the characters of `TEXT`. Every text
- * has exactly one form, so equal texts have equal bytes.
+ * JSON strings as bytes: UTF-8, with the escapes that `JSON.stringify` uses for the characters of `TEXT`
+ * (`../text/code-points.ts`). Every text is written in exactly one way, so equal texts have equal bytes.
  */
 
 /** The position between two characters. */
@@ -17,7 +17,9 @@ export const ESCAPES: readonly (readonly [number, number])[] = [
   [0x74, 0x09],
 ];
 
-/** Returns the length in bytes of the UTF-8 sequence that begins with this byte; 0 if none does. */
+/**
+ * Returns the length in bytes of the UTF-8 sequence that begins with this byte; 0 if no sequence of several bytes does.
+ */
 export function utf8Length(byte: number): number {
   if (byte >= 0xc2 && byte <= 0xdf) return 2;
   if (byte >= 0xe0 && byte <= 0xef) return 3;
@@ -25,9 +27,9 @@ export function utf8Length(byte: number): number {
 }
 
 /*
- * A partial UTF-8 sequence is packed into one number, because the vocabulary's masks read one for each byte. The
- * number is at least 2. Its bits, from the lowest: the length of the sequence (3 bits), the bytes still to come (2
- * bits), the bits of the character so far.
+ * A partial UTF-8 sequence is packed into one number, which saves an object for each byte of the vocabulary when a
+ * token mask is computed. The number is at least 2. Its bits, from the lowest: the length of the sequence (3 bits), the
+ * bytes still to come (2 bits), the bits of the character so far.
  */
 
 /** Returns the packed sequence after its first byte; `bytes` is the length of the whole sequence. */
@@ -49,8 +51,8 @@ export function bytesLeft(pending: number): number {
 const SMALLEST = [0, 0, 0x80, 0x8_00, 0x1_00_00];
 
 /**
- * Returns the lowest character that a sequence can still become. Overlong forms, surrogates and values beyond Unicode
- * do not count.
+ * Returns the lowest character that a sequence can still become, without overlong forms, surrogates and values beyond
+ * Unicode.
  */
 export function lowest(pending: number): number {
   const packed = pending - 2;
@@ -77,14 +79,14 @@ export function firstRawByte(codePoint: number): number {
   return codePoint < 0x1_00_00 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);
 }
 
-/** Returns the character that this byte completes, given the bytes read of it before. */
+/** Returns the character that `byte` completes; `pending` holds the bytes of it that were read before. */
 export function completed(pending: number, byte: number): string {
   if (pending === PLAIN) return String.fromCharCode(byte);
   if (pending === ESCAPE) return String.fromCharCode(ESCAPES.find(([letter]) => letter === byte)![1]);
   return String.fromCodePoint(lowest(extendSequence(pending, byte)));
 }
 
-/** Returns the number of bytes written of an incomplete character. */
+/** Returns the number of bytes that were read of an incomplete character. */
 export function pendingBytes(pending: number): number {
   return pending === PLAIN || pending === ESCAPE ? pending : ((pending - 2) & 7) - bytesLeft(pending);
 }

@@ -19,7 +19,10 @@ export class ValueFrame extends OpenFrame {
     this.alternatives = node.alternatives.filter((alternative) => canBeWritten(alternative, depth));
   }
 
-  /** Returns the key of `FrameTable.frame`. The depth is that of `after`. */
+  /**
+   * Returns the key of a value's frame in the `FrameTable`. The depth is not part of it, because `after` determines the
+   * depth.
+   */
   static key(node: Node, after: Frame): string {
     return `v${idOf(node)},${after.id}`;
   }

@@ -5,7 +5,9 @@ export interface Decimal {
   places: number;
 }
 
-/** Reads the decimal that a number is written as: 0.1 is one tenth, not the nearest binary fraction. */
+/**
+ * Converts a number to the decimal that it is written as: 0.1 is exactly one tenth, not the nearest binary fraction.
+ */
 export function decimal(value: number | string): Decimal {
   // `split` returns at least one part.
   const [mantissa, exponent] = String(value).split('e') as [string, string?];

@@ -3,8 +3,8 @@ import { LIMITS } from '../limits.ts';
 import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
 
 /**
- * Describes the rules of a schema about a number. Bounds are inclusive unless `above` or `below`; every `multipleOf`
- * holds.
+ * Describes a schema's rules for a number. `minimum` and `maximum` are inclusive, `above` and `below` are exclusive;
+ * the number must be a multiple of every `multipleOf`.
  */
 export interface NumberRules {
   integer: boolean;
@@ -21,7 +21,7 @@ export interface NumberRules {
 const DIGITS = 15;
 /** The largest integer that is exact everywhere (I-JSON, RFC 7493, section 2.2). */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
-/** The number of multiples that are tried to find one outside of all exclusions; whole ranges are jumped over. */
+/** Most multiples that are tried to find one outside all exclusions. An excluded range is skipped in one step. */
 const TRIES = 64;
 
 /** Describes a set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
@@ -32,16 +32,16 @@ interface Progression {
 }
 
 /**
- * Describes the numbers that are allowed, written without exponent, without `-0`, and with as many digits as a double
- * distinguishes. A position in a number is its text so far; `fits` tells whether it can still end in an allowed number.
- * The arithmetic is exact.
+ * Represents a set of allowed numbers, written without exponent, without `-0`, and with at most as many digits as a
+ * double distinguishes. A position in a number is its text so far; `fits` tells whether that text can still become an
+ * allowed number. The arithmetic is exact.
  */
 export class NumberLanguage {
   readonly rules: NumberRules;
-  /** Decimal places: every number here is a whole multiple of ten to the power of `-digits`. */
+  /** Decimal places of the unit in which all numbers are counted: 10 to the power of `-scale`. */
   private readonly scale: number;
   private readonly all: Progression;
-  /** The most fraction digits that may be written. */
+  /** The most digits that may be written after the point. */
   private readonly places: number;
   private readonly except: readonly Progression[];
   /** Exclusions of a single value. */
@@ -52,8 +52,8 @@ export class NumberLanguage {
 
   /**
    * @param except numbers that may not be written, because another branch of `oneOf` allows them
-   * @param spend counts the work of finding out whether there is any number
-   * @throws TooLarge for more exclusions than can be checked for every digit
+   * @param spend spends steps of the compile budget for finding out whether any number is allowed
+   * @throws TooLarge if `except` has more than `LIMITS.numberExclusions` ranges
    */
   constructor(rules: NumberRules, except: readonly NumberRules[] = [], spend: (steps: number) => void = () => {}) {
     this.rules = rules;
@@ -96,7 +96,7 @@ export class NumberLanguage {
     return this.within(value, value, 1n);
   }
 
-  /** Counts the work while the language is built. */
+  /** Spends steps while the language is built; null afterwards. */
   private spend: ((steps: number) => void) | null = null;
   /** True if only the notation is bounded, not the value. */
   private readonly plain: boolean;
@@ -167,7 +167,7 @@ export class NumberLanguage {
       const set = this.except.find((set) => holds(set, value));
       const isPoint = this.points.has(value);
       if (!set && !isPoint) return true;
-      // Each excluded single number delays the search once, so all of them together do not bound what is found.
+      // An excluded single number is met at most once, so it does not count as a try.
       if (!isPoint) tries++;
       if (!set || stride % set.step !== 0n) value += stride;
       else if (set.to === null) return false;
@@ -204,7 +204,7 @@ function progression(rules: NumberRules, scale: number): Progression {
  */
 export function numbersAreDisjoint(a: NumberRules, b: NumberRules): boolean {
   const numbers = [a, b].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
-  // One place more than any bound has, so that there is a unit between two different bounds.
+  // One decimal place more than any bound has, so there is a value between two different bounds.
   const scale = 1 + Math.max(0, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
   const [p, q] = [progression(a, scale), progression(b, scale)];
   const low = p.from === null || (q.from !== null && q.from > p.from) ? q.from : p.from;

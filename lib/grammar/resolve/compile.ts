@@ -14,7 +14,7 @@ import { selectKeys } from './select-keys.ts';
 export interface CompileOptions {
   /** Path of the schema in the caller's input, for error messages. */
   path: string;
-  /** The properties that the answer consists of, in this order; absent: those of the schema. */
+  /** The properties that the answer consists of, in this order; if absent, those of the schema. */
   keys?: readonly string[];
   /** Path of `keys` in the caller's input, for error messages. */
   keysPath?: string;
@@ -23,17 +23,18 @@ export interface CompileOptions {
 }
 
 /**
- * Compiles a JSON Schema to the root node of its answers. These are objects: a schema that also allows other values is
- * narrowed to objects.
+ * Compiles a JSON Schema to the root node of its answers. Answers are objects, so a schema that also allows other
+ * values is narrowed to objects.
  *
- * @throws AssayError as `parseSchema`; `unsupported_schema` too for a schema that nothing satisfies
+ * @throws AssayError as `parseSchema`, and `unsupported_schema` for a schema that no answer satisfies
  */
 export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }: CompileOptions): Node {
   const resolver = new Resolver(parseSchema(schema, path), new Fuel(LIMITS.steps, fuel));
   const found = resolver.node([0]);
   resolver.resolve();
   keepExactlyOne(resolver);
-  // A copy: deeper in the schema, a reference to the root may allow values other than objects, and other keys.
+  // The root is a copy: a reference to it from deeper in the schema may allow values other than objects, and other
+  // keys.
   const root: Node = { ...found, alternatives: [] };
   for (const alternative of found.alternatives) {
     if (alternative.kind === 'object')
@@ -60,8 +61,8 @@ function asWritten<T extends Node['alternatives'][number]>(alternative: T): T {
 }
 
 /**
- * Refuses a schema that nothing satisfies. The message names the innermost part without any value, found by following
- * the first required one downwards.
+ * Refuses a schema that no answer satisfies. The message names the innermost part that has no value; the search follows
+ * the first such required part downwards.
  */
 function refuseEmpty(root: Node, path: string): never {
   const seen = new Set<Node>();

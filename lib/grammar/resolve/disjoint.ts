@@ -37,7 +37,8 @@ export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, 
   if (a.kind === 'array' && b.kind === 'array') {
     if (a.min > b.allowed || b.min > a.max) return true;
     if (depth === 0) return false;
-    // Items that both must have; those after the prefixes are all alike.
+    // Compares the items that both arrays must have. All items after the prefixes have the same schema, so one is
+    // enough.
     const common = Math.min(Math.max(a.min, b.min), Math.max(a.prefix.length, b.prefix.length) + 1);
     return Array.from({ length: common }, (_, i) => i).some((i) =>
       areDisjointNodes(itemAt(a, i), itemAt(b, i), resolver, depth - 1),
@@ -70,8 +71,8 @@ function areDisjointStrings(
 }
 
 /**
- * Tells whether two objects certainly differ: a member that one of them always has is not allowed, or has other values,
- * in the other.
+ * Tells whether it is certain that no object matches both: a required member of one is not allowed in the other, or its
+ * values are disjoint there.
  */
 function areDisjointObjects(a: ObjectAlternative, b: ObjectAlternative, resolver: Resolver, depth: number): boolean {
   const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));

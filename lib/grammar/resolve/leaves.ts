@@ -4,8 +4,8 @@ import type { SchemaDocument } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
 
 /**
- * Describes one way to satisfy a set of subschemas: all the subschemas that then hold, and those that must not match
- * because of `oneOf`.
+ * Describes one way to satisfy a set of subschemas: the subschemas that must all match, and those that must not match
+ * because of `oneOf`. Both are indices into the document.
  */
 export interface Leaf {
   constraints: readonly number[];
@@ -22,8 +22,8 @@ interface Branch {
 }
 
 /**
- * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: returns all ways to satisfy the subschemas `ids` at once. Ends,
- * because `parseSchema` refuses schemas that refer to themselves in place.
+ * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: returns all ways to satisfy the subschemas `ids` at once. Always
+ * terminates, because `parseSchema` refuses schemas that refer to themselves in place.
  */
 export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
   const found: Leaf[] = [];
@@ -40,7 +40,7 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
       }
       continue;
     }
-    // The last one is pushed first, so that the stack returns them in the order sent.
+    // Pushed in reverse, so the stack returns the branches in the order sent.
     for (let i = choice.from.length - 1; i >= 0; i--) {
       const excluded = branch.exclusions.length + (choice.exactlyOne ? choice.from.length : 0);
       spend(1 + branch.constraints.length + ((branch.choices.length + excluded) >> 3));
@@ -73,8 +73,8 @@ export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, s
   }
 
   /**
-   * Tells whether some type satisfies all these subschemas. Branches without one are dropped early, so that their
-   * choices are not multiplied out.
+   * Tells whether some type satisfies all these subschemas. A branch without such a type is dropped early, before its
+   * choices are multiplied out.
    */
   function haveCommonType(constraints: readonly number[]): boolean {
     let left: Set<string> | undefined;

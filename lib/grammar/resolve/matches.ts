@@ -20,7 +20,7 @@ export interface MatchContext {
  * Tells whether a value is valid against a subschema, as JSON Schema 2020-12 defines the keywords of `KEYWORDS`. Used
  * for the values of `enum` and `const`. `LIMITS.matchDepth` bounds the recursion down the value and along references.
  *
- * @param depth the depth of the recursion
+ * @param depth depth of the recursion so far
  */
 export function matches(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = at(context.document.subschemas, id);
@@ -109,7 +109,10 @@ export function isOfType(value: Json, type: TypeName): boolean {
   }
 }
 
-/** Returns the same text for equal values and for no others: members by name, numbers as JavaScript writes them. */
+/**
+ * Returns a text that is the same for equal values and differs for all others. Members are sorted by name, numbers are
+ * written as JavaScript writes them.
+ */
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_, part: Json) => {

@@ -4,10 +4,11 @@ import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
 /**
- * Computes the height and size of every node by fixpoint iteration, in at most as many rounds as answers may be deep. A
- * node stays at Infinity if no value fits within that depth and size.
+ * Computes the smallest height (nesting depth) and the smallest size (bytes) of a value of each node, by fixpoint
+ * iteration in at most `LIMITS.answerDepth + 2` rounds. Both stay at Infinity if no value is within
+ * `LIMITS.answerDepth` and `LIMITS.shortestAnswer`.
  *
- * @param nodes parents mostly before their children, so that going backwards takes few rounds
+ * @param nodes parents mostly before their children: each round visits the last node first, so few rounds are needed
  * @param spend spends steps of the compile budget
  */
 export function measure(nodes: readonly Node[], spend: (steps: number) => void): void {
@@ -36,13 +37,19 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
   }
 }
 
-/** Returns the work of measuring an alternative once: one, plus one for each node that it refers to. */
+/**
+ * Returns the work of measuring an alternative once, in units of one node: one, plus one for each node that it refers
+ * to.
+ */
 function partsOf(alternative: Alternative): number {
   if (alternative.kind === 'object') return 1 + alternative.members.length;
   return alternative.kind === 'array' ? 2 + alternative.prefix.length : 1;
 }
 
-/** Returns the length of an object's member as JSON text: its name in quotes, a colon, its value and a comma. */
+/**
+ * Returns the approximate length of an object's member as JSON text: its name in quotes, a colon, its value and a
+ * comma.
+ */
 export const memberSize = (name: string, value: number): number => name.length + 4 + value;
 
 function sizeOf(alternative: Alternative): number {

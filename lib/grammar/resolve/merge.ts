@@ -3,9 +3,7 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/compile-string.ts';
 
-/**
- * Holds the types that remain when all constraints hold (`allowed`), and those of them that are generated (`written`).
- */
+/** Holds the types that all constraints allow (`allowed`), and those of them that are generated (`written`). */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   written: ReadonlySet<TypeName>;
@@ -23,7 +21,7 @@ const TYPE_KEYWORDS: readonly (readonly [TypeName, readonly string[]])[] = [
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
 
-/** Returns the types that satisfy all constraints, and which of them to generate. */
+/** Returns the types that satisfy all constraints, and those of them to generate. */
 export function mergeTypes(constraints: readonly Subschema[]): Types {
   let allowed: ReadonlySet<TypeName> = new Set(BASE);
   let integer = false;
@@ -43,7 +41,7 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
   return { allowed, written, integer };
 }
 
-/** Returns the rules for strings of all constraints together. */
+/** Merges the string rules of all constraints. */
 export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
   return {
@@ -55,7 +53,7 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   };
 }
 
-/** Returns the rules for numbers of all constraints together. `integer` is that of `mergeTypes`. */
+/** Merges the number rules of all constraints. `integer` is the member of the same name that `mergeTypes` returns. */
 export function mergeNumbers(constraints: readonly Subschema[], integer: boolean): NumberRules {
   const all = (pick: (schema: Subschema) => number | undefined) => constraints.map(pick).filter((n) => n !== undefined);
   const minimum = all((schema) => schema.minimum);

@@ -66,7 +66,10 @@ export interface ObjectAlternative {
   members: readonly Member[];
   /** Node of the values of undeclared members; null if none are written. */
   extra: Node | null;
-  /** The schema's rule for undeclared members, written or not. */
+  /**
+   * The undeclared members that are valid, whether or not they are written: any, none, or those whose value matches a
+   * node.
+   */
   others: 'any' | 'nothing' | Node;
 }
 

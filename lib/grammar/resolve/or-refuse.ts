@@ -3,10 +3,10 @@ import { refuse } from '../schema/problem.ts';
 import { UnsupportedPattern } from '../text/pattern.ts';
 
 /**
- * Returns the result of `work`. Where `work` throws because a rule is invalid, not supported or too large, refuses the
- * schema instead: throws an `AssayError` that names `path`.
+ * Returns the result of `work`. If `work` throws because a rule is invalid, not supported or too large, throws an
+ * `AssayError` instead that refuses the schema and names `path`.
  *
- * @param what the rule, as the subject of the message's sentence
+ * @param what names the rule: the subject of the sentence in the message
  */
 export function orRefuse<T>(path: string, work: () => T, what = 'this string'): T {
   try {

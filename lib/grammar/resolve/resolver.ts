@@ -51,7 +51,7 @@ export class Resolver implements MatchContext {
    * takes too many steps.
    */
   resolve(): void {
-    // The list grows while it is read.
+    // `this.nodes` grows during this loop.
     for (let i = 0; i < this.nodes.length; i++) {
       const node = at(this.nodes, i);
       const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
@@ -163,7 +163,7 @@ export class Resolver implements MatchContext {
     const min = Math.max(0, ...constraints.map(({ minItems }) => minItems ?? 0));
     const closed = items.some((id) => at(this.document.subschemas, id).nothing);
     const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
-    // Items that are allowed only because the schema has no rule for them are written where `minItems` requires them.
+    // Items that the schema allows only for want of a rule are written only as far as `minItems` requires them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
     return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
   }
@@ -171,7 +171,7 @@ export class Resolver implements MatchContext {
   /**
    * Returns the set of numbers that satisfy merged rules. Refuses the schema if checking them would cost too much.
    *
-   * @param constraints subschemas that the refusal names
+   * @param constraints indices of the subschemas with the rules; a refusal names the first
    * @param except rules of the branches whose numbers `oneOf` excludes
    */
   numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {

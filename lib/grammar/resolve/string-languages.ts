@@ -11,7 +11,7 @@ import { orRefuse } from './or-refuse.ts';
 /** Selects the texts of a string language: those that are generated, or all valid ones (`stringLanguage`). */
 type Side = 'generates' | 'accepts';
 
-/** Compiles the string rules of one schema, and caches the automata: each pattern and set of rules is compiled once. */
+/** Compiles the string rules of one schema. Each pattern and each set of rules is compiled once and cached. */
 export class StringLanguages {
   private readonly schemaPath: string;
   private readonly fuel: Fuel;
@@ -34,7 +34,7 @@ export class StringLanguages {
   /**
    * Returns the language of the strings that satisfy merged rules. Refuses a pattern that is not supported.
    *
-   * @param constraints subschemas that the rules were merged from
+   * @param constraints subschemas that the rules were merged from; a refusal names one of them
    */
   language(rules: StringRules, constraints: readonly Subschema[], side: Side = 'generates'): StringLanguage {
     const key = JSON.stringify([side, rules, String(rules.max)]);

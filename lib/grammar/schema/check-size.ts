@@ -2,12 +2,15 @@ import type { Json } from '../../answer-shape.ts';
 import { LIMITS } from '../limits.ts';
 import { refuse } from './problem.ts';
 
-/** The depth of a shorthand is checked both as it is sent and as it is expanded, where an object takes two levels. */
+/**
+ * Message about a schema that is too deep. A shorthand is checked both as sent and as expanded, where each object takes
+ * two levels.
+ */
 const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
 
 /**
- * Refuses a schema with too many levels, values or characters, or with a number that is not finite, before anything
- * else is done with it. Returns the number of values.
+ * Refuses a schema with too many levels, values or characters, or with a number that is not finite. Called before all
+ * other work on the schema. Returns the number of values.
  */
 export function checkSize(schema: Json, path: string): number {
   const open: [Json, number][] = [[schema, 1]];

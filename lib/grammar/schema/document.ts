@@ -6,7 +6,7 @@ export type TypeName = (typeof TYPES)[number];
 /** Holds a parsed JSON Schema document. Every subschema has an index; the root is 0. */
 export interface SchemaDocument {
   subschemas: readonly Subschema[];
-  /** The number of JSON values in it, annotations included. */
+  /** The number of JSON values in the document, annotations included. */
   values: number;
 }
 

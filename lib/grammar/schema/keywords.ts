@@ -139,7 +139,10 @@ function checkMultipleOf(v: Json, path: string): void {
   if (v <= 0) refuse(path, `must be above 0, not ${show(v)}.`, 'invalid_value');
 }
 
-/** Returns the children of a keyword that contains schemas, each with its name or index. */
+/**
+ * Returns the child schemas in the value of a keyword, each with its name or index; an only child has the name ''.
+ * Refuses a value of another kind.
+ */
 export function childrenOf(
   kind: 'schema' | 'schemas' | 'schema map',
   v: Json,

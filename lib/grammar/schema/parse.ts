@@ -11,14 +11,14 @@ import { type Draft, refuseLoops, target } from './references.ts';
  * Parses a JSON Schema (2020-12) into its subschemas. Throws `unsupported_schema` for a keyword, `$ref` or size that is
  * not supported, `invalid_type` and `invalid_value` for a malformed one.
  *
- * @param path the path of the schema in the caller's input, for messages
+ * @param path path of the schema in the caller's input, for error messages
  */
 export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   const values = checkSize(schema, path);
   const subschemas: Draft[] = [];
   const add = (json: Json, at: string): number => subschemas.push(draft(json, at)) - 1;
   add(schema, path);
-  // An explicit queue instead of recursion: children are appended while the list is read.
+  // A queue instead of recursion: `read` appends the children to the list during this loop.
   for (let i = 0; i < subschemas.length; i++) read(at(subschemas, i), add);
   for (const subschema of subschemas) {
     if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, subschemas);

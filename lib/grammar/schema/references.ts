@@ -5,7 +5,7 @@ import type { Subschema } from './document.ts';
 import { KEYWORDS } from './keywords.ts';
 import { refuse, show } from './problem.ts';
 
-/** Holds a subschema while the document is parsed. */
+/** Represents a subschema while the document is parsed, before its `$ref` is resolved. */
 export type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
   json: Json;
   /** The indices of the child schemas, by keyword and by the child's name or index. */
@@ -56,8 +56,8 @@ function pointedAt(pointer: string, subschemas: readonly Draft[]): number | unde
 }
 
 /**
- * Refuses a schema that refers to itself in place (through `$ref`, `allOf`, `anyOf` or `oneOf` only), because that says
- * nothing about a value. A reference through a property or an item is allowed.
+ * Refuses a schema that refers to itself in place, that is through `$ref`, `allOf`, `anyOf` or `oneOf` only: such a
+ * reference says nothing about a value. A reference to itself through a property or an item is allowed.
  */
 export function refuseLoops(subschemas: readonly Draft[]): void {
   const inPlace = (s: Draft) => [

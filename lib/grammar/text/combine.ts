@@ -3,8 +3,8 @@ import { type CodePoints, codePointOf, LAST_CODE_POINT } from './code-points.ts'
 import { alphabetOf, Builder, classOf, type Dfa, nextState } from './dfa.ts';
 
 /**
- * Returns the automaton of the texts in both (`and`), or in the first but not in the second (`minus`): the product
- * automaton.
+ * Builds the product automaton of two automata. It accepts the texts that both accept (`and`), or that `a` accepts and
+ * `b` does not (`minus`).
  */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
   if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
@@ -48,7 +48,7 @@ export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
       prefix += char;
       fuel.spend(prefix.length);
       const c = classOf(alphabet, codePointOf(char));
-      if (c < 0) break; // not a text that can be generated
+      if (c < 0) break; // The character is outside `TEXT`, so this text is never generated.
       const { id } = builder.state(prefix, all.has(prefix));
       builder.link(from, c, id);
       from = id;

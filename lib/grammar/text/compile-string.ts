@@ -8,7 +8,7 @@ import { parsePattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 import { StringLanguage } from './string-language.ts';
 
-/** Describes the rules of a schema about a string. Lengths are in code points; `max` may be Infinity. */
+/** Describes a schema's rules for a string. Lengths are in code points; `max` may be Infinity. */
 export interface StringRules {
   min: number;
   max: number;
@@ -20,8 +20,8 @@ const formatLanguages = new Map<string, Dfa>();
 const wholeFormats = new Map<string, StringLanguage>();
 
 /**
- * Returns the automaton of a format: of the texts that are generated, or of all texts that are valid. Each is built
- * once.
+ * Returns the automaton of a format: it accepts the texts that are generated (`generates`), or all valid ones
+ * (`accepts`). Built once and cached.
  */
 export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
@@ -37,11 +37,13 @@ export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
 /** Cost of finding the code points of a `\p{...}`, in steps of `Fuel`. */
 const PROPERTY_STEPS = 60_000;
 
-/** Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid one. */
+/**
+ * Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid pattern.
+ */
 export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
   new RegExp(pattern, 'u');
-  // Spent also if the set is already known, so that a schema is accepted or refused alike at any time.
+  // Spent even if the code points are cached: whether a schema is accepted must not depend on earlier requests.
   fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
   const { nfa, start, end } = parsePattern(pattern);
   return searchDfa(nfa, start, end, fuel);
@@ -50,7 +52,7 @@ export function patternDfa(pattern: string, fuel: Fuel): Dfa {
 /**
  * Returns the language of the texts that satisfy all rules.
  *
- * @param side `generates`: the texts that are generated; `accepts`: every valid text, which are more where there is a
+ * @param side `generates`: the texts that are generated; `accepts`: all valid texts, which are more if there is a
  *   format
  */
 export function stringLanguage(

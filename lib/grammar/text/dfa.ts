@@ -23,7 +23,7 @@ export interface Alphabet {
   firsts: Int32Array;
   /** Class of each range; -1: outside `TEXT`. */
   of: Int32Array;
-  /** The classes of the first 128 code points, which most text consists of. */
+  /** Class of each of the first 128 code points, a fast path for most text; -1: outside `TEXT`. */
   ascii: Int32Array;
 }
 
@@ -78,7 +78,7 @@ export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
 /** Cost of creating or finding a state, in steps of `Fuel`. */
 const STATE_STEPS = 10;
 
-/** Builds an automaton: states are found by their key, edges are added row by row. */
+/** Builds an automaton. States are identified by a key that the caller chooses. */
 export class Builder {
   private readonly rows: Int32Array[] = [];
   private readonly accepts: number[] = [];
@@ -91,7 +91,7 @@ export class Builder {
   }
 
   /**
-   * Returns the state with this key, which is created if needed. `isNew` tells that the caller still has to set its
+   * Returns the state with this key, which is created if needed. If `isNew` is true, the caller must set its
    * transitions.
    */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
@@ -109,12 +109,12 @@ export class Builder {
     return { id, isNew: true };
   }
 
-  /** Sets the state after a character of a class. */
+  /** Sets the transition from a state for all characters of one class. */
   link(from: number, characters: number, to: number): void {
     this.row(from)[characters] = to;
   }
 
-  /** Sets the state after any character. */
+  /** Sets the transition from a state for all characters. */
   linkAll(from: number, to: number): void {
     this.row(from).fill(to);
   }

@@ -16,8 +16,8 @@ interface FormatRule {
   /** Pattern of the generated texts: a subset of the format that every validator accepts. */
   generates: string;
   /**
-   * Pattern that accepts at least every text of the format. Two formats whose patterns overlap count as overlapping in
-   * `oneOf`.
+   * Pattern that accepts at least every text of the format. In `oneOf`, two formats count as overlapping if these
+   * patterns overlap.
    */
   accepts: string;
 }

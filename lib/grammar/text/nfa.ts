@@ -2,7 +2,10 @@ import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
-/** Lists the conditions of an edge that reads no character: none, the beginning of the text, or its end. */
+/**
+ * Names the condition of an edge that reads no character: none, or that the position is the start or the end of the
+ * text.
+ */
 export type Assertion = 'none' | 'start' | 'end';
 
 /** Describes an edge that reads no character (an epsilon transition). */
@@ -12,8 +15,7 @@ interface FreeEdge {
 }
 
 /**
- * Describes a fragment of an automaton: the states `from` up to `to`, entered at `start`, left at `end`. Its edges stay
- * inside.
+ * Describes a fragment of an automaton: the states from `from` to before `to`, entered at `start` and left at `end`.
  */
 export interface Fragment {
   from: number;
@@ -24,7 +26,7 @@ export interface Fragment {
 
 /**
  * Builds a nondeterministic automaton over code points from fragments (K. Thompson, "Regular expression search
- * algorithm", CACM 1968). Fragments are contiguous, so that a repetition can copy them.
+ * algorithm", CACM 1968). The states of a fragment are contiguous, so a repetition can copy them.
  */
 export class Nfa {
   private readonly free: FreeEdge[][] = [];
@@ -106,7 +108,7 @@ export class Nfa {
       const following = parts[i + 1];
       if (!following && max === Number.POSITIVE_INFINITY) this.link(copy.end, copy.start);
       this.link(copy.end, following ? following.start : end);
-      // An optional copy can be skipped, up to the end.
+      // After `min` copies, the remaining ones can be skipped.
       if (following && i + 1 >= min) this.link(copy.end, end);
     }
     return { from: part.from, to: this.free.length, start, end };

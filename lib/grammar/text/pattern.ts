@@ -14,7 +14,9 @@ import {
 } from './code-points.ts';
 import { type Fragment, Nfa } from './nfa.ts';
 
-/** Reports a pattern that no bounded automaton can follow. The message says why. */
+/**
+ * Reports a pattern that cannot be enforced by an automaton. The message is the end of a sentence about the pattern.
+ */
 export class UnsupportedPattern extends Error {}
 
 interface Group {
@@ -27,7 +29,7 @@ interface Group {
  * references and word boundaries are not supported, because they look beyond the characters read so far; nor are inline
  * modifiers.
  *
- * @param source a valid pattern: `new RegExp(source, 'u')` was tried
+ * @param source a pattern that `new RegExp(source, 'u')` has accepted
  */
 export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {
   const chars = [...source];
@@ -92,7 +94,8 @@ function groupStart(chars: readonly string[], at: number): number {
 }
 
 function readQuantifier(chars: readonly string[], at: number): { min: number; max: number; next: number } | null {
-  const lazy = (next: number) => (chars[next] === '?' ? next + 1 : next); // the same texts, whichever is tried first
+  // Skips the mark of a lazy quantifier, which matches the same texts as a greedy one.
+  const lazy = (next: number) => (chars[next] === '?' ? next + 1 : next);
   switch (chars[at]) {
     case '*':
       return { min: 0, max: Number.POSITIVE_INFINITY, next: lazy(at + 1) };

@@ -3,8 +3,8 @@ import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**
- * Returns an automaton that accepts the texts that contain a match of the pattern (`^` and `$` bind it to the ends), by
- * the subset construction.
+ * Builds an automaton that accepts the texts that contain a match of the pattern, by the subset construction. `^` and
+ * `$` bind the match to the ends of the text.
  */
 export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];
@@ -81,7 +81,7 @@ function closures(nfa: Nfa, fuel: Fuel): (from: readonly number[], holds: (asks:
       reached.push(state);
     };
     from.forEach(add);
-    // The list grows while it is read.
+    // `reached` grows during this loop.
     for (const state of reached) for (const { to, asks } of nfa.freeEdges(state)) if (holds(asks)) add(to);
     fuel.spend(reached.length);
     return reached;

@@ -5,8 +5,9 @@ import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 
 /**
- * Describes the texts that are allowed: an automaton (null: any text) and bounds on the length. A position in a text is
- * the automaton's state and the number of characters so far; `fits` tells whether it can still end in an allowed text.
+ * Represents a set of allowed texts: an automaton (null: any text) and bounds on the length. A position in a text is
+ * the automaton's state and the number of characters so far; `fits` tells whether the text can still become an allowed
+ * one.
  */
 export class StringLanguage {
   readonly dfa: Dfa | null;
@@ -39,8 +40,8 @@ export class StringLanguage {
   }
 
   /**
-   * Returns the smallest number of characters that must still come after a text that reached `state` after `length`
-   * characters; -1 if it cannot be completed.
+   * Returns the smallest number of characters that complete a text that reached `state` after `length` characters; -1
+   * if it cannot be completed.
    */
   private rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
@@ -116,7 +117,7 @@ export class StringLanguage {
     return state >= 0 && this.accepts(state, length);
   }
 
-  /** Returns this language as one automaton, in which the bounds on the length are included. */
+  /** Returns an automaton that accepts exactly this language, including the bounds on the length. */
   asDfa(fuel: Fuel): Dfa {
     if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
     const lengths = lengthDfa(this.min, this.max, fuel);

@@ -15,8 +15,8 @@ import { walk, walkNumber } from './walk.ts';
 const encoder = new TextEncoder();
 
 /**
- * Computes token masks for one vocabulary from its trie and the masks of string positions. Built once for each
- * vocabulary (`masksOf`).
+ * Computes the token masks of one vocabulary from its trie and from cached masks of string positions. `masksOf` creates
+ * one instance for each vocabulary.
  */
 export class Masks {
   readonly vocabulary: Vocabulary;
@@ -32,9 +32,10 @@ export class Masks {
   }
 
   /**
-   * Marks the tokens that are allowed in a state. Masks of strings are looked up; the rest of the trie is walked.
+   * Marks the tokens that are allowed in a state. The masks of strings are looked up; for all other frames the trie is
+   * walked.
    *
-   * @param node the trie node of the withheld bytes (0, the root, for none): only tokens that begin with them are
+   * @param node trie node of the withheld bytes (0, the root, for none): only tokens that begin with these bytes are
    *   marked
    */
   fill(state: State, node: number, into: Uint32Array): void {
@@ -70,8 +71,8 @@ export class Masks {
   }
 
   /**
-   * Marks the tokens of an undeclared member's name: any name, without the tokens that end in a name that the object
-   * already has.
+   * Marks the tokens that continue the name of an undeclared member, except those with which it would equal a name that
+   * the object already has or declares.
    */
   private addName(frame: MemberNameFrame, state: State, into: Uint32Array): void {
     const own = state.only(frame);
@@ -82,7 +83,7 @@ export class Masks {
     const after = state.only(ColonFrame.behind(frame));
     for (const exit of exits) {
       exit.walk(after, (token, rest) => {
-        // A token that reaches the next member's name could repeat this one, so it is followed byte by byte.
+        // A token that runs into the name of the next member could repeat this one, so it is checked byte by byte.
         if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) setBit(mask, token);
       });
     }
@@ -124,7 +125,7 @@ export class Masks {
     return at === text.length;
   }
 
-  /** Computes the most expensive mask in advance, so that the first answer does not wait for it. */
+  /** Computes the most expensive mask in advance; otherwise the first answer would wait for it. */
   warm(): void {
     this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }
@@ -135,7 +136,7 @@ export class Masks {
   }
 }
 
-/** Tells whether the automaton accepts these bytes after the state `from`. */
+/** Tells whether the automaton allows these bytes after the state `from`. */
 function accepts(from: State, bytes: Iterable<number>): boolean {
   let state: State | null = from;
   for (const byte of bytes) state = state?.next(byte) ?? null;

@@ -7,7 +7,7 @@ import { StringLanguage } from '../text/string-language.ts';
 import { Exits } from './exits.ts';
 import { mark, type Trie } from './trie.ts';
 
-/** Holds the tokens that are allowed at one position of a string, whatever surrounds the string. */
+/** Holds the tokens that are allowed at one position in a string. It does not depend on what surrounds the string. */
 export interface StringMask {
   /** Tokens that stay inside the string. */
   inside: Uint32Array;
@@ -21,8 +21,8 @@ const MOST_MASKS = 1_000;
 const MOST_EXITS = 50;
 
 /**
- * Computes the masks of string positions on first use and caches them. The tokens of free text, by far the most common,
- * are sorted once by their number of characters, so that the mask for any bound on the length is a look-up.
+ * Computes the masks of string positions on first use and caches them. For free text, by far the most common case, the
+ * tokens are sorted once by their number of characters; the mask for any bound on the length is then a look-up.
  */
 export class StringMasks {
   private readonly trie: Trie;
@@ -69,7 +69,7 @@ export class StringMasks {
   }
 
   private idOf(language: StringLanguage): number {
-    // Automata of formats are shared by all schemas, and so are their masks.
+    // The language of a format is shared by all schemas, and so are its masks.
     let id = this.languageIds.get(language);
     if (id === undefined) {
       id = ++this.lastId;
@@ -96,8 +96,8 @@ export class StringMasks {
 }
 
 /**
- * Returns the cached value of a key. If there is none, makes and caches one, and drops the oldest of more than `most`
- * values.
+ * Returns the cached value of a key. If there is none, creates and caches it; if there are more than `most`, drops the
+ * oldest.
  */
 function cached<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
   let value = kept.get(key);
@@ -111,8 +111,8 @@ function cached<T>(kept: Map<string, T>, most: number, key: string, make: () => 
 }
 
 /**
- * Visits the trie nodes that stay in the string, with the position after them, and those that close it, with the
- * position before the closing quote.
+ * Calls `visit` with each trie node that stays in the string and the position after it, and with each node that closes
+ * the string and the position before the closing quote.
  */
 function walkString(
   trie: Trie,

@@ -22,7 +22,7 @@ export function walk(trie: Trie, node: number, state: State, into: Uint32Array):
   }
 }
 
-/** Tells whether, below `node`, there is an allowed token whose next byte passes `first`. */
+/** Tells whether a token below `node` is allowed from `state`. Only tokens whose next byte satisfies `first` count. */
 export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
   const { byte, depth, skip, token } = trie;
   const states: State[] = [];
@@ -45,8 +45,8 @@ export function anyBelow(trie: Trie, node: number, state: State, first: (byte: n
 }
 
 /**
- * Marks the tokens that continue a number, or end it and continue after it. Only the number's text is followed, so the
- * thousand tokens that consist of digits create no states.
+ * Marks the tokens that continue a number, or that end it and continue after it. Within the number only its text is
+ * tracked, so the thousand or so tokens of digits create no automaton states.
  *
  * @param after the state after the number
  */
