@@ -74,7 +74,7 @@ export type DecisionItemType = keyof typeof REQUIRED_MEMBERS;
 
 export const DecisionItem = v.pipe(
   v.object({
-    // `Object.keys` returns texts, whatever the type of the keys.
+    // The cast restores the type of the keys, which `Object.keys` returns as strings.
     type: v.exactOptional(v.picklist(Object.keys(REQUIRED_MEMBERS) as DecisionItemType[])),
     role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
     content: v.exactOptional(content),

@@ -3,7 +3,7 @@ import { WeightForm } from './weight-form.ts';
 
 /** Records why a model's weights are in their number format, with the measurements behind the choice. */
 export const FormChoice = v.strictObject({
-  /** The reason in words, as `assay doctor` and `GET /health` show it. */
+  /** The reason as a sentence, which `assay doctor` and `GET /health` show. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
   /** Kernel family of the CPU on which it was measured (`kernelFamily`). */
   kernels: v.pipe(v.string(), v.maxLength(64)),
@@ -13,8 +13,8 @@ export const FormChoice = v.strictObject({
    */
   measured: v.array(v.strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
   /**
-   * Largest accepted error: when the model is loaded, a larger one refuses the format. Null if no reference could be
-   * computed.
+   * Largest accepted error. If the error measured when the model is loaded is larger, the format is refused. Null if no
+   * reference could be computed.
    */
   errorLimit: v.nullable(v.number()),
 });

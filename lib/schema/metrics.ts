@@ -12,7 +12,7 @@ const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
 export const Metrics = v.object({
   /** Milliseconds in the engine's queue. */
   queue_ms: Measure,
-  /** Milliseconds of prefill: of the part of the prompt that was not in the prefix cache. */
+  /** Milliseconds of prefill, for the part of the prompt that was not in the prefix cache. */
   prompt_ms: Measure,
   /** Milliseconds from the request's arrival at the engine to its first token. */
   time_to_first_token_ms: Measure,

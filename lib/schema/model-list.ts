@@ -20,7 +20,7 @@ export const MODEL_STATUSES = [
 export const ModelStatus = v.picklist(MODEL_STATUSES);
 export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 
-/** Describes the calibration of a model's probabilities: where it comes from, and its measured errors. */
+/** Describes the calibration of a model's probabilities: its source, date and measured errors. */
 export const ModelCalibration = v.object({
   from: v.pipe(
     v.picklist(['own', 'bundled']),

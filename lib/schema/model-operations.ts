@@ -3,10 +3,7 @@ import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { formFields } from './weight-form.ts';
 
-/**
- * Longest prompt in tokens. The model's context length is a further bound, which the host checks (docs/interface.md,
- * M-12).
- */
+/** Longest prompt in tokens. The host also checks it against the model's context length (docs/interface.md, M-12). */
 const MaxPromptLen = v.pipe(
   v.number(),
   v.integer(),
@@ -23,7 +20,7 @@ const reportFields = {
   ),
 };
 
-// These requests are strict, unlike a chat: a misspelt `compiled_only` must not delete the weights.
+// Unlike a chat, these requests allow no unknown fields: a misspelt `compiled_only` must not delete the weights.
 
 /** Request of `POST /load` and `POST /v1/models/load`. */
 export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
@@ -88,7 +85,7 @@ export const DownloadResponse = v.object({
 });
 export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
 
-/** One event of a download as a stream; the last one is a `DownloadResponse`, or an error body. */
+/** One progress event of a streamed download. The last event of the stream is a `DownloadResponse` or an error body. */
 export const DownloadProgress = v.object({
   status: v.picklist(['downloading', 'verifying', 'compiling']),
   model: ModelIdText,
@@ -103,7 +100,7 @@ export const DownloadProgress = v.object({
 });
 export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
 
-/** The events of a streamed download: progress, and finally the response that a call without a stream gets. */
+/** One event of a streamed download: progress or, at the end, the response that a call without a stream gets. */
 export const DownloadEvent = v.union([DownloadProgress, DownloadResponse]);
 
 export const RemovedFiles = v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });

@@ -1,11 +1,13 @@
 import * as v from 'valibot';
 import { answerSchema, keys } from './task-fields.ts';
 
-/* What the two decision formats share: fields that Assay adds to both, and the question type `extract`. */
+/*
+ * Fields that `/v1/decisions` and `/v1/systemone` share: Assay's additions to both, and the question type `extract`.
+ */
 
 /** Most options of one question; OpenAI's Decisions API and System One have the same bound. */
 export const MOST_OPTIONS = 255;
-/** Most orders in which one question shows its options; each order costs as much prefill as a question of its own. */
+/** Most orders in which one question shows its options; each order costs as much prefill as a separate question. */
 export const MOST_ORDERS = 8;
 /** Most code points of one option, as in the decision service. */
 export const OPTION_LENGTH = 1024;
@@ -18,7 +20,7 @@ export const questionName = v.pipe(
   v.description('Name of the question, returned with its answer.'),
 );
 
-/** Extraction as a question: keys or a schema, as in the decision service. */
+/** Members of an extract question: keys or a schema, as in an extract task. */
 export const extraction = {
   type: v.literal('extract'),
   keys: v.exactOptional(keys),
@@ -29,7 +31,7 @@ export const extraction = {
 export const CONFIDENCES = ['entropy', 'margin'] as const;
 export type Confidence = (typeof CONFIDENCES)[number];
 
-/** Fields of a request that are Assay's own. Each overrides a setting of the server. */
+/** Fields that Assay adds to a request. Each overrides a setting of the server. */
 export const settings = {
   orders: v.exactOptional(
     v.pipe(

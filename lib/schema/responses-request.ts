@@ -41,7 +41,7 @@ const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(102
 
 export const ResponsesItem = v.pipe(
   v.object({
-    // `Object.keys` returns texts, whatever the type of the keys.
+    // The cast restores the type of the keys, which `Object.keys` returns as strings.
     type: v.nullish(v.picklist(Object.keys(REQUIRED_MEMBERS) as ItemType[])),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
     content: v.nullish(text),

@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 
-/* Fields that Chat Completions and Responses share. Null counts as not sent (docs/interface.md, M-14). */
+/*
+ * Fields that requests of Chat Completions and Responses share. Null counts as not sent (docs/interface.md, M-14).
+ */
 
 export const temperature = v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2)));
 export const topP = v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1)));

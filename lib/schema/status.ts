@@ -13,7 +13,7 @@ const ActiveModel = v.pipe(v.string(), v.description('Id of the loaded model, or
 export const ServerStatus = v.object({
   status: v.literal('running'),
   active_model: ActiveModel,
-  /** Description of the server in words. */
+  /** One sentence about the server. */
   description: v.string(),
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
@@ -56,7 +56,7 @@ export type Health = v.InferOutput<typeof Health>;
  * Response of `GET /health` and `GET /currentmodel` on a gateway, whose upstreams have slots and devices of their own.
  */
 export const EdgeHealth = v.object({
-  /** `degraded`: requests are sent to some upstreams only; `error`: to none. */
+  /** `degraded`: requests are sent to only some of the upstreams; `error`: to none. */
   status: v.picklist(['ok', 'degraded', 'error']),
   active_model: ActiveModel,
 });

@@ -11,10 +11,10 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
  * `keep_alive`, are ignored.
  */
 
-/** Text, or JSON that is shown as text. */
+/** A string, or JSON that the model reads as text. */
 const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
 
-/** Returns the rule that the text of a label or level is not empty and at most as long as an option may be. */
+/** Returns the rule for the text of a label or level: it must have 1 to `OPTION_LENGTH` code points. */
 function fitsOption<TInput>() {
   return rule<TInput>((value) => {
     const length = [...textOf(value)].length;

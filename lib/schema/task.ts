@@ -15,7 +15,7 @@ import {
   question,
 } from './task-fields.ts';
 
-/** Requires `name`, or its earlier name `id` instead. The contract names the canonical one. */
+/** Returns the rule that a task needs `name` or its earlier alias `id`. The contract lists only `name` as required. */
 function named<TInput extends { name?: string; id?: string }>() {
   return rule<TInput>((task) =>
     task.name === undefined && task.id === undefined

@@ -2,8 +2,11 @@ import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 
 /**
- * Returns the schema of a field that is not supported and would change the meaning of the request: it is refused unless
- * its value has no effect (`hasNoEffect`). The field is not in the contract, so that generated clients do not offer it.
+ * Returns the schema of a field that is not supported. If it would change the meaning of the request (unless
+ * `hasNoEffect`), it is refused with `unsupported_parameter`. The contract omits the field, so generated clients do not
+ * offer it.
+ *
+ * @param instead rest of the error message after the field's path: what to send instead
  */
 export function unsupported(hasNoEffect: (value: unknown) => boolean, instead: string) {
   return v.nullish(

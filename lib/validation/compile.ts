@@ -18,13 +18,16 @@ import { unknownField } from './unknown-field.ts';
 import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
-/** Checks a value against one schema: notes what is invalid in `walk`, and throws if a field is unknown or missing. */
+/**
+ * Checks a value against one schema. Notes the first issue in `walk`; throws at once if a field is unknown, or if the
+ * input is missing or conflicting (`Walk.refuse`).
+ */
 export type Check = (value: unknown, walk: Walk) => void;
 
 /**
- * Compiles a schema to a function that walks a value in document order. Valibot checks each single value. The order is
- * decided here, because Valibot follows the order of the schema, not of the document. Issues of a whole object or list
- * (a missing field, too few items, a rule across members) count at its end.
+ * Compiles a schema to a function that walks a value in document order. Valibot checks each single value but would
+ * report issues in the order of the schema, so the walk is our own. An issue of a whole object or list (a missing
+ * field, too few items, a rule across members) has the position of its end.
  */
 export function compile(node: Node): Check {
   switch (node.type) {
@@ -108,8 +111,8 @@ function compileList(node: ListNode): Check {
 }
 
 /**
- * Replaces the issue of an invalid item by one of a rule of the list, if the items before it already break that rule:
- * its position in the document is earlier. `goodItems` are the valid items before the invalid one.
+ * Replaces the issue of an invalid item by that of a rule of the list, if the items before it already break the rule:
+ * that issue is earlier in the document. `goodItems` are the valid items before the invalid one.
  */
 function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
   const later = walk.issue;
@@ -136,10 +139,7 @@ function compileVariant({ key, options }: VariantNode): Check {
   };
 }
 
-/**
- * Compiles a union whose members are of kinds that JSON itself distinguishes: a string, a list, an object, true or
- * false.
- */
+/** Compiles a union whose options have different JSON types: a string, a list, an object, true or false. */
 function compileUnion(node: UnionNode): Check {
   const byKind = new Map(node.options.map((option) => [kindOf(option), compile(option)]));
   const judges = judgesBehind(node);
@@ -175,13 +175,14 @@ function compileOptional(node: OptionalNode): Check {
 }
 
 function compileLeaf(node: LeafNode): Check {
-  // A `Node` is a Valibot schema, of which the walk's type shows only some members.
+  // A `Node` is a Valibot schema; its type here has only the members that the walk reads.
   const judges = [schemaOf(node) as unknown as v.GenericSchema, ...judgesBehind(node)];
   return (value, walk) => judgeAll(judges, value, walk);
 }
 
 /**
- * Notes the first issue that one of `judges` finds. Stops as soon as an issue is noted, because the earliest counts.
+ * Runs the checks in order and notes the first issue. Does nothing if an issue was already noted, because the earliest
+ * counts.
  */
 function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
   for (let i = 0; i < judges.length && walk.issue === null; i++) {

@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
-/** Represents the kinds of Valibot schemas that requests use, with the members that the walk reads. */
+/** Represents the kinds of Valibot schemas that requests use, with only the members that the walk reads. */
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
@@ -12,7 +12,7 @@ export interface ObjectNode extends Piped {
   readonly type: 'strict_object' | 'object';
   readonly entries: { readonly [name: string]: Node };
 }
-/** Describes an object whose names the caller chooses. */
+/** Describes an object whose member names the caller chooses. */
 export interface RecordNode extends Piped {
   readonly type: 'record';
   readonly value: Node;
@@ -42,7 +42,7 @@ export interface LeafNode extends Piped {
 /** Checks a value as a whole: the schema of a leaf, or an action piped after a schema. */
 export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
-/** Returns the actions that are piped after a schema: bounds and rules, those of nested pipes included. */
+/** Returns the validations (bounds and rules) that are piped after a schema, including those of nested pipes. */
 export function judgesBehind(node: Node): Judge[] {
   return (node.pipe ?? []).flatMap((item, i) => {
     // Only schemas have a pipe.

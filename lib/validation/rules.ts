@@ -6,7 +6,7 @@ import type { Fuel } from '../grammar/fuel.ts';
 /** Describes an issue that a rule found. */
 export interface Finding {
   code: ErrorCode;
-  /** Path of the invalid value, in steps from the value that has the rule; absent for that value itself. */
+  /** Path of the invalid value, relative to the value that the rule checks; absent if that value itself is invalid. */
   at?: readonly (string | number)[];
   /** The part of the message after the path: `is required`. */
   message: string;
@@ -20,6 +20,7 @@ export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIss
   readonly requirement: Rule<TInput>['find'];
 }
 
+/** Creates a rule. `find` returns the issue, or null if the value is valid. */
 export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['type'] = 'rule'): Rule<TInput> {
   return {
     kind: 'validation',
@@ -37,9 +38,8 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 }
 
 /**
- * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes as part of its
- * work. Validation skips it, except when another value is invalid: then it must find which issue comes first in the
- * document.
+ * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes anyway.
+ * Validation skips it unless another value is invalid; then it needs to know which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
@@ -47,8 +47,8 @@ export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.Bas
 }
 
 /**
- * Creates a rule that runs late. `use` throws the `AssayError` of the value at `path`; `fuel` is the budget that all
- * late rules of a request share.
+ * Creates a late rule. `use` throws an `AssayError` if the value at `path` is invalid; `fuel` is the compile budget
+ * that all late rules of a request share.
  */
 export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {
@@ -92,8 +92,11 @@ function isEqual(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Returns the rule that the items of a list have distinct texts. `text` returns the text of an item, `member` the path
- * of the member that contains it.
+ * Returns the rule that the items of a list have distinct texts.
+ *
+ * @param code error code of a repeated text
+ * @param text returns the text of an item
+ * @param member returns the path, within an item, of the member that contains the text
  */
 export function distinct<TItem>(
   code: ErrorCode,
@@ -115,8 +118,8 @@ function firstRepeated(texts: readonly (string | undefined)[]): number {
 }
 
 /**
- * Returns the rule that exactly one of two members is present, whatever its value (docs/interface.md, D-3). Its type is
- * `presence`, because it is checked together with unknown fields, before any value.
+ * Returns the rule that exactly one of two members is present, whatever its value (docs/interface.md, D-3). Rules of
+ * the type `presence` are checked together with unknown fields, before any value.
  */
 export function exactlyOne<TInput extends object>(
   one: keyof NoInfer<TInput> & string,

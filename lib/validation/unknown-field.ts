@@ -2,7 +2,7 @@ import { nearestName } from '../nearest-name.ts';
 import type { Finding } from './rules.ts';
 
 /**
- * Fields that callers send for an effect that this API offers in another way. The advice is given where the request has
+ * Fields that callers send for an effect that this API offers in another way. The advice applies to schemas that have
  * the field `where`.
  */
 const INSTEAD: readonly { names: readonly string[]; where: string; advice: string }[] = [
@@ -14,7 +14,9 @@ const INSTEAD: readonly { names: readonly string[]; where: string; advice: strin
   { names: ['max_tokens', 'max_completion_tokens'], where: 'max_output_tokens', advice: 'Send max_output_tokens' },
 ];
 
-/** Returns the issue of a member that the schema does not have, with the name that was probably meant. */
+/**
+ * Returns the issue of a member that the schema does not have. Its message suggests the field that was probably meant.
+ */
 export function unknownField(name: string, known: readonly string[]): Finding {
   return { code: 'unknown_field', message: `is not a field of this request. ${adviceOn(name, known)}` };
 }

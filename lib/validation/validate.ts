@@ -5,10 +5,10 @@ import type { Node, OptionalNode } from './node.ts';
 import { Walk } from './walk.ts';
 
 /**
- * Returns the value as its schema types it, with defaults filled in.
+ * Validates a request and returns it with defaults filled in.
  *
- * @throws AssayError with the first issue (docs/interface.md, D-15): `unknown_field`, `missing_input` or
- * `conflicting_input`, then the codes of 422; each in document order.
+ * @throws AssayError with the first issue (docs/interface.md, D-15): first `unknown_field`, `missing_input` and
+ *   `conflicting_input`, then invalid values; both groups in document order
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
   // `Node` lists the kinds of schema that requests use.
@@ -17,8 +17,8 @@ export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value
   check(value, walk);
   // Defaults exist for objects only, and the value has passed its schema.
   if (!walk.issue) return { ...defaults, ...(value as object) };
-  // Late rules run when the request is used. As this one never will be, they run now, to see whether one of their
-  // issues comes first.
+  // Late rules normally run when the handler uses the request. This request is refused, so they run now: one of their
+  // issues may come first.
   const again = new Walk(sharedFuel());
   check(value, again);
   throw again.issue ?? walk.issue;

@@ -8,7 +8,7 @@ import type { Finding } from './rules.ts';
 export class Walk {
   /** The first issue in document order. */
   issue: AssayError | null = null;
-  /** Budget for compiling grammars, shared by the rules that run after all others; if absent, those do not run. */
+  /** Compile budget that the late rules share; if absent, late rules are skipped. */
   readonly fuel: Fuel | undefined;
   readonly #steps: (string | number)[] = [];
   #depth = 0;
@@ -29,14 +29,14 @@ export class Walk {
     this.#depth--;
   }
 
-  /** Notes an issue; the first one counts. */
+  /** Notes an issue, unless one was noted before. */
   note(finding: Finding): void {
     this.issue ??= issueAt(this.path, finding);
   }
 
   /**
-   * Throws the issue at once: an unknown field or missing input is reported before any invalid value
-   * (docs/interface.md, D-15).
+   * Throws the issue at once. Used for unknown fields and missing or conflicting input, which are reported before any
+   * invalid value (docs/interface.md, D-15).
    */
   refuse(finding: Finding): never {
     throw issueAt(this.path, finding);

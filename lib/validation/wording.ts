@@ -2,12 +2,12 @@ import type * as v from 'valibot';
 import type { Finding } from './rules.ts';
 
 /**
- * Checks a value with Valibot and translates the first issue to a code and a message; null if the value is valid.
+ * Checks a value with Valibot and converts the first issue to a code and a message; null if the value is valid.
  * Valibot's own message is not used, because it quotes the value, which may be a whole document.
  */
 export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
-  // A judge is a Valibot validation; its type here shows only what the walk reads.
+  // Schemas and validations have the same `~run`, so the cast is safe.
   const { issues } = (judge as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
   if (!issues) return null;
   dataset = { typed: true, value: undefined };
@@ -15,7 +15,7 @@ export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: u
 }
 
 const ABORT_EARLY = { abortEarly: true } as const;
-/** Dataset that is reused for every value, until one is refused. */
+/** Valibot's input object. It is reused until a value is refused, which saves an allocation for each value. */
 let dataset: v.SuccessDataset<unknown> = { typed: true, value: undefined };
 
 function wrongKind({ type, input, expected }: v.BaseIssue<unknown>): Finding {
