@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
 import type { ChatToolCall, ChatToolCallDelta } from '../schema/chat-tools.ts';
 
-/** Holds the first members of every streamed chunk and of a blocking answer. */
+/** Holds the members that every streamed chunk and the answer without a stream have in common. */
 export interface CompletionHead {
   id: string;
   /** Seconds since 1970-01-01 UTC. */
@@ -13,7 +13,10 @@ export interface CompletionHead {
 
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
-/** Builds the blocking answer from the events after `start`. */
+/**
+ * Builds the answer to a request without `stream` from the chat events after `start`. Throws `engine_failed` if the
+ * events end before `finish`.
+ */
 export async function completion(head: CompletionHead, events: AsyncIterable<ChatEvent>): Promise<ChatCompletion> {
   let reasoning = '';
   let content = '';
@@ -53,8 +56,9 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 }
 
 /**
- * Builds the chunks of a stream from the events after `start`: the role, then reasoning, then content, then tool calls,
- * then one with the finish reason, usage and metrics (docs/interface.md, M-17).
+ * Builds the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
+ * then one chunk with the finish reason, usage and metrics (docs/interface.md, M-17). Throws `engine_failed` if the
+ * events end before `finish`.
  */
 export async function* completionChunks(
   head: CompletionHead,
@@ -89,7 +93,7 @@ export async function* completionChunks(
   throw endedEarly();
 }
 
-/** Returns `tool_calls` for a whole answer with calls (docs/interface.md, M-27). */
+/** Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27). */
 function finishReason({ reason }: Finish, called: boolean): Finish['reason'] | 'tool_calls' {
   return called && reason === 'stop' ? 'tool_calls' : reason;
 }
@@ -104,7 +108,7 @@ function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolC
 }
 
 /**
- * Returns the id of a tool call, made from the answer's id and the call's index, so that a gateway and its upstream
+ * Returns the id of a tool call. It is derived from the answer's id and the call's index, so a gateway and its upstream
  * report the same id.
  */
 export function toolCallId(answerId: string, index: number): string {

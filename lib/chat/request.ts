@@ -8,8 +8,9 @@ import type { Message } from '../schema/message.ts';
 import { toolUse } from './tool-use.ts';
 
 /**
- * Converts a validated request to the `ChatRequest` of the backends. For the schemas in it, throws what
- * `checkAnswerSchema` throws.
+ * Converts a validated request to the `ChatRequest` that backends receive.
+ *
+ * @throws AssayError as `checkAnswerSchema`, for the schemas of the answer and of the tools
  */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
@@ -52,8 +53,8 @@ function chatMessages(sent: ChatCompletionRequest['messages']): ChatMessage[] {
 }
 
 /**
- * Returns a message without its tool fields. The output of a tool is converted like a user's message, because its
- * content has the same parts.
+ * Returns a message without its tool fields. A tool's output becomes a user message here, because both have the same
+ * content parts; `chatMessages` restores its role.
  */
 function message({ role, content, name }: ChatCompletionRequest['messages'][number]): Message {
   return { role: role === 'tool' ? 'user' : role, content: content ?? '', ...given('name', name) };
@@ -68,14 +69,19 @@ function tools({ tools, tool_choice, parallel_tool_calls }: ChatCompletionReques
 type Sent = ChatCompletionRequest['response_format'];
 type Format = { type: 'text' | 'json_object' } | { type: 'json_schema'; schema: { readonly [key: string]: unknown } };
 
-/** Returns the format with the members of a `json_schema` beside its type, as the Responses API has them. */
+/**
+ * Returns the response format in the shape of the Responses API, which has the members of `json_schema` beside `type`;
+ * null if none was sent.
+ */
 function responseFormat(sent: Sent): Format | null {
   return sent?.type === 'json_schema' ? { type: 'json_schema', ...sent.json_schema } : (sent ?? null);
 }
 
 /**
- * Converts a response format to that of a `ChatRequest`. `param` is the path of its schema in the request, for errors.
- * Throws what `checkAnswerSchema` throws.
+ * Converts a response format to that of a `ChatRequest`; without one, the answer is text.
+ *
+ * @param param path of the format's schema in the request, for errors
+ * @throws AssayError as `checkAnswerSchema`
  */
 export function chatFormat(sent: Format | null | undefined, param: string): ChatRequest['format'] {
   switch (sent?.type) {

@@ -3,7 +3,7 @@ import type { Tool, ToolUse } from '../backend.ts';
 import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 
-/** Describes a function (tool) as requests of chat and of the Responses API send it. */
+/** Describes a tool (a function) as sent to Chat Completions and to the Responses API. */
 interface SentFunction {
   name: string;
   description?: string | null | undefined;
@@ -18,8 +18,9 @@ interface SentUse {
 }
 
 /**
- * Returns the tools that the model may call; null if there are none, or if the choice is `none`. For the parameters'
- * schemas, throws what `checkAnswerSchema` throws.
+ * Returns the tools that the model may call; null if there are none, or if the choice is `none`.
+ *
+ * @throws AssayError as `checkAnswerSchema`, for the schemas of the parameters
  */
 export function toolUse(functions: readonly SentFunction[], { choice, parallel, param }: SentUse): ToolUse | null {
   if (functions.length === 0 || choice === 'none') return null;
@@ -40,9 +41,8 @@ function toolOf({ name, description, parameters }: SentFunction, param: string, 
 }
 
 /**
- * Sets `additionalProperties` to false at the root of a tool's schema that lists properties and does not say whether
- * others are allowed: a function has the parameters that it declares. A root that is combined with other schemas stays
- * as it is.
+ * Forbids undeclared parameters: sets `additionalProperties` to false at the root of a schema that lists properties but
+ * does not say whether others are allowed. A root with `allOf`, `anyOf`, `oneOf` or `$ref` stays as it is.
  */
 function closedSchema(schema: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
   const open = ['additionalProperties', 'allOf', 'anyOf', 'oneOf', '$ref'].some((name) => name in schema);

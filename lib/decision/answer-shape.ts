@@ -14,10 +14,10 @@ interface ShapeFields {
 }
 
 /**
- * Returns the shape of an extract answer, from `keys`, `schema`, both or neither. `path` is the task's path in the
- * request.
+ * Returns the shape of an extract answer, from `keys`, `schema`, both or neither.
  *
- * @param fuel the budget that the schemas of the request share
+ * @param path path of the task in the request, for errors
+ * @param fuel compile budget that all schemas of the request share
  * @throws AssayError if the schema is not supported or lacks one of the keys, or if keys alone are too long together
  */
 export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): AnswerShape {
@@ -31,8 +31,8 @@ export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): Answe
 }
 
 /**
- * Returns the shape of an answer with these keys. Throws `invalid_value` if even its shortest form, an empty text for
- * each key, is too long.
+ * Returns the shape of an answer with these keys. Throws `invalid_value` if even the shortest answer, with an empty
+ * string for each key, is too long.
  */
 function keysShape(keys: readonly string[], param: string): AnswerShape {
   const size = keys.reduce((sum, key) => sum + memberSize(key, 2), 2);

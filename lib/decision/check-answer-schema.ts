@@ -9,8 +9,8 @@ export interface AnswerSchemaRequest {
   /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
   schema: unknown;
   /**
-   * True for a chat's `json_schema`, which allows no shorthand: `{"type":"string"}` would mean an object with a field
-   * `type`.
+   * True to allow no shorthand, as for a chat's `json_schema`. As shorthand, `{"type":"string"}` would mean an object
+   * with a field `type`.
    */
   jsonSchemaOnly?: boolean;
   /** Path of the schema in the request, for errors: `tasks[2].schema`. */
@@ -19,7 +19,7 @@ export interface AnswerSchemaRequest {
   keys?: readonly string[];
   /** Path of the keys in the request, for errors: `tasks[2].keys`. */
   keysParam?: string;
-  /** Compile budget that all schemas of a request share (`sharedFuel`), so that their total work is bounded. */
+  /** Compile budget that all schemas of a request share (`sharedFuel`); it bounds their total work. */
   fuel?: Fuel;
 }
 

@@ -13,8 +13,8 @@ export const CUT_TASKS_HEADER = 'assay-cut-tasks';
 const MOST_CHARACTERS = 2_048;
 
 /**
- * Returns the header's text: names with commas between, and `+3` at the end if 3 more do not fit. Task names consist of
- * characters that a header may have (D-4), so they need no encoding.
+ * Returns the header's value: names separated by commas, and `+3` at the end if 3 more do not fit. Task names contain
+ * only characters that are allowed in a header (docs/interface.md, D-4), so they need no encoding.
  */
 export function cutTasksText({ names, more }: CutTasks): string {
   const listed: string[] = [];

@@ -1,6 +1,9 @@
 import { at } from '../at.ts';
 
-/** Lowest log-probability that is reported; lower ones are raised to it, because e^-700 is still a double above 0. */
+/**
+ * Lowest log-probability that is reported; lower ones are raised to it. e^-700 is still a double above 0, so no
+ * probability becomes 0.
+ */
 const LEAST = -700;
 
 /** Returns log(Σ exp(x)) without overflow; -Infinity for an empty list. */
@@ -22,8 +25,8 @@ export function logprobsOf(probabilities: readonly number[]): number[] {
 }
 
 /**
- * Combines the answers to one question that was asked with its options in several orders. Returns log-probabilities:
- * the mean over the orders, normalised, which is the geometric mean of the probabilities.
+ * Averages the answers to one question that was asked with its options in several orders. Returns the normalised mean
+ * of the log-probabilities, which corresponds to the geometric mean of the probabilities.
  *
  * @param answers for each order, the log-probability of each option, in the same order of options
  */

@@ -3,9 +3,9 @@ import type { Masks } from '../grammar/vocabulary/masks.ts';
 
 export interface OptionPath {
   option: number;
-  /** The tokens after the head. */
+  /** The tokens of the answer after the common head (`optionPaths`). */
   tokens: readonly number[];
-  /** The answer up to the end of this path. */
+  /** The text of the answer up to the end of this path, the head included. */
   text: string;
 }
 
@@ -13,12 +13,13 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * Returns the token paths of options, for a choice by total log-probability. Each whole answer is tokenized as the
- * model would write it; their common beginning is the head. A path runs one character beyond the option's closing
- * quote, so that `red` and `red wine` differ, and to the end of that token.
+ * Returns the token paths by whose total log-probability options are compared. The whole answer of each option is
+ * tokenized as the model would write it. `head` has the tokens that all answers begin with, `paths` the tokens after
+ * them. A path ends with the token that contains the character after the option's closing quote, so no path is a prefix
+ * of another.
  *
- * @param reason true if a reason may follow. Then every option has two paths, one up to `}` and one up to `,`, as the
- * model would write them; a path that ended at the bare quote would score a token that models hardly ever write there.
+ * @param reason true if a reason may follow. Every option then has two paths, one that ends with `}` and one with `,`.
+ *   A path that ended with the bare quote would score a token that models hardly ever write there.
  */
 export function optionPaths(
   options: readonly string[],

@@ -2,9 +2,9 @@ import { at } from '../at.ts';
 import type { DecideTask } from '../backend.ts';
 
 /**
- * Returns the orders in which a question shows its options, each as indices into the options. 1: as given. 2: as given
- * and reversed. More: the given order rotated by equal steps, so that each option appears at that many different
- * positions. Never more than there are options.
+ * Returns the orders in which a question shows its options to the model, each as a list of option indices. One order is
+ * the given one; two are the given one and its reverse; more are the given one rotated by equal steps, which puts each
+ * option at as many different positions. There are never more orders than options.
  *
  * @param options number of options, at least 1
  * @param orders number of orders, at least 1

@@ -3,8 +3,9 @@ import type { BatchAnswer } from '../backend.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
 
 /*
- * Builds response bodies as text. Answers are JSON text and stay text: a JavaScript object would move a task named `10`
- * to the front and lose one named `__proto__` (docs/interface.md, D-23). `lib/schema/task-response.ts` has the shapes.
+ * Builds response bodies as text. Answers arrive as JSON text and are not parsed: a JavaScript object would move a task
+ * named `10` to the front and lose one named `__proto__` (docs/interface.md, D-23). The schemas of the bodies are in
+ * `lib/schema/task-response.ts`.
  */
 
 /** Builds RunTasksResponse: `results` and its alias `tasks`, in the order sent. */
@@ -27,8 +28,10 @@ export function extractionBody(id: string, answer: BatchAnswer): string {
 }
 
 /**
- * Builds a response body. `content` is the text of `choices[0].message.content`, `members` the members that only this
- * response has.
+ * Builds a response body.
+ *
+ * @param content text of `choices[0].message.content`
+ * @param members JSON text of the members that only this kind of response has
  */
 function responseBody(
   id: string,

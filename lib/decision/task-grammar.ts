@@ -10,17 +10,20 @@ import { isInstructed } from '../prompt/tasks.ts';
 import { FREE_TEXT } from './free-text.ts';
 import { optionPaths } from './option-paths.ts';
 
-/** Tells the engine how to generate a task's answer; the members are in the order of use. */
+/** Describes how to generate a task's answer. The engine uses the members in this order. */
 export interface TaskGrammar {
   /** Tokens that every answer begins with; they follow the task's own prompt. May be empty. */
   head: readonly number[];
-  /** For a decide task with options: the choice by total log-probability. It is made before any text is generated. */
+  /**
+   * For a decide task with options: the paths of which the one with the highest total log-probability is chosen, before
+   * any other text is generated.
+   */
   choice?: OptionChoice;
   /**
    * Returns the constraint for the text after the head and, if there was a choice, after the chosen path. Its `text()`
    * includes both.
    *
-   * @param path index of the chosen path; only with `choice`
+   * @param path index of the chosen path; required if there is a `choice`
    */
   constraint(path?: number): Constraint;
   /**
@@ -32,8 +35,8 @@ export interface TaskGrammar {
 
 export interface OptionChoice {
   /**
-   * Token paths of the options, after the fixed beginning of the answer. Each includes the token that ends the option,
-   * so none is a prefix of another.
+   * Token paths of the options, after the answer's head. Each includes the token that ends the option, so none is a
+   * prefix of another.
    */
   paths: readonly (readonly number[])[];
   /**
@@ -46,11 +49,11 @@ export interface OptionChoice {
 /**
  * Returns the grammar of a task's answer.
  *
- * @param task a checked task (`checkAnswerSchema`); throws `unsupported_schema` for any other
+ * @param task a task whose schema `checkAnswerSchema` has accepted; any other throws `unsupported_schema`
  */
 export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
-  if (task.type === 'extract') return written(shapeConstraint(task.shape, vocabulary));
-  if (!task.options) return written(decideConstraint(task, vocabulary));
+  if (task.type === 'extract') return generated(shapeConstraint(task.shape, vocabulary));
+  if (!task.options) return generated(decideConstraint(task, vocabulary));
   const { head, paths } = optionPaths(task.options, mayReason(task), masksOf(vocabulary));
   return {
     head,
@@ -67,7 +70,10 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
   };
 }
 
-/** Prepares a vocabulary for grammars, about a second of work, so that the first answer does not wait for it. */
+/**
+ * Builds the tables that grammars need for a vocabulary. This takes about a second, for which the first answer would
+ * otherwise have to wait.
+ */
 export function prepareVocabulary(vocabulary: Vocabulary): void {
   masksOf(vocabulary).warm();
 }
@@ -77,7 +83,8 @@ export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): Con
   return new GrammarConstraint(shapeAutomaton(shape), masksOf(vocabulary));
 }
 
-function written(constraint: Constraint): TaskGrammar {
+/** Returns the grammar of an answer that is generated token by token, without a choice between options. */
+function generated(constraint: Constraint): TaskGrammar {
   const unsettled = constraint.closed();
   const head = constraint.takeForced();
   return { head, constraint: () => constraint.fork(), unsettled };
@@ -90,7 +97,7 @@ function shapeAutomaton(shape: AnswerShape): Automaton {
     case 'schema':
       return automatonOf(shape.schema, shape.keys);
     case 'keys':
-      // `keys` repeat the names for their order: an object moves names such as `10` to the front.
+      // `keys` sets the order of the members: an object would move names such as `10` to the front.
       return automatonOf(objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])), shape.keys);
     case 'open':
       return automatonOf({ type: 'object', additionalProperties: FREE_MEMBERS });
@@ -123,7 +130,8 @@ function objectSchema(
 }
 
 /**
- * Automata of recent answers, with the states built so far, so that the next request with the same schema starts warm.
+ * Recently used automata with the states built so far, which the next request with the same schema reuses. The most
+ * recently used one is last.
  */
 const recent = new Map<string, Automaton>();
 const KEPT = 32;

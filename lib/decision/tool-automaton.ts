@@ -5,8 +5,8 @@ import { type Tags, taggedObject } from '../grammar/tagged-object.ts';
 import { recentAutomaton } from './task-grammar.ts';
 
 /**
- * Describes the text of a tool call: `before`, the tool's name, `between`, its arguments, and `after`, in this order.
- * `name` and `arguments` say whether that part is present; the fixed texts may be empty.
+ * Describes the text of a tool call: `before`, the tool's name, `between`, the arguments and `after`, in this order.
+ * `name` and `arguments` tell whether these two parts are present; the fixed texts may be empty.
  */
 export interface CallText {
   before: string;
@@ -19,7 +19,7 @@ export interface CallText {
 }
 
 /**
- * Returns the automaton that reads the text of a call to one of the tools; the tool's name decides which arguments
+ * Returns the automaton that reads the text of a call to one of the tools. The tool's name determines which arguments
  * follow.
  */
 export function toolAutomaton(text: CallText, tools: readonly Tool[]): Automaton {
@@ -30,13 +30,13 @@ export function toolAutomaton(text: CallText, tools: readonly Tool[]): Automaton
   return recentAutomaton(JSON.stringify(['call', ...key]), () => new Automaton(alternatives()));
 }
 
-/** Returns the text before the arguments of a tool; the whole text if it has none. */
+/** Returns the text of a call before the arguments. */
 export function textBeforeArguments({ before, name, between }: CallText, tool: Tool): string {
   return before + (name ? tool.name : '') + between;
 }
 
 /**
- * Returns the tool that the text of a call names; undefined while its name is incomplete.
+ * Returns the tool that the text of a call names; undefined while the name is incomplete.
  *
  * @param ended true if no more text follows. Before that, a name at the end of the text may still be the beginning of a
  *   longer name.
@@ -44,7 +44,7 @@ export function textBeforeArguments({ before, name, between }: CallText, tool: T
 export function namedTool(text: CallText, written: string, tools: readonly Tool[], ended: boolean): Tool | undefined {
   return tools.find((tool) => {
     const before = textBeforeArguments(text, tool);
-    // JSON arguments are an object.
+    // Arguments in JSON are an object, so they begin with a brace.
     if (text.arguments) return written.startsWith(text.tags ? before : `${before}{`);
     return text.between === '' ? ended && written === before : written.startsWith(before);
   });

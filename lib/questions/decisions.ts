@@ -17,8 +17,8 @@ import { textOf } from './structured.ts';
 /* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
 /**
- * Returns the name of a question in the batch. It is made from the index, because names in a request may repeat or be
- * absent.
+ * Returns the name of a question's task in the batch. It is made from the index, because the names in a request may
+ * repeat or be absent.
  */
 export const taskName = (index: number): string => `q${index}`;
 
@@ -71,7 +71,10 @@ function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
   }
 }
 
-/** Converts a predicate to a decide task. `yes` and `no` describe when each answer applies. */
+/**
+ * Converts a predicate to a decide task. `yes` and `no` describe when each answer applies; null or undefined: not
+ * described.
+ */
 export function predicateTask(
   name: string,
   question: string,
@@ -94,7 +97,7 @@ export function optionTask(
   return task;
 }
 
-/** Returns option values as distinct texts for the model, so that true and "true" differ. */
+/** Returns the option values as distinct texts for the model: true and "true" must differ. */
 function optionTexts(values: readonly (string | boolean)[]): string[] {
   const texts = new Set(values.filter((value) => typeof value === 'string'));
   return values.map((value) => {
@@ -105,7 +108,10 @@ function optionTexts(values: readonly (string | boolean)[]): string[] {
   });
 }
 
-/** Joins parts to one text: texts one below the other, JSON as it is. Images and audio are converted elsewhere. */
+/**
+ * Joins the text and JSON parts of a question's instructions with line breaks. Its images and audio are added to the
+ * batch's media (`mediaOf`).
+ */
 function wordsOf(content: string | readonly DecisionPart[]): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => textOfPart(part) ?? []).join('\n');
@@ -133,7 +139,8 @@ function mediaOf(parts: readonly DecisionPart[], path: string): MediaPart[] {
 }
 
 /**
- * Converts an input item to a `ChatMessage`. Tool calls become text of the assistant, their outputs text of the user.
+ * Converts an input item to a `ChatMessage`. A tool call becomes text of the assistant, its output becomes text of the
+ * user.
  */
 function messageOf(item: DecisionItem, index: number): ChatMessage {
   const path = `input[${index}]`;
@@ -164,7 +171,10 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
   );
 }
 
-/** Builds a DecisionsResponse as JSON text, so that extracted data keeps the order of its members. */
+/**
+ * Builds a DecisionsResponse. It is JSON text, because a JavaScript object would not keep the order of extracted
+ * members.
+ */
 export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);
   const answers = request.questions.map((question, i) =>
@@ -218,7 +228,7 @@ function answerOf(
   }
 }
 
-/** Returns the texts of the input, in which evidence is searched. */
+/** Returns the texts of the input in which evidence is searched. */
 function sourcesOf(input: DecisionsRequest['input']): SourceText[] {
   if (typeof input === 'string') return [{ source: '/input', text: input }];
   return input.flatMap((item, i) =>

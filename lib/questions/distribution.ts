@@ -1,7 +1,7 @@
 import { indexOfHighest } from '../decision/logprobs.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** Holds the answer to a question with options, as probabilities. */
+/** Holds the answer to a question with options as a probability distribution. */
 export interface Distribution {
   /** Probability of each option, in the order of the options; they sum to 1. */
   probabilities: readonly number[];
@@ -9,14 +9,15 @@ export interface Distribution {
   best: number;
   /** Mean of the option indices, weighted by probability: the value of a score. */
   expected: number;
-  /** Confidence from 0 (all options equally likely) to 1. */
+  /** Confidence from 0 (all options equally likely) to 1 (one option certain). */
   confidence: number;
 }
 
 /**
- * Turns log-probabilities into a distribution and its confidence.
+ * Converts log-probabilities to a distribution.
  *
- * @param logprobs natural logarithms of probabilities that sum to 1
+ * @param logprobs natural logarithms of the options' probabilities, which sum to 1
+ * @param confidence name of the formula for the confidence
  */
 export function distributionOf(logprobs: readonly number[], confidence: Confidence): Distribution {
   const probabilities = logprobs.map(Math.exp);
@@ -46,7 +47,7 @@ const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number>
   },
 };
 
-/** Clamps a probability: rounding may exceed the bounds by one part in 10^16. */
+/** Clamps a value to [0, 1], which rounding may exceed by one part in 10^16. */
 function within01(value: number): number {
   return Math.min(1, Math.max(0, value));
 }

@@ -1,6 +1,6 @@
 import { pointerStep } from '../json/leaves.ts';
 
-/** Holds a text of the request that may contain the evidence of a value. */
+/** Holds a text of the request in which evidence for a value is searched. */
 export interface SourceText {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
@@ -15,8 +15,9 @@ export interface Evidence {
 }
 
 /**
- * Finds the evidence of a value: its first occurrence that is not part of a longer word or number or, for a text
- * without one, its first occurrence. Returns null if there is none, and for true, false and null, which have no words.
+ * Finds the evidence for a value: its first occurrence that is not part of a longer word or number. For a string
+ * without such an occurrence, that is its first occurrence of any kind. Returns null if there is none, and for true,
+ * false, null and an empty string.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
@@ -30,20 +31,20 @@ export function evidenceOf(value: unknown, written: string, sources: readonly So
       const end = start + wanted.length;
       if (isWhole(text, start, end)) return { source, start, end };
       inside ??= { source, start, end };
-      // Bounds the work: otherwise a repeated letter in a long text would be compared again and again.
+      // Bounds the work: a short value could occur very often in a long text.
       if (start - inside.start > LOOKED_AT) break;
     }
   }
   return typeof value === 'string' ? inside : null;
 }
 
-/** Distance in UTF-16 code units after the first occurrence within which a whole-word occurrence is searched. */
+/** Distance in UTF-16 code units after the first occurrence within which an occurrence as a whole word is searched. */
 const LOOKED_AT = 100_000;
 
 const WORD = /[\p{L}\p{N}_]/u;
 const IN_NUMBER = /[\p{N}.,]/u;
 
-/** Tells whether the text from `start` to `end` is whole: no word or number extends beyond either end. */
+/** Tells whether the text from `start` to `end` is whole: no word or number continues beyond either end. */
 function isWhole(text: string, start: number, end: number): boolean {
   const [before, first] = [characterBefore(text, start), text.charAt(start)];
   const [last, after] = [text.charAt(end - 1), String.fromCodePoint(text.codePointAt(end) ?? 0x20)];

@@ -3,8 +3,8 @@ import { leavesOf } from '../json/leaves.ts';
 import { evidenceOf, type SourceText } from './evidence.ts';
 
 /**
- * Returns the members that follow `type` in an extract answer, as JSON text, so that the object keeps the order of its
- * members and numbers keep their digits.
+ * Returns the members `data`, `fields` and `complete` of an extract answer. They are JSON text, so members keep their
+ * order and numbers their digits. `fields` has an entry for each value whose probability is known.
  */
 export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
   const leaves = leavesOf(json);

@@ -2,7 +2,7 @@ import type { MediaPart } from '../conversation.ts';
 import { audioSource } from '../messages.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
-/** Converts an image or audio part; `path` is its path in the request. */
+/** Converts an image or audio part. `path` is its path in the request, for errors. */
 export function mediaPart(part: DecisionImage | DecisionAudio, path: string): MediaPart {
   if (part.type === 'input_audio') {
     const { input_audio, audio_url } = part;
@@ -16,8 +16,8 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
 }
 
 /**
- * Converts the media of a System One request. Each item may have any form that such servers accept: a string, or an
- * object that contains one.
+ * Converts the media of a System One request. Each item may have any form that such servers accept: a string (a URL or
+ * base64), or an object with base64.
  */
 export function mediaParts(
   type: MediaPart['type'],
@@ -29,9 +29,9 @@ export function mediaParts(
 
 function sourceOf(type: MediaPart['type'], item: unknown): MediaPart['source'] {
   if (typeof item === 'string' && /^(data:|https?:)/i.test(item)) return { type: 'url', url: item };
-  // `Object` makes an object of any value; its members are checked below.
+  // `Object` converts any value to an object; the members are checked below.
   const { base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;
-  // The predicate accepts texts only.
+  // The predicate accepts only strings.
   const data = [item, base64, bare].find((one) => typeof one === 'string') as string | undefined;
   const mimeType = typeof full === 'string' ? full : `${type}/${typeof format === 'string' ? format : '*'}`;
   return { type: 'base64', data: data ?? '', mimeType };

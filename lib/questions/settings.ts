@@ -1,16 +1,16 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** Holds the server's defaults for settings that a request omits. */
+/** Holds settings of the decision formats. The server's apply where a request does not set its own. */
 export interface QuestionSettings {
   confidence: Confidence;
-  /** The server abstains from a choice whose most probable option is below this probability; 0: it never abstains. */
+  /** Smallest probability of the likeliest option of a choice; below it, the server abstains. 0: it never abstains. */
   abstainBelow: number;
 }
 
 export const DEFAULT_SETTINGS: QuestionSettings = { confidence: 'entropy', abstainBelow: 0 };
 
-/** Default token budget of all extractions of a request. */
+/** Default limit of output tokens for all extractions of a request together. */
 const EXTRACT_TOKENS = 1024;
 
 interface SettingFields {
@@ -29,7 +29,7 @@ export function settingsOf(request: SettingFields, server: QuestionSettings): Qu
   };
 }
 
-/** Returns the part of a batch that a request's settings determine. */
+/** Returns the members of a `TaskBatch` that a request's settings determine. */
 export function batchSettings(request: SettingFields): {
   temperature: number;
   maxOutputTokens: number;

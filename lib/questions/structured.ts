@@ -1,6 +1,4 @@
-/**
- * Formats a JSON value for the model: a string as it is, anything else as indented JSON with members in the order sent.
- */
+/** Formats a JSON value as text for the model: a string as it is, any other value as indented JSON. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }

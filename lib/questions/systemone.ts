@@ -71,12 +71,15 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
     ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
     ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', at(names, i))),
     ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
-    // No supported model reads video; it is refused like any other media that a model cannot read.
+    // No supported model reads video. As an image, it is refused as media that the model or the decoder cannot read.
     ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
   ];
 }
 
-/** Builds a SystemOneResponse as JSON text, so that answers and extracted data keep their order. */
+/**
+ * Builds a SystemOneResponse. It is JSON text, because a JavaScript object would not keep the order of answers and
+ * extracted members.
+ */
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = textsIn(request.state, '/state');
   const answers = Object.entries(request.questions).map(

@@ -10,7 +10,7 @@ interface NewCall {
   index: number;
 }
 
-/** Creates the output item of a function call. */
+/** Creates the output item of a function call. Its ids are derived from the response's id. */
 export function callItem(responseId: string, { name, call, index }: NewCall): OutputItem {
   const call_id = toolCallId(responseId, call);
   const id = call_id.replace(/^call_/u, 'fc_');

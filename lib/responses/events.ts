@@ -6,13 +6,13 @@ import { type OutputItem, outputItem, type UnnumberedEvent } from './output-item
 
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
-/** Holds the members of an answer that are known from its first event on. */
+/** Holds the members of a response that are already known at its first event. */
 export type ResponsesHead = Omit<ResponsesAnswer, 'status' | 'output' | 'usage' | 'incomplete_details' | 'metrics'>;
 
 /**
- * Yields the events of a response from the chat events after `start`: its life cycle, and begin, text and end of each
- * output item (reasoning, the message, function calls). The last event contains the whole response (docs/interface.md,
- * M-25).
+ * Yields the events of a response from the chat events after `start`: those of its life cycle, and the begin, text and
+ * end of each output item (reasoning, message, function calls). The last event contains the whole response
+ * (docs/interface.md, M-25). Throws `engine_failed` if the chat events end before `finish`.
  */
 export async function* responsesEvents(
   head: ResponsesHead,
@@ -49,7 +49,7 @@ async function* unnumbered(head: ResponsesHead, chat: AsyncIterable<ChatEvent>):
 
 type Written = Exclude<ChatEvent, { type: 'start' | 'finish' }>;
 
-/** Tells whether an event continues the given item, rather than beginning a new one. */
+/** Tells whether an event continues this item instead of beginning a new one. */
 function continues(event: Written, { kind }: OutputItem): boolean {
   return kind === event.type && !(event.type === 'tool_call' && event.name !== undefined);
 }

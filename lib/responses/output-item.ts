@@ -4,10 +4,13 @@ import type { ResponsesEvent, ResponsesOutputItem } from '../schema/responses-re
 
 type Part = Extract<ResponsesEvent, { part: unknown }>['part'];
 type Unnumbered<T> = T extends unknown ? Omit<T, 'sequence_number'> : never;
-/** Represents an event without its `sequence_number`, which its position in the stream determines. */
+/** Represents an event before it gets its `sequence_number`, its position in the stream. */
 export type UnnumberedEvent = Unnumbered<ResponsesEvent>;
 
-/** Builds the events of one output item. The calls are in the order `begin`, `write` (repeatedly), `end`. */
+/**
+ * Builds the events of one output item. The methods are called in the order `begin`, `write` (any number of times),
+ * `end`.
+ */
 export interface OutputItem {
   /** Type of the chat events whose text this item contains. */
   kind: 'reasoning' | 'content' | 'tool_call';
@@ -18,7 +21,7 @@ export interface OutputItem {
   whole(): ResponsesOutputItem;
 }
 
-/** Creates the item at `index` of the output of a response. */
+/** Creates the output item of reasoning or of the message. `index` is its index in the response's output. */
 export function outputItem(kind: 'reasoning' | 'content', responseId: string, index: number): OutputItem {
   const reasons = kind === 'reasoning';
   const id = responseId.replace(/^resp_/, reasons ? 'rs_' : 'msg_');

@@ -9,8 +9,9 @@ import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/r
 const LOGPROBS = 'message.output_text.logprobs';
 
 /**
- * Converts a validated request to the `ChatRequest` of the backends. For a `json_schema`, throws what
- * `checkAnswerSchema` throws.
+ * Converts a validated request to the `ChatRequest` that backends receive.
+ *
+ * @throws AssayError as `checkAnswerSchema`, for the schemas of the answer and of the tools
  */
 export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const { model, instructions, max_output_tokens, temperature, top_p, top_logprobs, include, text } = sent;
@@ -39,7 +40,7 @@ function messagesOf(input: ResponsesRequest['input']): ChatMessage[] {
     const last = messages.at(-1);
     if (item.type === 'reasoning') continue;
     if (item.type !== 'function_call') messages.push(messageOf(item, `input[${i}]`));
-    // The calls of an answer are one message, with the text before them.
+    // The tool calls of an answer belong to the same message as the text before them.
     else if (last?.role === 'assistant') last.toolCalls = [...(last.toolCalls ?? []), callOf(item)];
     else messages.push({ role: 'assistant', parts: [], toolCalls: [callOf(item)] });
   }
