@@ -1,17 +1,17 @@
 import { AssayError } from '../errors.ts';
 
 /**
- * Bytes of each body that are not charged to the budget, so that small requests are accepted however many large ones
- * are running.
+ * Bytes of each body that are not counted against the budget. Small requests are therefore accepted however many large
+ * ones are running.
  */
 const FREE_BYTES = 64 * 1024;
 
-/** Reserves the bytes of one request's body in the budget. */
+/** Represents the bytes of the budget that one request's body has reserved. */
 export interface BodyShare {
   /**
-   * Reserves bytes for the body, before they are stored.
+   * Reserves bytes for the body. Called before the bytes are stored.
    *
-   * @throws AssayError `overloaded` if the bodies of other requests leave too few
+   * @throws AssayError `overloaded` if the bodies of other requests leave too few bytes
    */
   take(bytes: number): void;
   /** Returns all reserved bytes to the budget. */
@@ -19,8 +19,8 @@ export interface BodyShare {
 }
 
 /**
- * Bounds the memory that the bodies of all running requests take together: each may have 20 MiB, and there may be many
- * connections.
+ * Bounds the memory that the bodies of all running requests take together. One body may have 20 MiB, and there may be
+ * many connections.
  */
 export class BodyBudget {
   readonly #bytes: number;
@@ -43,9 +43,13 @@ export class BodyBudget {
       take: (bytes) => {
         const needed = Math.max(0, bytes - free);
         if (needed > this.#left) {
-          throw new AssayError('overloaded', 'Too many large bodies are being read. Send this one again later.', {
-            retryAfterSeconds: 1,
-          });
+          throw new AssayError(
+            'overloaded',
+            'The server is busy with other large requests. Send this one again later.',
+            {
+              retryAfterSeconds: 1,
+            },
+          );
         }
         free = Math.max(0, free - bytes);
         taken += needed;

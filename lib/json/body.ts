@@ -3,16 +3,17 @@ import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
-/** Most bytes of a body, as they are read: 20 MiB (docs/interface.md, D-10). */
+/** Most bytes of a body, counted as they are read: 20 MiB (docs/interface.md, D-10). */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {
   maxBytes?: number;
   /**
-   * The model server requires a JSON content type on every body; the decision service checks it only if one is sent.
+   * `required` for the model server, which needs a JSON `Content-Type` on every body. `optional` for the decision
+   * service, which checks the header only if it is sent.
    */
   contentType: 'required' | 'optional';
-  /** Reserves the bytes of the body before they are stored. */
+  /** Share of the memory budget in which the bytes of the body are reserved. */
   share: BodyShare;
 }
 
@@ -29,16 +30,16 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 }
 
 /**
- * A body whose `Content-Length` is at most this many bytes is read in one call, which is faster; its bytes are reserved
+ * Largest `Content-Length` in bytes for which a body is read in one call, which is faster. Its bytes are reserved
  * before they arrive.
  */
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Reads a body of at most `maxBytes`. A body that announces more is refused; if it announces at most twice as many, it
- * is first read and discarded, because a client that is still sending when the connection closes may never see the
- * answer (RFC 9112, 9.6). HTTP ensures that no more bytes arrive than were announced. But the length is the sender's
- * claim, so the bytes are counted all the same, and those of a large body are reserved as they arrive.
+ * Reads a body of at most `maxBytes`. A body whose `Content-Length` is larger is refused. If it is at most twice as
+ * large, the body is first read and discarded: a client that is still sending when the connection closes may never see
+ * the answer (RFC 9112, section 9.6). `Content-Length` is only the sender's claim, so the bytes are counted all the
+ * same, and those of a large body are reserved as they arrive.
  */
 async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
@@ -63,8 +64,8 @@ async function throwAway({ body }: Request): Promise<void> {
 }
 
 /**
- * Accepts JSON (WHATWG MIME Sniffing, "JSON MIME type": `application/json`, `text/json`, any `+json`), in UTF-8, not
- * compressed.
+ * Throws `unsupported_media_type` unless the headers describe uncompressed JSON in UTF-8. JSON types are
+ * `application/json`, `text/json` and any `+json` (WHATWG MIME Sniffing, "JSON MIME type").
  */
 export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
@@ -86,8 +87,8 @@ function isJsonType(contentType: string): boolean {
 }
 
 /**
- * Reads a stream to its end, and stops at the first byte beyond `maxBytes`. If the budget behind `share` is used up,
- * the rest is read and discarded before the error is thrown.
+ * Reads a stream to its end. Throws `request_too_large` at the first byte beyond `maxBytes`. If the budget of `share`
+ * is used up, reads and discards the rest, and then throws `overloaded`.
  */
 export async function readBytes(
   stream: ReadableStream<Uint8Array> | null,
@@ -103,7 +104,7 @@ export async function readBytes(
     if (chunk.done) break;
     total += chunk.value.byteLength;
     if (total > maxBytes) {
-      // Not awaited: a sender that never stops must not delay the answer.
+      // Not awaited, because a sender that never stops must not delay the answer.
       void reader.cancel().catch(() => {});
       throw tooLarge(maxBytes);
     }

@@ -1,6 +1,6 @@
 import { endOfString } from './scan.ts';
 
-/** Locates a value inside a JSON text that is neither an object nor a list. */
+/** Locates a string, number, boolean or null inside a JSON text. */
 export interface Leaf {
   /** JSON Pointer (RFC 6901) from the root. */
   path: string;
@@ -10,9 +10,9 @@ export interface Leaf {
 }
 
 /**
- * Returns the leaves of a JSON text in the order in which they are written.
+ * Returns the strings, numbers, booleans and nulls of a JSON text in the order in which they are written.
  *
- * @param text valid JSON, as a grammar wrote it or `JSON.parse` has accepted it
+ * @param text valid JSON; its syntax is not checked
  */
 export function leavesOf(text: string): Leaf[] {
   const leaves: Leaf[] = [];

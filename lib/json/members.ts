@@ -2,7 +2,7 @@ import { endOfString } from './scan.ts';
 
 /**
  * Returns the members of a JSON object as written: name and raw JSON text, in order. `JSON.parse` loses this order,
- * because JavaScript objects move names such as `10` to the front. Of a repeated name the last value counts, at the
+ * because JavaScript objects move names such as `10` to the front. If a name is repeated, the last value counts, at the
  * position of the first.
  *
  * @throws SyntaxError if `text` is not one JSON object
@@ -10,7 +10,7 @@ import { endOfString } from './scan.ts';
 export function splitMembers(text: string): Map<string, string> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('not a JSON object');
-  // The text is known to be valid from here on, so only quotes, brackets and commas matter.
+  // `JSON.parse` has accepted the text, so only quotes, brackets and commas matter from here on.
   const members = new Map<string, string>();
   let at = text.indexOf('{') + 1;
   for (;;) {
@@ -60,8 +60,8 @@ function endOfValue(text: string, start: number): number {
 }
 
 /**
- * Joins names and raw JSON values to the text of a JSON object. The members keep the given order, whatever their names
- * are.
+ * Joins names and raw JSON values to the text of a JSON object. The members keep their order, even those with names
+ * such as `10`.
  */
 export function joinMembers(members: Iterable<readonly [name: string, json: string]>): string {
   let text = '';

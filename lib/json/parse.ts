@@ -8,7 +8,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses untrusted JSON in UTF-8. Of a repeated key the last value counts. Numbers too large for a double become
+ * Parses untrusted JSON in UTF-8. If a name is repeated, the last value counts. Numbers too large for a double become
  * `Infinity`, which every schema refuses.
  *
  * @throws AssayError `malformed_json` for bytes that are not UTF-8, nesting deeper than 64, half a surrogate pair, or a
@@ -48,8 +48,8 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Returns the position of a syntax error, as V8 reports it. The rest of V8's message quotes the body, so it is not
- * used.
+ * Returns the position of a syntax error in words, as V8 reports it; an empty string if it is unknown. The rest of V8's
+ * message is not used, because it quotes the body.
  */
 function place(cause: unknown): string {
   const found = cause instanceof SyntaxError ? /line (\d+) column (\d+)/.exec(cause.message) : null;

@@ -4,13 +4,13 @@ const BACKSLASH = 0x5c;
 /** Most objects and arrays that may be open at once (docs/interface.md, D-10). */
 export const MAX_DEPTH = 64;
 
-/** Most members and items in one body. `JSON.parse` takes a microsecond and up to 100 bytes for each. */
+/** Most members and items in one body. `JSON.parse` takes about a microsecond and up to 100 bytes for each. */
 export const MAX_PARTS = 250_000;
 
 /**
- * Returns the bound that a JSON text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once,
- * `parts` for more than `maxParts` members and items; null if it exceeds none. Reads the text once, without recursion,
- * and does not check its syntax: `JSON.parse` finds all other errors.
+ * Returns the limit that a JSON text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once,
+ * `parts` for more than `maxParts` members and items; null if it exceeds neither. Reads the text once, without
+ * recursion, and does not check its syntax: `JSON.parse` finds all other errors.
  */
 export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
   let depth = 0;
@@ -46,11 +46,11 @@ export function endOfString(text: string, start: number): number {
 }
 
 /**
- * Tells whether an escape writes half a surrogate pair (`\ud83d` without its other half). Such a string is not text and
- * cannot be written in UTF-8, so no answer could repeat it (RFC 8259, section 8.2; RFC 7493, section 2.1).
+ * Tells whether a JSON text contains an escape for half a surrogate pair (`\ud83d` without its other half). A string
+ * with one cannot be encoded in UTF-8, so no answer could repeat it (RFC 8259, section 8.2; RFC 7493, section 2.1).
  */
 export function hasLoneSurrogate(text: string): boolean {
-  // Few texts have such an escape, and this test is ten times faster than the expression.
+  // Most texts have no `\u` escape, and this test is ten times faster than the loop below.
   if (!text.includes('\\u')) return false;
   const half = /u[dD][89a-fA-F]/y;
   const pair = /u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/y;

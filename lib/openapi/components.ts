@@ -21,9 +21,7 @@ import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
-/**
- * Every schema that has a name in the contract, by this name. Other schemas of the contract refer to it with `$ref`.
- */
+/** The schemas of the contract's `components.schemas`, by name. Other schemas refer to them with `$ref`. */
 export const COMPONENTS = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,

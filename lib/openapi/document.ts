@@ -7,10 +7,10 @@ import { OPERATIONS, type Operation } from './operations.ts';
 import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
 import { SECURITY } from './security.ts';
 
-/** The version of both interfaces (docs/interface.md, D-32). */
+/** The version of the HTTP API, in the contract's `info.version` (docs/interface.md, D-32). */
 export const CONTRACT_VERSION = '0.5.0';
 
-/** Builds the OpenAPI 3.1 contract of both interfaces from the schemas that validate requests. */
+/** Builds the OpenAPI 3.1 contract of both APIs from the schemas that validate requests. */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',
@@ -122,8 +122,8 @@ function exampleOf(id: string, side: 'request' | 'response'): object {
 }
 
 /**
- * Returns the error statuses of an operation: its own, 403 (request from a foreign web page) and 500 for all, 401 if a
- * key may be needed.
+ * Returns the error statuses of an operation in ascending order: its own, 403 (request from a foreign web page) and
+ * 500, and 401 if it may need a key.
  */
 function statusesOf({ key, errors }: Operation): number[] {
   return [...errors, 403, 500, ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
@@ -136,7 +136,7 @@ function errorResponses(): Record<string, object> {
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** Returns the contract as the JSON text that is committed and served. */
+/** Returns the contract as JSON text, as it is committed in `openapi.json` and served at `/openapi.json`. */
 export function openApiText(): string {
   return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
 }

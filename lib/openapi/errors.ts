@@ -42,7 +42,10 @@ export function errorName(format: ErrorFormat, status: number): string {
   return `${NAMES[format].response}${status}`;
 }
 
-/** Builds the error response of one status: its title, and the codes that are sent with it in this format. */
+/**
+ * Builds the OpenAPI response object of one error status. Its description lists the error codes that are sent with this
+ * status in this format.
+ */
 export function errorResponse(format: ErrorFormat, status: number): object {
   const codes = ERROR_CODES.filter(
     (code) => errorStatus(code, format)?.status === status && code !== 'route_not_found',

@@ -160,7 +160,7 @@ const download: Example = {
 };
 const remove: Example = { summary: 'Compiled files only', request: { model, compiled_only: true } };
 
-/** Examples by operation id. The tests send each request and expect exactly its response. */
+/** Examples by operation id. Tests send each request and expect exactly this response. */
 export const EXAMPLES: Record<string, Example> = {
   runTasks: batch,
   decideExtract: batch,

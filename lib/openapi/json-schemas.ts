@@ -3,7 +3,7 @@ import type * as v from 'valibot';
 
 export type JsonSchemaObject = { [keyword: string]: unknown };
 
-/** Converts Valibot schemas to the contract's JSON Schemas; a schema inside another becomes a `$ref`. */
+/** Converts Valibot schemas to the contract's JSON Schemas, by name. A named schema inside another becomes a `$ref`. */
 export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, JsonSchemaObject> {
   const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   return toJsonSchemaDefs(schemas, {
@@ -11,12 +11,12 @@ export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<st
     // Describes what clients send: fields with defaults are optional, and transformed values have the type before the
     // transformation.
     typeMode: 'input',
-    // Rules across members have no keyword; descriptions state them.
+    // JSON Schema has no keyword for rules across members; the descriptions state them.
     ignoreActions: ['rule', 'presence', 'late_rule'],
     overrideRef: ({ referenceId }) => refTo(referenceId),
     overrideAction: ({ valibotAction, jsonSchema }) =>
       valibotAction.type === 'max_code_points'
-        ? // Only actions of this class have this `type`.
+        ? // Only this action has this `type`, so the cast is safe.
           { ...jsonSchema, maxLength: (valibotAction as v.MaxCodePointsAction<string, number, undefined>).requirement }
         : undefined,
     overrideSchema: (context) => plain(context, names),
@@ -52,7 +52,8 @@ function plain(
     case 'nullish':
       return orNull(jsonSchema);
     case 'variant':
-      // Only a variant schema has this `type`; `discriminator` is a member of OpenAPI, not of JSON Schema.
+      // Only a variant schema has this `type`. `discriminator` is a keyword of OpenAPI that the type of a JSON Schema
+      // lacks.
       return { ...jsonSchema, discriminator: discriminator(valibotSchema as Variant, names) } as typeof jsonSchema;
     default:
       return undefined;
@@ -82,7 +83,7 @@ type Variant = v.VariantSchema<string, v.VariantOptions<string>, undefined>;
 
 function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   const mapping = options.map((option) => {
-    // Every option of a variant is an object with a literal under the key.
+    // The cast is safe, because every option of a variant is an object with a literal under the key.
     const literal = (option as unknown as { entries: Record<string, v.LiteralSchema<string, undefined>> }).entries[key]!
       .literal;
     const name = names.get(option);
@@ -92,7 +93,7 @@ function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
   return { propertyName: key, mapping: Object.fromEntries(mapping) };
 }
 
-/** Rewrites `anyOf: [X, null]` to X with null among its types, if possible. */
+/** Rewrites `anyOf: [X, null]` to X with null among its types. Returns undefined if that is not possible. */
 function orNull(jsonSchema: SchemaContext['jsonSchema']): SchemaContext['jsonSchema'] | undefined {
   const { anyOf, ...rest } = jsonSchema;
   const inner = anyOf?.[0];

@@ -1,7 +1,7 @@
 import type { ErrorFormat } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
-/** Describes one operation of the contract: path and method, request, responses. */
+/** Describes one operation of the contract. */
 export interface Operation {
   api: ErrorFormat;
   method: 'get' | 'post' | 'delete';
@@ -12,16 +12,15 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** The response that a gateway may send instead. */
+  /** Schema of the response that a gateway sends instead of `response`. */
   edge?: ComponentName;
-  /** The schema of one event, if the operation can stream (with `Accept: text/event-stream` or `stream: true`). */
+  /** Schema of one event, if the operation can stream (with `Accept: text/event-stream` or `stream: true`). */
   events?: ComponentName;
   /**
-   * The cases in which a caller needs an API key. `off loopback`: if the server listens on an address other than
-   * loopback.
+   * Tells when a caller needs an API key. `off loopback`: only if the server listens on an address other than loopback.
    */
   key: 'always' | 'off loopback' | 'never';
-  /** Error statuses of this operation, in addition to those of every operation. */
+  /** Error statuses of this operation, in addition to those that every operation has. */
   errors: readonly number[];
 }
 
@@ -57,7 +56,7 @@ const deleting = {
   description: 'Deletes the compiled files and, unless compiled_only is true, the downloaded weights and lock files.',
 } as const;
 
-/** Every operation of both interfaces. A new operation is a new row. */
+/** All operations of both APIs. */
 export const OPERATIONS: readonly Operation[] = [
   {
     ...decisions,

@@ -1,6 +1,9 @@
 import type { Operation } from './operations.ts';
 
-/** The `security` of an operation in OpenAPI, by when it needs a key. `{}` means that no key is needed. */
+/**
+ * OpenAPI's `security` of an operation for each value of `Operation.key`. The alternative `{}` means that a call
+ * without a key is allowed.
+ */
 export const SECURITY: Record<Operation['key'], object[]> = {
   always: [{ bearer: [] }],
   'off loopback': [{}, { bearer: [] }],

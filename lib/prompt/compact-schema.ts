@@ -2,8 +2,8 @@ import type { Json, JsonSchema } from '../answer-shape.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
 /**
- * Returns a schema as the prompt shows it: as shorthand if that means the same (the inverse of
- * `lib/grammar/schema/shorthand.ts`), else with its definitions inlined. The shorthand takes about a quarter of the
+ * Returns a schema in the form that the prompt shows: as shorthand if one has the same meaning (the inverse of
+ * `lib/grammar/schema/shorthand.ts`), or else with its definitions inlined. The shorthand takes about a quarter of the
  * tokens.
  */
 export function compactSchema(schema: JsonSchema): Json {
@@ -41,7 +41,7 @@ function shorthandOf(schema: Json | undefined, nullable: boolean): Json | undefi
 }
 
 function nullableName(type: Json | undefined): Json | undefined {
-  // The list has two items.
+  // The cast is safe, because the list has two items.
   return Array.isArray(type) && type.length === 2 && type[1] === 'null' ? (type[0] as Json) : undefined;
 }
 

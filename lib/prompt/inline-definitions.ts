@@ -2,15 +2,17 @@ import type { Json, JsonSchema } from '../answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
 import { KEYWORDS } from '../grammar/schema/keywords.ts';
 
-/** Keywords that are omitted from the prompt, because they constrain neither the model's answer nor the grammar. */
+/** Keywords that are omitted from the prompt, because they say nothing about the answer. */
 const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
-/** Keywords that may accompany a `$ref` that is replaced by its definition; they override those of the definition. */
+/**
+ * Keywords that may stand beside a `$ref` that is replaced by its definition. They override those of the definition.
+ */
 const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
 
 /**
- * Returns a schema with the same meaning and less to read: definitions that nothing refers to are omitted, those that
- * are used once replace their reference, and one that only refers to another is skipped. The result is never longer. A
- * schema with references to anything but definitions stays as it is.
+ * Returns an equivalent schema that takes fewer tokens in the prompt. Unused definitions are omitted, a definition that
+ * is used once replaces its reference, and a definition that only refers to another is skipped. The result is never
+ * longer. A schema is returned unchanged if it has a reference to anything but the root or a definition.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
@@ -41,7 +43,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
     return Object.fromEntries(said.map(([keyword, member]) => [keyword, mapSchemas(keyword, member, nested)]));
   }
 
-  // An object is rendered as an object.
+  // The cast is safe, because an object is rendered as an object.
   const rendered = render(root, 1) as JsonSchema;
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     kept.set(name, render(definitions[name]!, 1));
@@ -50,8 +52,8 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Counts the references to each definition that the root reaches; null if one leads to anything but a definition or the
- * root.
+ * Counts the references to each definition that the root reaches. Returns null if a reference leads to anything but the
+ * root or a definition.
  */
 function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, number> | null {
   const uses = new Map<string, number>();
@@ -75,7 +77,7 @@ function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, numbe
 }
 
 /**
- * Returns the name of the definition that a reference finally leads to, past definitions that only refer to another;
+ * Returns the name of the definition that a reference leads to, following definitions that only refer to another;
  * undefined if it leads to anything but a definition.
  */
 function nameIn(ref: Json, definitions: JsonSchema): string | undefined {
@@ -98,7 +100,7 @@ function refTo(name: string): string {
   return `#/$defs/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
 }
 
-/** Returns the value of a keyword in which every schema directly under it is replaced by `map`. */
+/** Returns the value of a keyword with every schema directly in it replaced by the result of `map`. */
 function mapSchemas(keyword: string, member: Json, map: (schema: Json) => Json): Json {
   const holds = KEYWORDS.get(keyword)?.holds;
   if (holds === 'schema') return map(member);

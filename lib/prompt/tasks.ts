@@ -4,16 +4,13 @@ import { textMessage } from '../messages.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';
 
-/**
- * System message that every batch begins with. It is part of the shared prefix, and of the starter model's training
- * data.
- */
+/** System message at the beginning of every batch. The starter model was trained with it. */
 export const TASK_SYSTEM =
   'Do the task at the end of the conversation with one JSON object and nothing else. ' +
   'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
   'An extraction: the fields asked for, null for what the text does not say.';
 
-/** Text between the shared part and the task itself, inside the last user message. */
+/** Text between the shared prefix and the task itself, inside the last user message. */
 export const TASK_SEPARATOR = '\n\n';
 
 /**
@@ -22,7 +19,7 @@ export const TASK_SEPARATOR = '\n\n';
  */
 export interface TaskPrompt {
   messages: readonly ChatMessage[];
-  /** The last user message up to its last image or audio input: the media and the texts between them. May be empty. */
+  /** Media of the request, and the last user message up to its last image or audio part. May be empty. */
   media: readonly Part[];
   /**
    * Text of the last user message after `media`: the context, or the end of the last message of the request. May be
@@ -49,7 +46,7 @@ export function taskPrompt(batch: TaskBatch): TaskPrompt {
   };
 }
 
-/** Splits the last user message after its last image or audio input. The media of the request itself come first. */
+/** Splits the last user message after its last image or audio part, and puts the media of the request before it. */
 function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<TaskPrompt, 'media' | 'openMessage'> {
   if (!open) return { media, openMessage: '' };
   const parts = namedParts(open);
@@ -58,7 +55,7 @@ function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<
   return { media: [...media, ...before], openMessage: joinedTexts(texts) };
 }
 
-/** Returns the parts of a message, after its sender's name if one was sent. */
+/** Returns the parts of a message, preceded by its sender's name if one was sent. */
 export function namedParts({ name, parts }: ChatMessage): readonly Part[] {
   if (!name) return parts;
   const [first, ...rest] = parts;
@@ -71,7 +68,8 @@ function joinedTexts(parts: readonly Part[]): string {
 }
 
 /**
- * Joins the texts of a message by line breaks, after its sender's name if one was sent: chat templates know only roles.
+ * Joins the texts of a message with line breaks. The sender's name, if one was sent, becomes part of the text, because
+ * chat templates know only roles.
  */
 export function messageText({ name, parts }: ChatMessage): string {
   const text = joinedTexts(parts);
@@ -94,7 +92,7 @@ export function taskText(task: Task, language: Task['language']): string {
   return lines.join('\n');
 }
 
-/** Lists the options in their order, with a line for each one that has a description. */
+/** Formats the options: a line with all of them, and a line for each one that has a description. */
 function optionLines({ options, descriptions = [] }: DecideTask): string[] {
   if (!options) return [];
   const described = options.flatMap((option, i) =>
@@ -103,7 +101,7 @@ function optionLines({ options, descriptions = [] }: DecideTask): string[] {
   return [`Options: ${JSON.stringify(options)}`, ...described];
 }
 
-/** Tells whether a task has an instruction. An empty one counts as none. */
+/** Tells whether a task has an instruction that is not blank. */
 export function isInstructed({ instruction }: DecideTask): boolean {
   return instruction !== undefined && instruction.trim() !== '';
 }
