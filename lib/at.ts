@@ -1,6 +1,7 @@
 /**
  * Returns the item at an index that the caller knows to be in range. Loops over a whole vocabulary or over weights use
- * `list[i] ?? 0` instead, which is faster: V8 cannot optimize this function for one kind of list.
+ * `list[i] ?? 0` instead, which is faster: V8 cannot specialize this function, because it is called with many kinds of
+ * arrays.
  *
  * @throws RangeError if the index is out of range, which is a fault in the calling code
  */

@@ -1,5 +1,5 @@
 import type { AnswerShape, JsonSchema } from './answer-shape.ts';
-import type { ChatMessage } from './conversation.ts';
+import type { ChatMessage, MediaPart } from './conversation.ts';
 import type { CutTasks } from './decision/cut-tasks.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
@@ -17,25 +17,26 @@ export type { ModelStatus } from './schema/model-list.ts';
  * `tests/backend/contract.ts`.
  */
 export interface InferenceBackend {
-  /** Lists all models that this backend knows, the active one among them. */
+  /** Lists all models that this backend knows, including the active one. */
   listModels(call: Call): Promise<readonly ListedModel[]>;
   /** Answers every task of the batch, each as if it had been sent alone. */
   runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
   /**
    * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning`, `content` and
-   * `tool_call`, then one `finish`. Errors before `start` become a status; later ones end the stream.
+   * `tool_call`, then one `finish`. An error before `start` is answered with its HTTP status; a later one ends the
+   * stream.
    */
   chat(request: ChatRequest, call: Call): AsyncIterable<ChatEvent>;
 }
 
 /**
- * Priorities of requests. A `batch` request runs when no `interactive` one waits, and at least once after every three
- * interactive requests that overtook it.
+ * Priorities of requests. A `batch` request runs when no `interactive` one waits, or after three interactive requests
+ * have overtaken it.
  */
 export const PRIORITIES = ['interactive', 'batch'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** Holds the context of one call. */
+/** Holds what a backend needs to know about one request besides its content. */
 export interface Call {
   /** The `x-request-id` of this request, for logs and for the requests that a gateway sends to its upstreams. */
   requestId: string;
@@ -43,7 +44,7 @@ export interface Call {
   trace?: TraceContext;
   /** Priority of the request; `interactive` if absent. */
   priority?: Priority;
-  /** Aborts when the caller leaves; the backend then frees its resources within one decode step. */
+  /** Aborts when the caller disconnects; the backend then frees the request's resources within one decode step. */
   signal: AbortSignal;
   /**
    * Counts the request against the key's quota. The backend calls it exactly once: after every check that can refuse
@@ -55,14 +56,11 @@ export interface Call {
 export interface ListedModel {
   id: ModelId;
   status: ModelStatus;
-  /** Time when the model came to this machine, in seconds since 1970-01-01 UTC; absent if the backend does not know. */
+  /** Time when the model was stored on this machine, in seconds since 1970-01-01 UTC; absent if unknown. */
   created?: number;
-  /**
-   * SHA-256 hash over the files of the active model, in hex; absent for other models, or if the backend does not know
-   * it.
-   */
+  /** SHA-256 hash over the files of the active model, in hex; absent for other models, or if unknown. */
   fingerprint?: string;
-  /** Calibration of the active model's probabilities; absent for other models, or if the backend does not know it. */
+  /** Calibration of the active model's probabilities; absent for other models, or if unknown. */
   calibration?: ModelCalibration;
 }
 
@@ -75,7 +73,7 @@ export interface TaskBatch {
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
   /** Parts from the request's `images` and `audio`; the prompt places them after the input. */
-  media: readonly import('./conversation.ts').MediaPart[];
+  media: readonly MediaPart[];
   tasks: readonly Task[];
   temperature: number;
   /** Most completion tokens that all tasks of the batch may use together. */
@@ -83,8 +81,8 @@ export interface TaskBatch {
   /** Language of the answers to tasks that set none themselves. */
   language?: Language;
   /**
-   * Asks for the probabilities of the answers as well. A decision with options is then always made, even if the token
-   * budget is used up.
+   * Present if the probabilities of the answers are requested. Every decision with options is then made, even if the
+   * token budget is used up.
    */
   probabilities?: ProbabilityOptions;
 }
@@ -152,8 +150,8 @@ export interface TaskAnswer {
    */
   json: string;
   /**
-   * Natural logarithm of each option's probability among the options, in the order of the options. Present only if
-   * probabilities were requested and the task has options.
+   * Natural logarithm of each option's probability, in the order of the options; the probabilities sum to 1. Present
+   * only if probabilities were requested and the task has options.
    */
   optionLogprobs?: readonly number[];
   /**
@@ -165,14 +163,17 @@ export interface TaskAnswer {
 export interface FieldProbability {
   /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */
   path: string;
-  /** Product of the probabilities of the value's tokens, each among the tokens that the grammar allowed; calibrated. */
+  /**
+   * Product of the probabilities of the value's tokens, each relative to the tokens that the grammar allowed; then
+   * calibrated, if the batch asks for it.
+   */
   probability: number;
 }
 
 export interface Usage {
   /** Prompt tokens of the whole batch: the shared prefix counted once, plus each task's own part. */
   promptTokens: number;
-  /** Tokens that the model chose. Text that the grammar forces (jump-forward) does not count. */
+  /** Tokens that the model chose. Tokens that the grammar forces (jump-forward) are not counted. */
   completionTokens: number;
 }
 
@@ -201,7 +202,7 @@ export interface ChatRequest {
 export interface ToolUse {
   /** At least one, with distinct names. */
   tools: readonly Tool[];
-  /** `auto`: the model decides. `required`: it has to call a tool. A name: it has to call the tool with this name. */
+  /** `auto`: the model decides. `required`: it must call a tool. A name: it must call the tool with this name. */
   choice: 'auto' | 'required' | { name: string };
   /** Allows several calls in one answer, if the model's chat template can express them. */
   parallel: boolean;

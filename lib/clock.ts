@@ -1,4 +1,4 @@
-/** Provides the time and a way to wait. It is passed in, so that tests need not wait. */
+/** Provides the time and a way to wait. Code receives its clock as a dependency, so tests need not wait. */
 export interface Clock {
   /** Returns the milliseconds since 1970-01-01 UTC. */
   now(): number;

@@ -1,4 +1,7 @@
-/** Describes a message of a conversation as backends read it: `developer` has become `system`. */
+/**
+ * Describes a message of a conversation in the form that backends receive. The role `developer` has been replaced by
+ * `system`.
+ */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
   /** Text and media in the order sent. */
@@ -37,6 +40,6 @@ export interface OpenedImage {
 
 export interface OpenedAudio {
   sha256: string;
-  /** Number of samples at 16 kHz. */
+  /** Length in samples at 16 kHz. */
   samples: number;
 }

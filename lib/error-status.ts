@@ -1,15 +1,15 @@
 import type { ErrorCode } from './errors.ts';
 
 /**
- * The two APIs: the decision service and the model server. They share error codes, but a code may have another status
- * in each.
+ * The two APIs: the decision service and the model server. They share error codes, but a code may have a different
+ * status in each.
  */
 export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
 /**
- * Names a format of error bodies: one for each API, and those of OpenAI and System One for the operations that follow
- * their APIs.
+ * Names a format of error responses: one for each of our APIs, and those of OpenAI and System One for the operations
+ * that follow their APIs.
  */
 export type ErrorFormat = Api | 'openai' | 'systemone';
 
@@ -24,7 +24,7 @@ export const ERROR_TYPES = [
 ] as const;
 export type ErrorType = (typeof ERROR_TYPES)[number];
 
-/** Holds the status and the type of an error code. */
+/** Holds the HTTP status of an error code and its `type` in the error body. */
 export interface ErrorStatus {
   status: number;
   type: ErrorType;
@@ -37,7 +37,7 @@ export interface ErrorStatus {
 export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
   const { decisions, models } = TABLE[code];
   switch (format) {
-    // OpenAI's interfaces answer as its clients expect: 400 for a bad value, 404 for an unknown model.
+    // OpenAI's clients expect 400 for a bad value and 404 for an unknown model, as the model server answers.
     case 'openai':
       return models ?? decisions;
     // System One servers answer 422 to an invalid value, 404 to an unknown model and 413 to a long body.

@@ -1,4 +1,4 @@
-/** The closed list of error codes of both interfaces (docs/interface.md, D-17 and M-1). */
+/** The complete list of error codes of both APIs (docs/interface.md, D-17 and M-1). */
 export const ERROR_CODES = [
   // the request itself
   'malformed_json',
@@ -58,8 +58,8 @@ export interface AssayErrorDetails {
 
 /**
  * Represents every error that Assay reports. `message` is sent to the caller: it says what is wrong and what to do
- * next, and never contains a stack, a path or a prompt. The code and the called interface determine the status
- * (`lib/error-status.ts`).
+ * next, and never contains a stack trace, a file path or a prompt. The code and the called API determine the HTTP
+ * status (`lib/error-status.ts`).
  */
 export class AssayError extends Error {
   override readonly name = 'AssayError';

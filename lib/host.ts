@@ -7,8 +7,8 @@ import type { WeightForm } from './schema/weight-form.ts';
 export type { SlotState } from './schema/status.ts';
 
 /**
- * Manages the models of a machine: their files, and the one slot in which a model is loaded. Every method throws
- * `AssayError` (docs/interface.md, M-6 to M-11).
+ * Manages the models of a machine: their files, and the slot that holds the loaded model. Every method reports failures
+ * as `AssayError` (docs/interface.md, M-6 to M-11).
  */
 export interface ModelHost {
   slot(): Slot;
@@ -16,8 +16,8 @@ export interface ModelHost {
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Downloads and compiles a model, and yields progress events, finally one `done`. The download continues after its
-   * reader has left (`leaving` aborts), unless the list of files is still being read. A second call for the same model
+   * Downloads and compiles a model. Yields progress events and finally one `done`. If the caller disconnects (`leaving`
+   * aborts), the download continues, unless it is still fetching the list of files. A second call for the same model
    * joins the first.
    */
   download(
@@ -28,12 +28,12 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
-/** Describes the decision for or against a device that was tried for the model in the slot. */
+/** Describes a device that was tried for the model in the slot: whether it is used, and why. */
 export interface DeviceDecision {
   device: Device;
   used: boolean;
   reason: string;
-  /** Measured accuracy and speed of the device, and of the CPU; null if the device was not measured. */
+  /** Measured accuracy and speed of the device compared with the CPU; null if the device was not measured. */
   figures: DeviceFigures | null;
 }
 
@@ -41,7 +41,7 @@ export interface Slot {
   state: SlotState;
   /** The model that is loaded, is being loaded or unloaded, or failed; null for an empty slot. */
   model: ModelId | null;
-  /** The device in use; for an empty slot the one that would be used. */
+  /** The device in use; for an empty slot, the device that a model would use. */
   device: Device;
   /** Reason for the state `error`. */
   reason?: string;
@@ -56,11 +56,16 @@ export interface Slot {
   precisionReason?: string;
 }
 
-/** Tells the form of a model's weights; absent for a form that an earlier version compiled. */
+/**
+ * Reports the number format of a model's weights. The format and its reason are absent if an earlier version of Assay
+ * compiled the model.
+ */
 export interface FormReport {
   precision?: WeightForm;
   precision_reason?: string;
-  /** Warns that answers may be worse in the requested form, and says what to do; absent for an accurate form. */
+  /**
+   * Warning that answers may be worse in the requested format, and what to do; absent if the format is accurate enough.
+   */
   precision_warning?: string;
 }
 

@@ -8,13 +8,13 @@ export interface ApiKey {
   /** Most requests per minute; no limit if absent. */
   requestsPerMinute?: number;
   /**
-   * Priority of the key's requests; `interactive` if absent. `batch` holds for all of them: the header
-   * `assay-priority` may lower a request's priority, never raise it (docs/interface.md, D-34).
+   * Priority of the key's requests; `interactive` if absent. The header `assay-priority` may lower it for one request,
+   * never raise it (docs/interface.md, D-34).
    */
   priority?: Priority;
   /**
-   * `admin` allows loading, unloading, downloading and deleting models, where the model server requires a key, and on
-   * an upstream of the gateway.
+   * `admin` allows loading, unloading, downloading and deleting models on a model server that requires a key. On the
+   * gateway, it also opens the routes that administer upstreams.
    */
   scopes: readonly 'admin'[];
 }
@@ -68,9 +68,7 @@ export async function hashSecret(secret: string): Promise<string> {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/**
- * Tells whether a key may use a model: one of its patterns is the id, or matches it with `*` for any run of characters.
- */
+/** Tells whether a key may use a model: one of the key's patterns must match the model id. */
 export function mayUse(key: ApiKey, model: string): boolean {
   return key.models.some((pattern) => matches(pattern, model));
 }

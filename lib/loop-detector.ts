@@ -2,7 +2,7 @@
 export interface LoopBounds {
   /** Number of latest tokens that are examined. */
   tokens: number;
-  /** Most different n-grams among these tokens that still count as a loop. */
+  /** Largest number of different n-grams among these tokens that counts as a loop. */
   distinct: number;
 }
 
@@ -13,7 +13,7 @@ const N = 4;
 
 /**
  * Detects that a model repeats itself: the latest tokens have few distinct n-grams. Unlike a search for an exact
- * period, this also finds loops that drift. The measure is "distinct-n" (Li et al. 2016, "A Diversity-Promoting
+ * period, this also finds loops that change slowly. The measure is "distinct-n" (Li et al. 2016, "A Diversity-Promoting
  * Objective Function").
  */
 export class LoopDetector {
@@ -28,7 +28,7 @@ export class LoopDetector {
     this.#bounds = bounds;
   }
 
-  /** Tells whether the tokens so far end in a loop. */
+  /** True if the latest tokens are a loop. Always false before `LoopBounds.tokens` tokens. */
   get looping(): boolean {
     return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
   }

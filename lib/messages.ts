@@ -50,7 +50,8 @@ function partOf(part: ContentPart, param: string): Part {
 }
 
 /**
- * Converts one media input. The schema has ensured that the members of its type are present (`lib/schema/media.ts`).
+ * Converts one media input. Validation has ensured that the members which its type requires are present
+ * (`lib/schema/media.ts`).
  */
 function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =
@@ -58,14 +59,17 @@ function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput
   return { type, source, param };
 }
 
-/** Returns the `format` of OpenAI's `input_audio` for a type of media; null if it has none. */
+/** Returns the `format` of OpenAI's `input_audio` for a MIME type; null if no format stands for exactly this type. */
 export function audioFormat(mimeType: string): string | null {
   const name = /^audio\/([\w.+-]+)$/u.exec(mimeType)?.[1] ?? null;
   if (name === 'mpeg') return 'mp3';
   return name === 'mp3' ? null : name;
 }
 
-/** Reads OpenAI's `input_audio`, whose `format` is usually `wav` or `mp3` (audio/mpeg, RFC 3003). */
+/**
+ * Converts OpenAI's `input_audio` to a media source. Its `format` is usually `wav` or `mp3`, whose MIME type is
+ * `audio/mpeg` (RFC 3003).
+ */
 export function audioSource({ data, format }: { data: string; format: string }): MediaPart['source'] {
   return { type: 'base64', data, mimeType: `audio/${format === 'mp3' ? 'mpeg' : format}` };
 }

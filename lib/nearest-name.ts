@@ -1,13 +1,13 @@
 import { closestMatch } from 'leven';
 
-/** Largest edit distance to a suggested name; more would suggest an unrelated name. */
+/** Largest edit distance of a name that is suggested; a larger one would suggest unrelated names. */
 const MOST_DIFFERENT = 2;
 /** Longest name that is compared. Longer ones are not typos, and comparing takes time that grows with their length. */
 const LONGEST = 64;
 
 /**
- * Returns the known name that was probably meant, or undefined. Case, `_` and `-` do not count, so that
- * `maxOutputTokens` finds `max_output_tokens`. At most a third of a name's characters may differ.
+ * Returns the known name that was probably meant; undefined if none is close enough. Case, `_` and `-` are ignored, so
+ * `maxOutputTokens` finds `max_output_tokens`. At most a third of the name's characters may differ.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined;

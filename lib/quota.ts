@@ -3,7 +3,7 @@ import { AssayError } from './errors.ts';
 import type { Quota } from './keys.ts';
 import { type TokenBucket, takeToken } from './token-bucket.ts';
 
-/** Creates a quota that counts requests in this process only: one token bucket for each key, by the key's name. */
+/** Creates a quota that counts requests in the memory of this process, in one token bucket for each key name. */
 export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   const buckets = new Map<string, TokenBucket>();
   return {

@@ -1,9 +1,9 @@
-/** Formats one server-sent event with JSON data (HTML Living Standard, "Server-sent events"). */
+/** Formats a server-sent event without a name (HTML Living Standard, "Server-sent events"); `value` is sent as JSON. */
 export function sseData(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
-/** Formats one server-sent event with a name and JSON data. */
+/** Formats a server-sent event with a name; `value` is sent as JSON. */
 export function sseEvent(name: string, value: unknown): string {
   return `event: ${name}\n${sseData(value)}`;
 }

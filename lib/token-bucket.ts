@@ -15,13 +15,16 @@ export interface Taken {
 const EPSILON = 1e-6;
 
 /**
- * Takes one request from a token bucket (Turner 1986) that holds one minute's worth and fills evenly. A refused request
- * takes nothing, and after exactly the reported time the next one is accepted if no other came.
+ * Takes one request from a token bucket (Turner 1986) that holds the requests of one minute and refills evenly. A
+ * refused request takes nothing; after the reported time one is accepted, if no other came first.
+ *
+ * @param bucket state after the previous request; undefined for a full bucket
+ * @param now milliseconds since 1970-01-01 UTC
  */
 export function takeToken(bucket: TokenBucket | undefined, requestsPerMinute: number, now: number): Taken {
   const capacity = Math.max(1, requestsPerMinute);
   const perMs = requestsPerMinute / 60_000;
-  // If the clock has gone back, nothing is refilled.
+  // If the clock was set back, nothing is refilled.
   const grown = bucket ? bucket.tokens + Math.max(0, now - bucket.at) * perMs : capacity;
   const tokens = Math.min(capacity, grown);
   if (tokens >= 1 - EPSILON) return { bucket: { tokens: Math.max(0, tokens - 1), at: now }, retryAfterSeconds: null };

@@ -20,8 +20,8 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9
 const MOST_STATE = 512;
 
 /**
- * Reads the headers `traceparent` and `tracestate`. Returns null without a valid `traceparent`: by the specification,
- * an invalid one is ignored and is no error.
+ * Parses the headers `traceparent` and `tracestate`. Returns null if there is no valid `traceparent`; the specification
+ * requires that an invalid one is ignored.
  *
  * @param newSpanId returns 16 random lower-case hex digits
  */
@@ -29,20 +29,20 @@ export function traceContext(headers: Pick<Headers, 'get'>, newSpanId: () => str
   const match = TRACEPARENT.exec(headers.get('traceparent')?.trim() ?? '');
   if (!match) return null;
   const [, version, traceId, parentId, flags, more] = match;
-  // Only later versions may have more fields.
+  // Version 00 has exactly four fields; only later versions may have more.
   if (version === '00' && more !== undefined) return null;
   const state = headers.get('tracestate');
   const kept = state !== null && state.length <= MOST_STATE ? { state } : {};
   return { traceId: traceId!, spanId: newSpanId(), parentId: parentId!, flags: flags!, ...kept };
 }
 
-/** Returns a new trace, which is recorded, with this request's span as its first one. */
+/** Starts a new trace with this request's span as its root. Its flags say that it is recorded. */
 export function newTrace(newSpanId: () => string): TraceContext {
   return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), flags: '01' };
 }
 
 /**
- * Returns the trace headers for a request that this server makes to an upstream. Of the flags, only "sampled" is passed
+ * Returns the trace headers of a request that this server sends to an upstream. Of the flags, only "sampled" is passed
  * on.
  */
 export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): Record<string, string> {

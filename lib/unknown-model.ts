@@ -4,7 +4,7 @@ import { nearestName } from './nearest-name.ts';
 /** Most model names in one error message. */
 const MOST_NAMED = 8;
 
-/** Lists the models of a backend, for the error about one that it does not have. */
+/** Lists the models of a backend, which the error about an unknown model names. */
 export interface KnownModels {
   /** Models that are loaded and answer now. */
   served: readonly string[];
@@ -13,8 +13,8 @@ export interface KnownModels {
 }
 
 /**
- * Returns the error `model_not_found` for a model that the backend does not know; the message suggests what to use
- * instead.
+ * Returns the error `model_not_found` for a model that the backend does not have. Its message suggests a similar name
+ * and lists the loaded models.
  */
 export function unknownModel(wanted: string, { served, known }: KnownModels): AssayError {
   const meant = nearestName(wanted, known);

@@ -2,14 +2,17 @@ import * as v from 'valibot';
 import { at } from '../at.ts';
 import { normalised } from '../decision/logprobs.ts';
 
-/** Kinds that have a temperature of their own: the kinds of questions, and `field` for the values of extractions. */
+/**
+ * Kinds of answers that are calibrated separately: those of the three kinds of questions, and `field` for extracted
+ * values.
+ */
 export const CALIBRATED_KINDS = ['predicate', 'choice', 'score', 'field'] as const;
 export type CalibratedKind = (typeof CALIBRATED_KINDS)[number];
 
 const share = v.pipe(v.number(), v.minValue(0));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Measures how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
+/** Holds measures of how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
 export const CalibrationErrors = v.object({
   ece: v.pipe(share, v.description('Expected calibration error with ten bins.')),
   brier: v.pipe(
@@ -51,8 +54,8 @@ export const Calibration = v.object({
 export type Calibration = v.InferOutput<typeof Calibration>;
 
 /**
- * Returns the temperature of a kind. A kind of question that was not fitted uses that of `choice`; without any, it is
- * 1.
+ * Returns the temperature of a kind. A kind of question without a fitted temperature uses that of `choice`. If that is
+ * missing too, the temperature is 1, which changes nothing.
  */
 export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): number {
   const own = kinds[kind] ?? (kind === 'field' ? undefined : kinds.choice);
@@ -60,16 +63,16 @@ export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): num
 }
 
 /**
- * Returns log-probabilities at a temperature: divided by it and normalised again (Guo et al. 2017, "temperature
- * scaling").
+ * Scales log-probabilities by a temperature: divides them by it and normalises the result (Guo et al. 2017,
+ * "temperature scaling").
  */
 export function atTemperature(logprobs: readonly number[], temperature: number): number[] {
   return temperature === 1 ? [...logprobs] : normalised(logprobs.map((logprob) => logprob / temperature));
 }
 
 /**
- * Returns the probability of an extracted value at a temperature. The value counts as a choice between two options:
- * that it is right, and that it is wrong.
+ * Scales the probability of an extracted value by a temperature. The value is treated as a choice between two options:
+ * right and wrong.
  */
 export function valueAtTemperature(probability: number, temperature: number): number {
   return Math.exp(at(atTemperature(rightOrWrong(probability), temperature), 0));

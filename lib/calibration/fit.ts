@@ -2,7 +2,7 @@ import { at } from '../at.ts';
 import { indexOfHighest } from '../decision/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
-/** Holds the measured answer to one labelled question, and the right answer. */
+/** Holds the model's answer to one labelled question, and the right answer. */
 export interface Labelled {
   /** Uncalibrated log-probabilities of the options. */
   logprobs: readonly number[];

@@ -28,8 +28,8 @@ export function readLabel(line: string): Label {
   if (!checked.success) throw new Error(`it is not a question of /v1/decisions (${v.getDotPath(checked.issues[0])})`);
   const read: Label = { input, question: checked.output, label };
   if (checked.output.type === 'extract') {
-    if (typeof label !== 'object' || label === null) throw new Error('the label of an extraction is an object');
-  } else if (indexOfLabel(checked.output, label) === -1) throw new Error('the label is none of the answers');
+    if (typeof label !== 'object' || label === null) throw new Error('the label of an extraction must be an object');
+  } else if (indexOfLabel(checked.output, label) === -1) throw new Error('the label must be one of the answers');
   return read;
 }
 
@@ -37,7 +37,7 @@ export function readLabel(line: string): Label {
 function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
   switch (question.type) {
     case 'predicate':
-      // The cast is safe: `indexOf` only compares, and does not find any other value.
+      // The cast is safe: `indexOf` only compares, so any other value is not found.
       return [true, false].indexOf(label as boolean);
     case 'choice':
       return question.choices.findIndex(({ value }) => value === label);
@@ -50,8 +50,8 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
  * Pairs answers with their labels. Returns a sample for each answer, with its kind. An extraction gives one sample for
  * each value; the value is right if the label has the same value at the same JSON Pointer.
  *
- * @param text the body of a DecisionsResponse that answers these labels' questions in the same order, from a request
- *   without calibration and abstention
+ * @param text the body of the DecisionsResponse to these questions in the same order, requested with `calibrated:
+ *   false` and `abstain_below: 0`
  */
 export function samplesOf(labels: readonly Label[], text: string): [CalibratedKind, Labelled][] {
   const { answers } = v.parse(v.pipe(v.string(), v.parseJson(), DecisionsResponse), text);

@@ -1,7 +1,7 @@
 /** Names a use that a model is likely good at. Models too small to decide or extract well have only `chat`. */
 export type Use = 'decisions' | 'extraction' | 'chat';
 
-/** Describes a published model by what its card and configuration say. */
+/** Describes a published model by the facts in its model card and configuration. */
 export interface RecommendedModel {
   /** Repository on the hub with the ONNX files. */
   id: string;
@@ -26,8 +26,8 @@ const TEXT = ['text'] as const;
 const card = (id: string) => `https://huggingface.co/${id}`;
 
 /**
- * Published models to start with, the likely best first: larger and newer ones, by their publishers' benchmarks. They
- * were not measured here. `assay models --check` compares this list with the hub.
+ * Published models to start with, the one likely to be best first. The order follows size, age and the publishers'
+ * benchmarks, not our own measurements. `assay models --check` compares this list with the hub.
  */
 export const RECOMMENDED_MODELS: readonly RecommendedModel[] = [
   {
@@ -128,13 +128,16 @@ export const RECOMMENDED_MODELS: readonly RecommendedModel[] = [
   },
 ];
 
-/** Prompt length in tokens for which memory is estimated: the default of `--max-prompt-len`. */
+/** Prompt length in tokens for which memory is estimated: the default of the flag `--max-prompt-len`. */
 const PROMPT_TOKENS = 4096;
 /** Bytes per 4-bit weight, including its share of the scale of its block of 32. */
 const Q4_BYTES = 0.5625;
-/** Largest share of the machine's memory for a recommended model; beyond it, inference on a CPU gets slow. */
+/**
+ * Largest share of the machine's memory that a recommended model needs; with a larger model, inference on a CPU is
+ * slow.
+ */
 const COMFORTABLE = 1 / 8;
-/** Largest share of the machine's memory with which a model still counts as fitting. */
+/** Largest share of the machine's memory that a model may need to count as fitting. */
 const FITS = 0.7;
 
 /** Estimates how many bytes `assay pull` downloads for a CPU: 4-bit weights, and the embedding in 32-bit floats. */
@@ -155,8 +158,8 @@ export function fitsMemory(model: RecommendedModel, totalMemory: number): boolea
 }
 
 /**
- * Returns the model to pull first on a machine with this many bytes of memory: the first one of the list that runs
- * comfortably, else the last one that fits; undefined if none fits.
+ * Returns the model to pull first on a machine with this many bytes of memory: the first of the list that needs no more
+ * than its `COMFORTABLE` share, or else the last that fits; undefined if none fits.
  */
 export function modelFor(totalMemory: number): RecommendedModel | undefined {
   return (

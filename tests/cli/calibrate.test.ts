@@ -74,7 +74,7 @@ describe('calibrate', () => {
       'a label that is none of the answers',
       ['FILE'],
       '{"input":"x","type":"predicate","instructions":"?","label":"yes"}',
-      'the label is none of the answers',
+      'the label must be one of the answers',
     ],
   ])('%s is told', async (_, args, content, message) => {
     const { run, file } = await beside();
