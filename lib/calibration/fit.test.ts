@@ -9,7 +9,10 @@ const answered = (right: number, ...probabilities: number[]): Labelled => ({
   label: right,
 });
 
-/** Answers that are right exactly as often as `truth` says, and claim it at another temperature. */
+/**
+ * Creates 100 answers for each probability p of `truth`: the first option is right in the share p of them, but its
+ * probability is p sharpened by `temperature`.
+ */
 function miscalibrated(truth: readonly number[], temperature: number): Labelled[] {
   return truth.flatMap((p) => {
     const logprobs = atTemperature(logs(p, 1 - p), 1 / temperature);
@@ -38,7 +41,8 @@ test('bins hold every answer once, by the probability of the likeliest option', 
 
 describe('fitTemperature', () => {
   test('leaves alone what no temperature makes better', () => {
-    // Certain in half of the answers, and one of those is wrong: likelihood alone would flatten all the others.
+    // Half of the answers are certain, and one of those is wrong. Maximum likelihood alone would flatten all the
+    // others.
     const certain = Array.from({ length: 100 }, (_, i) => ({ logprobs: [0, -700], label: i === 0 ? 1 : 0 }));
     const even = Array.from({ length: 100 }, (_, i) => answered(i % 10 < 8 ? 0 : 1, 0.8, 0.2));
     const fit = fitTemperature([...certain, ...even]);

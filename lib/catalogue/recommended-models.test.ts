@@ -13,7 +13,7 @@ describe('every recommended model', () => {
   });
 });
 
-/** Sizes of the 4-bit files on the hub, in October 2026. */
+/** Sizes in bytes of the 4-bit files on the hub, in October 2026. */
 test.each([
   ['onnx-community/Qwen3-0.6B-ONNX', 919e6],
   ['onnx-community/Qwen3-1.7B-ONNX', 2147e6],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { compileSchema } from '../grammar/resolve/compile.ts';
 import { answerShape } from './answer-shape.ts';
 
-/** Builds 128 keys whose shortest answer has so many characters, as the grammar counts them (`measure.ts`). */
+/** Builds 128 keys whose shortest answer has this many characters, as the grammar counts them (`measure.ts`). */
 function keysOf(size: number, filler: string): string[] {
   const keys = Array.from({ length: 127 }, (_, i) => `${i} ${filler.repeat(490)}`);
   const rest = size - 2 - keys.reduce((sum, key) => sum + key.length + 6, 0) - 6;

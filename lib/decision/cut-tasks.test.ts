@@ -21,7 +21,7 @@ describe('the header', () => {
     const read = readCutTasks(text, names)!;
     expect(read.names).toEqual(names.slice(0, read.names.length));
     expect(read.names.length + read.more).toBe(256);
-    // An edge passes on its upstream's value.
+    // A gateway passes on the value of its upstream.
     expect(cutTasksText(read)).toBe(text);
   });
 });

@@ -29,7 +29,7 @@ const tagged = (i: number) => object({ kind: { const: i }, note: { type: 'string
 const chain = (length: number): JsonSchema =>
   Object.fromEntries(range(length).map((i) => [`d${i}`, i === length - 1 ? {} : { $ref: `#/$defs/d${i + 1}` }]));
 
-/** For each bound, a schema of a given size, and the largest size that is accepted. */
+/** For each limit, a schema of a given size, and the largest size that is accepted. */
 const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])[] = [
   ['schemaDepth', (n) => ({ ...value({}), default: nested(n - 1) }), LIMITS.schemaDepth],
   ['schemaValues', (n) => ({ type: 'object', examples: range(n - 2) }), LIMITS.schemaValues],
@@ -46,16 +46,16 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ['answerDepth', (n) => value({ const: nested(n - 1) }), LIMITS.answerDepth],
   ['shortestAnswer', (n) => value({ type: 'string', minLength: n - 9 }), LIMITS.shortestAnswer],
   ['patternLength', (n) => value({ pattern: `^[${'a'.repeat(n - 3)}]` }), LIMITS.patternLength],
-  // Two parts for each `a`, and six more.
+  // The pattern has two states for each `a`, and six more.
   ['patternParts', (n) => value({ pattern: `^a{0,${n}}$` }), (LIMITS.patternParts - 6) / 2],
-  // A state for each length, and one more for the excluded text.
+  // The automaton has a state for each length, and one more for the excluded text.
   [
     'stringStates',
     (n) => value({ oneOf: [{ type: 'string', maxLength: n }, { const: 'x' }] }),
     LIMITS.stringStates - 2,
   ],
   ['stringRests', (n) => value({ pattern: '^[a-z]{9}', minLength: n }), LIMITS.stringRests / 10 - 1],
-  // The cost of these is counted while compiling; the sizes were found by trying.
+  // The cost of these schemas is counted while they are compiled, so the largest sizes were found by trial.
   ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 267],
   ['steps of one wide pattern', (n) => value({ pattern: `^(${letters(300).join('|')}){${n}}$` }), 5],
   ['steps of branches that are told apart', (n) => value({ oneOf: range(n).map(tagged) }), 133],

@@ -34,7 +34,7 @@ it('a mask has the tokens that the grammar accepts', () => {
       if (constraint.complete) break;
       const allowed = allowedTokens(constraint, vocabulary);
       const accepted = Array.from(bytes.concat(longer).keys()).filter((token) => constraint.accepts(token));
-      // Where a string has no limits, all of them. Elsewhere it may lack some that are more than one character.
+      // A string without limits allows all accepted tokens. One with limits may lack some tokens of several characters.
       if (constraint.text().includes('<p=c>')) expect(accepted).toEqual(expect.arrayContaining(allowed));
       else expect(allowed).toEqual(accepted);
       expect(allowed.filter((token) => token < 256)).toEqual(accepted.filter((token) => token < 256));

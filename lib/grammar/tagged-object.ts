@@ -12,9 +12,9 @@ import { patternDfa } from './text/compile-string.ts';
 import { StringLanguage } from './text/string-language.ts';
 
 /**
- * Describes how the members of an object are written between tags instead of as JSON: for each member `open`, its name,
- * `named`, its value, and `close`. Strings are written as they are, other values as JSON. `close` contains a line
- * break, so JSON never contains it.
+ * Describes how an object is written with tags instead of as JSON. Each member is `open`, its name, `named`, its value
+ * and `close`. Strings are written without quotes and escapes, other values as JSON. `close` contains a line break, so
+ * JSON never contains it.
  */
 export interface Tags {
   open: string;
@@ -22,15 +22,18 @@ export interface Tags {
   close: string;
 }
 
-/** Describes a member of an object between tags. At least one form of its value is present. */
+/**
+ * Describes a member that is written between tags. Its value has one or more of the forms `texts`, `languages` and
+ * `json`.
+ */
 export interface TaggedMember {
   name: string;
   required: boolean;
-  /** The text before the value. */
+  /** The text before the value: its only item. */
   begin: SortedTexts;
-  /** The strings of an `enum`; empty if there is none. */
+  /** The strings of an `enum` or `const`; empty if there are none. */
   texts: SortedTexts;
-  /** Languages of other strings. */
+  /** Languages of all other strings. */
   languages: readonly StringLanguage[];
   /** The values that are written as JSON; null if there are none. */
   json: Node | null;
@@ -39,17 +42,19 @@ export interface TaggedMember {
 export interface TaggedObject {
   tags: Tags;
   members: readonly TaggedMember[];
-  /** The text after a value. */
+  /** The text after each value: its only item. */
   close: SortedTexts;
 }
 
 const encoder = new TextEncoder();
-/** Languages of any text without a closing tag, which all schemas share, and with them their token masks. */
+/**
+ * For each closing tag, the language of all texts without it. All schemas share these languages and so their token
+ * masks.
+ */
 const anyText = new Map<string, StringLanguage>();
 
 /**
- * Compiles a JSON Schema of an object to the form between tags. Members that the schema does not declare are not
- * written.
+ * Compiles the JSON Schema of an object that is written with tags. Undeclared members are never written.
  *
  * @param path path of the schema in the caller's input, for error messages
  * @throws AssayError `unsupported_schema`, as `compileSchema`, and for a schema with alternatives at its root
@@ -89,7 +94,7 @@ function taggedMember({ name, node, required }: Member, tags: Tags, path: string
   };
 }
 
-/** Returns the tag at which raw text ends, without the white space after it. */
+/** Returns the closing tag without the white space after it. */
 function closingTag({ close }: Tags): string {
   return close.trimEnd();
 }
@@ -101,7 +106,7 @@ function withoutStrings(alternative: Alternative): Alternative[] {
   return values.length > 0 ? [{ ...alternative, values, ...measureValues(values) }] : [];
 }
 
-/** Returns a language without the texts that contain a tag. */
+/** Returns a language without the texts that contain `tag`. */
 function without(language: StringLanguage, tag: string, path: string): StringLanguage {
   const { dfa, min, max } = language;
   const free = !dfa && min === 0 && max === Number.POSITIVE_INFINITY;
@@ -112,7 +117,7 @@ function without(language: StringLanguage, tag: string, path: string): StringLan
     const containing = patternDfa(tag.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&'), fuel);
     return new StringLanguage(combine(dfa ?? patternDfa('', fuel), containing, 'minus', fuel), min, max, fuel);
   });
-  // A process runs one model, whose template has one form of tags.
+  // The map stays small: a process runs one model, whose template has one form of tags.
   if (free) anyText.set(tag, made);
   return made;
 }

@@ -5,7 +5,7 @@ import { parseJson } from './parse.ts';
 
 /*
  * JSONTestSuite by Nicolas Seriot ("Parsing JSON is a Minefield", https://github.com/nst/JSONTestSuite, MIT). Texts
- * named `y_` are JSON, those named `n_` are not; readers may differ on those named `i_`.
+ * named `y_` are JSON, those named `n_` are not; parsers may differ on those named `i_`.
  */
 
 const named = (prefix: string) =>

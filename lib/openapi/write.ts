@@ -1,7 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { openApiText } from './document.ts';
 
-/* Writes `openapi.json`. With `--check`, only compares the committed file with the schemas; exits with 1 if they differ. */
+/*
+ * Writes `openapi.json`. With `--check`, only compares the committed file with the schemas, and exits with 1 if they
+ * differ.
+ */
 
 const file = new URL('../../openapi.json', import.meta.url);
 const text = openApiText();

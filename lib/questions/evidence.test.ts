@@ -55,7 +55,7 @@ describe('evidenceOf', () => {
           const evidence = inText(text, value, written);
           const wanted = typeof value === 'string' ? value : written;
           if (evidence) expect(text.slice(evidence.start, evidence.end)).toBe(wanted);
-          // A text is always found where it stands.
+          // A string that occurs in the text is always found.
           else if (typeof value === 'string') expect(text.includes(wanted)).toBe(false);
         },
       ),

@@ -36,7 +36,7 @@ export abstract class Frame {
   /** Returns the one byte that can come next; -1 if there are several, or none. */
   abstract forced(): number;
 
-  /** True if the whole answer may end here, whether or not it could also continue. */
+  /** True if the whole answer may end here, even if it could also continue. */
   get mayEndAnswer(): boolean {
     return false;
   }

@@ -4,8 +4,8 @@ import { advanceRaw, countOf, type Place } from './string-frame.ts';
 import { firstRawByte, PLAIN } from './text-bytes.ts';
 
 /**
- * Reads a string that is written as it is, without quotes and escapes, up to a closing tag. No text of the language
- * contains the tag, so the string ends at the first one.
+ * Reads a string that is written without quotes and escapes, up to a closing tag. No text of the language contains the
+ * tag, so the string ends at the first one.
  */
 export class RawTextFrame extends OpenFrame {
   readonly language: StringLanguage;
@@ -18,7 +18,7 @@ export class RawTextFrame extends OpenFrame {
     this.place = place;
   }
 
-  /** Returns the frame of a text at a position; at its beginning if none is given. */
+  /** Returns the frame of a text at `place`, by default at its beginning. */
   static at(
     language: StringLanguage,
     after: Frame,

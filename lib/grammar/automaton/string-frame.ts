@@ -46,7 +46,7 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
   return advanceRaw(language, place, byte);
 }
 
-/** Moves `place` forward by one byte of text that is written as it is, without quotes and escapes. */
+/** Moves `place` forward by one byte of text that is written without quotes and escapes. */
 export function advanceRaw(language: StringLanguage, place: Place, byte: number): Advance {
   const { pending } = place;
   if (pending === PLAIN) return byte < 0x80 ? character(language, place, byte) : begin(language, place, byte);
@@ -103,7 +103,7 @@ export class StringFrame extends OpenFrame {
   }
 }
 
-/** Returns the frame of a string at a position; at its beginning if none is given. */
+/** Returns the frame of a string at `place`, by default at its beginning. */
 export function stringFrame(
   language: StringLanguage,
   after: Frame,

@@ -5,8 +5,8 @@ import { LiteralFrame } from './literal-frame.ts';
 import { RawTextFrame } from './raw-text-frame.ts';
 
 /**
- * Reads the members of an object between tags, in order. The next member is `index` or a later one, up to the next
- * required one.
+ * Reads an object whose members are written between tags (`Tags`), in a fixed order. The next member is the one at
+ * `#index` or a later one, up to the next required one.
  */
 export class TaggedObjectFrame extends OpenFrame {
   readonly #object: TaggedObject;
@@ -40,7 +40,10 @@ export class TaggedObjectFrame extends OpenFrame {
     return this.#all().includes(this.after) && this.after.mayEndAnswer;
   }
 
-  /** Returns everything that can come next: each member that may, in each of its forms, and what follows the object. */
+  /**
+   * Returns the frames of all that can come next: each possible member, in each form of its value, and the text after
+   * the object.
+   */
   #all(): readonly Frame[] {
     this.#options ??= this.#found();
     return this.#options;

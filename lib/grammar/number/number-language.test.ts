@@ -18,7 +18,7 @@ const rules: fc.Arbitrary<NumberRules> = fc
       Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as unknown as NumberRules,
   );
 
-/** The rules in hundredths, all of whose bounds and steps are whole. */
+/** Tells whether the rules allow a number. Computes in hundredths, in which all bounds and steps are whole numbers. */
 function allows(text: string, { integer, minimum, maximum, above, below, multipleOf }: NumberRules): boolean {
   const cents = Math.round(Number(text) * 100);
   const at = (n: number) => Math.round(n * 100);
@@ -49,7 +49,7 @@ test('a number is accepted when the rules allow it, and all its beginnings fit',
       const places =
         rule.multipleOf.length === 0 ? 2 : Math.max(...rule.multipleOf.map((step) => decimal(step).places));
       for (const text of picks.map((pick) => texts[pick]!)) {
-        // Needless zeros after whole steps are not written.
+        // Trailing zeros that the step does not need are not written.
         const short = (text.split('.')[1] ?? '').length <= places;
         const allowed = allows(text, rule) && short;
         expect([rule, text, language.accepts(text)]).toEqual([rule, text, allowed]);

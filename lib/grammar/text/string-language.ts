@@ -18,7 +18,7 @@ export class StringLanguage {
    * -1 if there is none.
    */
   private readonly shortest: Int32Array | null;
-  /** The most characters that a text needs to end, from the state that needs most. */
+  /** The largest number, over all states, of characters that complete a text. */
   readonly longestRest: number;
 
   constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {

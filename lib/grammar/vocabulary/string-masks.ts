@@ -48,8 +48,9 @@ export class StringMasks {
   }
 
   /**
-   * Returns the tokens that stay inside raw text, which has no quotes and escapes. Tokens that contain its end and the
-   * beginning of the closing tag count only if the text could also continue with them; shorter ones write the same.
+   * Returns the tokens that stay inside raw text, which has no quotes and escapes. A token that contains the end of the
+   * text and the beginning of the closing tag is included only if the text could also continue with it; shorter tokens
+   * can write the same.
    */
   insideRaw(language: StringLanguage, place: Readonly<Place>): Uint32Array {
     const shared = this.shared(language, place);
@@ -57,7 +58,10 @@ export class StringMasks {
     return cached(this.kept, MOST_MASKS, key, () => this.look(language, shared, advanceRaw)).inside;
   }
 
-  /** Returns a position with the same mask, one for all that are too far from the greatest length to reach it. */
+  /**
+   * Returns a position with the same mask. All positions too far from the maximum length for a token to reach it share
+   * one.
+   */
   private shared(language: StringLanguage, place: Readonly<Place>): Readonly<Place> {
     const { min, max, longestRest } = language;
     const far = place.length >= min && place.length + this.trie.deepest + longestRest <= max;
