@@ -131,7 +131,8 @@ describe('files that cannot be used', () => {
     ],
     ['tokenizer.json', tokenizerWith({ added_tokens: [{ id: 300_000_000, content: 'a' }] }), /json is damaged/u],
     ['chat_template.jinja', '{% if %}', /chat template cannot be used/u],
-  ])('%s: %j', async (name, content, message) => {
+    // The title omits the content, which may have 65 MiB.
+  ])('%s, case %#', async (name, content, message) => {
     write(name, content);
     await expect(loadTextModel(dir)).rejects.toMatchObject({
       code: 'engine_failed',
