@@ -42,7 +42,7 @@ export async function compileInChild(
   } finally {
     call.signal?.removeEventListener('abort', abort);
     child.kill('has done its work');
-    // The files of the process are closed only when it has ended.
+    // The caller moves or removes the files, which the process closes only when it ends.
     await gone.promise;
   }
 }

@@ -9,7 +9,7 @@ export const SILENCE_LIMITS = {
   start: 60_000,
   /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
   text: 10_000,
-  /** One step of the model, or no work. */
+  /** One step of the model, or the wait for work. */
   step: 120_000,
 } as const;
 

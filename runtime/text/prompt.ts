@@ -88,7 +88,7 @@ export interface ChatTokens {
 export interface ChatEncoding {
   /** False to prevent reasoning, for answers under a grammar; absent: the model decides. */
   thinking?: false;
-  /** Tools that the model may call. */
+  /** Tools that the model may call; absent: none. */
   tools?: readonly Tool[] | undefined;
   /** Maximum tokens of the prompt. */
   limit?: number;

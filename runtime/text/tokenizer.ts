@@ -153,7 +153,7 @@ function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unkno
       return {
         type,
         ...rest,
-        // A cast, as above.
+        // A cast: a member of `tokenizer.json` that is missing is undefined.
         [list]: ((rest[list] ?? []) as Step[]).map((child) => dropPrefix(child, list) ?? NOTHING),
       };
     case 'Prepend':

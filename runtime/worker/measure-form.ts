@@ -61,7 +61,7 @@ export async function measureForm(
   if (!model) return { error: UNUSABLE_ERROR, ms: 0 };
   try {
     const error = await referenceError(model.forward, kvShape(model.manifest), reference);
-    // JSON cannot represent NaN.
+    // The error is stored as JSON, which cannot represent NaN or infinity.
     return { error: Number.isFinite(error) ? error : UNUSABLE_ERROR, ms: withSpeed ? await requestMs(model) : 0 };
   } finally {
     await model.close();

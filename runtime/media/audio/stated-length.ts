@@ -100,7 +100,7 @@ function oggLength(codec: 'vorbis' | 'opus', bytes: Uint8Array): StatedLength | 
     const table = bytes.subarray(page + 27, page + 27 + segments);
     page += 27 + segments + table.reduce((sum, length) => sum + length, 0);
   }
-  // Opus counts at 48 kHz whatever the rate of its source was.
+  // Positions in Opus are in samples at 48 kHz, whatever the rate of the source was.
   const rate = codec === 'opus' ? 48_000 : view.getUint32(packet + 12, true);
   return last > first ? { samples: Number(last - first), rate } : null;
 }

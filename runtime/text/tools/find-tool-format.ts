@@ -11,7 +11,7 @@ const TOOL = 'probe_tool';
 const [FIRST, SECOND, TEXT] = ['probe_first', 'probe_second', 'probe text'];
 const ARGUMENTS = { probe_key: 'probe_value' };
 const JSON_ARGUMENTS = /\{\s*"probe_key":\s*"probe_value"\s*\}/u;
-/** Two arguments, which show the text between them. */
+/** Two arguments. A call with both shows what the template writes between arguments. */
 const MORE_ARGUMENTS = { ...ARGUMENTS, probe_other: 'probe_last' };
 
 const tools = [

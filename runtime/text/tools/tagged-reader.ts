@@ -8,7 +8,7 @@ import type { CallReader } from './tool-output.ts';
  */
 export class TaggedReader implements CallReader {
   readonly #object: TaggedObject;
-  /** Text that is not read yet. */
+  /** Text that was added, but is not read yet. */
   #text = '';
   /** Member whose value is being read; null between members. */
   #member: TaggedMember | null = null;
