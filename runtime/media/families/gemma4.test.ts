@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { Gemma4Config, gemma4 } from './gemma4.ts';
 
-/** As published with Gemma 4 E2B. */
+/** Preprocessor configuration that is published with Gemma 4 E2B. */
 const PUBLISHED = { patch_size: 16, pooling_kernel_size: 3, max_soft_tokens: 280 };
 
 const familyOf = (preprocessor: object, text_config: object = {}) =>
   gemma4(v.parse(Gemma4Config, { config: { image_token_id: 5, text_config }, preprocessor }));
 
 describe('sizes and tokens', () => {
-  // Those of `get_aspect_ratio_preserving_size` in transformers 5.24.
+  // The sizes are those of `get_aspect_ratio_preserving_size` in transformers 5.24.
   it.each([
     [640, 427, 280, '960x624', 260],
     [6000, 4000, 280, '960x624', 260],

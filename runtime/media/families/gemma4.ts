@@ -11,7 +11,7 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
 export const Gemma4Config = v.object({
   config: v.looseObject({
     image_token_id: v.pipe(v.number(), v.integer(), v.minValue(0)),
-    // Every layer reads an embedding of the padding token for an image, and the engine feeds the id 0 for one.
+    // In place of an image, each layer reads the embedding of the padding token, for which the engine feeds the id 0.
     text_config: v.looseObject({ pad_token_id: v.optional(v.literal(0), 0) }),
   }),
   preprocessor: v.looseObject({
@@ -26,7 +26,7 @@ export const Gemma4Config = v.object({
 export type Gemma4Config = v.InferOutput<typeof Gemma4Config>;
 
 const [BEGIN, IMAGE, END] = ['<|image>', '<|image|>', '<image|>'];
-/** Fewest of the limits on the tokens of an image that the processor supports. */
+/** Smallest limit on the tokens of an image that the processor supports. */
 const LOW_TOKENS = 70;
 
 /**
@@ -38,7 +38,7 @@ export function gemma4({ config, preprocessor }: Gemma4Config): ImageFamily {
   const { patch_size: patch, pooling_kernel_size: pool, max_soft_tokens: most } = preprocessor;
   const filter = FILTERS[preprocessor.resample];
   const square = patch * pool;
-  /** Value of each byte, as numpy computes it. */
+  /** Float of each value of a byte, as numpy computes it. */
   const values = Float32Array.from({ length: 256 }, (_, byte) => byte * preprocessor.rescale_factor);
   const tokensOf = ({ width, height }: Size) => (width / square) * (height / square);
 
@@ -72,8 +72,8 @@ export function gemma4({ config, preprocessor }: Gemma4Config): ImageFamily {
 }
 
 /**
- * Returns the size to which an image is resized: multiples of `square`, with about its shape, and with at most
- * `tokens` squares.
+ * Returns the size to which an image is resized: both sides are multiples of `square`, the aspect ratio is about the
+ * same, and the image has at most `tokens` squares.
  */
 function fitTokens({ width, height }: Size, square: number, tokens: number): Size {
   const factor = Math.sqrt((tokens * square ** 2) / (height * width));
