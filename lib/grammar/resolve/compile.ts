@@ -93,7 +93,7 @@ function refuseEmpty(root: Node, path: string): never {
   }
   refuse(
     at,
-    'no answer can satisfy this: its keywords contradict each other, or it asks for more than ' +
-      `${LIMITS.shortestAnswer} bytes or ${LIMITS.answerDepth} levels at least, or for numbers beyond 9007199254740991 or 15 digits.`,
+    'no answer can satisfy this. Either its keywords contradict each other, or its shortest answer has more than ' +
+      `${LIMITS.shortestAnswer} bytes or ${LIMITS.answerDepth} levels, or a number beyond 9007199254740991 or 15 digits; relax its keywords.`,
   );
 }

@@ -20,7 +20,7 @@ export function selectKeys(root: Node, keys: readonly string[], path: string): v
     return [{ ...alternative, members: chosen.map((one): Member => ({ ...one, required: true })), extra: null }];
   });
   if (root.alternatives.length === 0)
-    refuse(path, 'no alternative of the schema has all of these properties.', 'invalid_value');
+    refuse(path, 'no alternative of the schema has all of these properties; ask for fewer.', 'invalid_value');
 }
 
 function membersOf(alternative: Alternative): readonly Member[] | undefined {

@@ -20,7 +20,7 @@ export function checkSize(schema: Json, path: string): number {
     const [value, depth] = top;
     if (typeof value === 'string') characters += value.length;
     else if (typeof value === 'number' && !Number.isFinite(value)) {
-      refuse(path, 'has an infinite number.', 'invalid_value');
+      refuse(path, 'has a number that is too large for a double; use a smaller one.', 'invalid_value');
     } else if (typeof value === 'object' && value !== null) {
       if (depth > LIMITS.schemaDepth) refuse(path, TOO_DEEP);
       const names = Object.keys(value);
@@ -30,7 +30,7 @@ export function checkSize(schema: Json, path: string): number {
       }
       for (const name of names) {
         if (!Array.isArray(value)) characters += name.length;
-        // `isObject` or `Array.isArray` is true for it.
+        // The cast is safe, because the value is an object or array with this name or index.
         open.push([(value as { readonly [name: string]: Json })[name]!, depth + 1]);
       }
     }

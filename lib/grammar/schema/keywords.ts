@@ -105,15 +105,16 @@ function checkType(v: Json, path: string): void {
     if (!TYPES.includes(name as TypeName)) {
       refuse(at, `${show(name)} is not a type; use one of ${TYPES.join(', ')}.`, 'invalid_value');
     }
-    if (names.indexOf(name) !== i) refuse(at, `${show(name)} occurs twice.`, 'invalid_value');
+    if (names.indexOf(name) !== i) refuse(at, `${show(name)} occurs twice; remove one.`, 'invalid_value');
   });
 }
 
 function checkRequired(v: Json, path: string): void {
   checkList(v, path).forEach((name, i, names) => {
     if (typeof name !== 'string') wrongType(pathTo(path, i), 'a property name', name);
-    // Sorting once is faster than comparing each pair of a long list.
-    if (i === 0 && new Set(names).size !== names.length) refuse(path, 'a name occurs twice.', 'invalid_value');
+    // Done once for the whole list with a set, because comparing each pair of a long list would be slow.
+    if (i === 0 && new Set(names).size !== names.length)
+      refuse(path, 'a name occurs twice; remove one.', 'invalid_value');
   });
 }
 

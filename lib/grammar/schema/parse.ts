@@ -63,7 +63,7 @@ function read(draft: Draft, add: (json: Json, path: string) => number): void {
       ]),
     );
     draft.children.set(keyword, ids);
-    // The children of `properties` have names.
+    // The cast is safe, because the children of `properties` have names, not indices.
     if (keyword === 'properties') draft.properties = ids as Map<string, number>;
     else if (keyword === 'items' || keyword === 'additionalProperties') draft[keyword] = ids.get('')!;
     else if (keyword !== '$defs') {
@@ -75,7 +75,7 @@ function read(draft: Draft, add: (json: Json, path: string) => number): void {
 function store(draft: Draft, keyword: string, value: Json): void {
   switch (keyword) {
     case 'type':
-      // The value of each keyword was checked before (`keywords.ts`); this holds for all casts below.
+      // All casts in this function are safe, because `read` has checked the value.
       draft.types = (Array.isArray(value) ? value : [value]) as TypeName[];
       break;
     case 'enum':

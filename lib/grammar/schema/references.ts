@@ -27,7 +27,7 @@ export function target(from: Draft, ref: string, subschemas: readonly Draft[]): 
   try {
     pointer = decodeURIComponent(ref.slice(1));
   } catch {
-    refuse(path, `${show(ref)} is not a valid URI fragment.`, 'invalid_value');
+    refuse(path, `${show(ref)} is not a valid URI fragment; percent-encode it as RFC 3986 requires.`, 'invalid_value');
   }
   const id = pointedAt(pointer, subschemas);
   if (id === undefined) {
@@ -81,7 +81,7 @@ export function refuseLoops(subschemas: readonly Draft[]): void {
         if (state[next] === 1) {
           refuse(
             at(subschemas, id).path,
-            'refers to itself without a step into a property or an item, so it says nothing.',
+            'refers to itself without a step into a property or an item, so it says nothing; remove the reference.',
           );
         }
         if (state[next] === 0) open.push(next);

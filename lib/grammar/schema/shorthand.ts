@@ -41,7 +41,7 @@ export function expandShorthand(shorthand: JsonSchema): JsonSchema {
       put({ type: types(node, nullable) });
     } else if (Array.isArray(node)) {
       const schema: { type: Json; items?: Json } = { type: types('array', nullable) };
-      // `isShorthand` accepts objects, lists of one item and names only; this holds for the casts below.
+      // The casts below are safe, because `isShorthand` accepts only objects, lists of one item and type names.
       put(schema as JsonSchema);
       open.push({
         node: node[0] as Json,
