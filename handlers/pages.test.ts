@@ -28,6 +28,6 @@ test.each([
   expect((await get(path, { method })).status).toBe(status);
 });
 
-test('the guard holds for pages', async () => {
+test('the guard applies to pages', async () => {
   expect((await app.request('http://evil.example/playground')).status).toBe(403);
 });

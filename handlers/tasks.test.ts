@@ -32,7 +32,7 @@ function appOf(runTasks: RunTasks, deps: Partial<AppDeps> = {}) {
     });
 }
 
-test('an error that is no AssayError is an internal_error that tells nothing of itself', async () => {
+test('an error that is not an AssayError becomes an internal_error without details', async () => {
   const records: RequestRecord[] = [];
   const fails: RunTasks = async () => {
     throw new TypeError('/home/ann/secret.ts is undefined');
@@ -45,7 +45,7 @@ test('an error that is no AssayError is an internal_error that tells nothing of 
   expect(records).toMatchObject([{ status: 500, error: expect.any(Error) }]);
 });
 
-test('large bodies share a room, small ones pass in any case', async () => {
+test('large bodies share a budget, small ones are always accepted', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const send = appOf(
     async (_, call) => {
@@ -91,7 +91,7 @@ test('without a key store every call is refused', async () => {
   expect(response.status).toBe(401);
 });
 
-test("a key's requests per minute, with the exact seconds to wait", async () => {
+test('a key over its requests per minute is told the exact seconds to wait', async () => {
   let now = 0;
   const limited = listedKeys([{ ...KEY, requestsPerMinute: 2 }]);
   const send = appOf(admitting, { keys: limited, quota: memoryQuota({ now: () => now }) });

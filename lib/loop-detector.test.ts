@@ -29,7 +29,7 @@ test.each<[string, readonly number[], number | null]>([
   expect(found(tokens)).toBe(expected);
 });
 
-test('cleared, it begins anew', () => {
+test('starts again after clear()', () => {
   const detector = new LoopDetector({ tokens: 8, distinct: 2 });
   for (const token of repeat([1], 8)) detector.push(token);
   expect(detector.looping).toBe(true);
@@ -39,7 +39,7 @@ test('cleared, it begins anew', () => {
   expect(detector.looping).toBe(false);
 });
 
-test('a fork goes its own way', () => {
+test('a fork is independent', () => {
   const detector = new LoopDetector({ tokens: 8, distinct: 2 });
   for (const token of repeat([1], 7)) detector.push(token);
   const fork = detector.fork();

@@ -28,12 +28,12 @@ describe('takeToken', () => {
     expect(takeToken(refused.bucket, 1, 60_000).retryAfterSeconds).toBeNull();
   });
 
-  it('refills nothing when the clock goes back', () => {
+  it('refills nothing when the clock is set back', () => {
     const spent = takeToken(undefined, 1, 1_000_000).bucket;
     expect(takeToken(spent, 1, 0).retryAfterSeconds).toBe(60);
   });
 
-  it('lets pass after exactly the time it told, and not a second before', () => {
+  it('accepts a request after exactly the reported time, and not a second earlier', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),
@@ -56,7 +56,7 @@ describe('takeToken', () => {
     );
   });
 
-  it('never lets more pass in a span than the burst and the rate allow', () => {
+  it('never accepts more requests in a span than burst and rate allow', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 120 }),
@@ -80,7 +80,7 @@ describe('takeToken', () => {
 });
 
 describe('fullAfterMs', () => {
-  it('is when a request more would not be seen', () => {
+  it('is the time until a full bucket, which need not be kept', () => {
     const { bucket } = takeToken(undefined, 30, 0);
     expect(fullAfterMs(bucket, 30)).toBe(2_000);
     expect(takeToken(bucket, 30, 2_000).bucket.tokens).toBe(29);

@@ -40,7 +40,7 @@ test('bins hold every answer once, by the probability of the likeliest option', 
 });
 
 describe('fitTemperature', () => {
-  test('leaves alone what no temperature makes better', () => {
+  test('keeps the temperature 1 if no other one is better', () => {
     // Half of the answers are certain, and one of those is wrong. Maximum likelihood alone would flatten all the
     // others.
     const certain = Array.from({ length: 100 }, (_, i) => ({ logprobs: [0, -700], label: i === 0 ? 1 : 0 }));

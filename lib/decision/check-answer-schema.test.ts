@@ -37,7 +37,7 @@ describe('the shorthand', () => {
     expect(Object.keys(shape.schema.properties as object)).toEqual(['b', '__proto__', 'a']);
   });
 
-  test('is a schema already where one value is no type name', () => {
+  test('is not assumed if one value is not a type name', () => {
     const schema = { type: 'object', properties: { type: { type: 'string' } } };
     expect(check(schema)).toEqual({ kind: 'schema', schema });
   });
@@ -93,7 +93,7 @@ describe('refuses', () => {
   });
 });
 
-test('what is left of a range when many single numbers are taken out is found', () => {
+test('the numbers that remain of a range are found when many single ones are excluded', () => {
   const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i);
   const without = (count: number) =>
     object({ a: { oneOf: [{ type: 'integer', minimum: 100, maximum: 199 }, { enum: range(100, count) }] } });
@@ -114,7 +114,7 @@ describe('keys with a schema', () => {
   });
 });
 
-test('many large schemas of one request do not add up without end', () => {
+test('the total work of many large schemas in one request is bounded', () => {
   const fuel = sharedFuel();
   const large = object(
     Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { pattern: `^[a-z]{${i + 100}}$` }])),

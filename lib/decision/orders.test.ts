@@ -45,7 +45,7 @@ describe('orderings', () => {
   });
 });
 
-test('a reordered task keeps what is said of each option beside it', () => {
+test('a reordered task keeps each description with its option', () => {
   const task = {
     type: 'decide',
     name: 't',

@@ -76,7 +76,7 @@ test('sharedSteps: schemas on one budget share them', () => {
   expect(accepted).toHaveLength(Math.floor(LIMITS.sharedSteps / LIMITS.steps));
 });
 
-test('answers that are long without a choice use them up, too', () => {
+test('long forced answers use up steps, too', () => {
   const fuel = sharedFuel();
   const schema = value({ type: 'array', minItems: 30_000, items: { const: 1 } });
   const accepted = range(20).filter(() => code(schema, fuel) === 'accepted');

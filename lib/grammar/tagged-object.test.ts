@@ -53,7 +53,7 @@ it('a text that repeats itself is closed', () => {
   expect(allowedTokens(constraint, vocabulary)).toEqual([tag[1], vocabulary.encode('</p')[0]]);
 });
 
-it('optional members may be left out, in order', () => {
+it('optional members may be omitted; the others keep their order', () => {
   for (const text of ['f</f>', 'f<p=b>\n1\n</p>\n</f>', 'f<p=a>\n\n</p>\n<p=c>\nabc\n</p>\n</f>']) {
     const constraint = MEMBERS.fork();
     constraint.skip(text);

@@ -40,7 +40,7 @@ describe('content type', () => {
     else await expect(answer).rejects.toMatchObject({ code: 'unsupported_media_type' });
   });
 
-  test('none is fine on the decision service, refused on the model server', async () => {
+  test('may be absent on the decision service, but not on the model server', async () => {
     const untyped = () => post(chunked(['{}']), {});
     await expect(readJson(untyped(), { contentType: 'optional', share })).resolves.toEqual({});
     await expect(readJson(untyped(), { contentType: 'required', share })).rejects.toMatchObject({
@@ -82,10 +82,10 @@ describe('size', () => {
   });
 
   test.each([
-    ['2', 'is too long all the same', true],
-    ['7', 'says so, and is taken in so that its sender hears of it', true],
-    ['12', 'is twice as long as it may be', true],
-    ['13', 'is longer still, and is not read', false],
+    ['2', 'is refused, because it is longer than that', true],
+    ['7', 'is refused, but read to its end first: its sender must see the answer', true],
+    ['12', 'is read first, too: it is twice as long as allowed', true],
+    ['13', 'is not read: it is longer still', false],
   ])('a body that announces %s bytes of 6 %s', async (announced, _, bodyUsed) => {
     const headers = { 'content-type': 'application/json', 'content-length': announced };
     const request = post(chunked(['{"a":1}']), headers);
@@ -93,24 +93,24 @@ describe('size', () => {
     expect(request.bodyUsed).toBe(bodyUsed);
   });
 
-  test('what is only announced takes no room from others', async () => {
-    const room = new BodyBudget(MAX_BODY_BYTES);
+  test('announced bytes do not use the budget', async () => {
+    const budget = new BodyBudget(MAX_BODY_BYTES);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const sender = writable.getWriter();
     void sender.write(new Uint8Array([0x22]));
     const headers = { 'content-type': 'application/json', 'content-length': String(MAX_BODY_BYTES) };
-    const slow = readJson(post(readable, headers), { contentType: 'required', share: room.share() });
+    const slow = readJson(post(readable, headers), { contentType: 'required', share: budget.share() });
     const text = `"${'a'.repeat(1024 * 1024)}"`;
-    await expect(readJson(post(text), { contentType: 'required', share: room.share() })).resolves.toHaveLength(
+    await expect(readJson(post(text), { contentType: 'required', share: budget.share() })).resolves.toHaveLength(
       text.length - 2,
     );
     void sender.abort(new Error('closed'));
     await expect(slow).rejects.toMatchObject({ code: 'malformed_json' });
   });
 
-  test('one without room is taken in to its end, so that its sender hears of it, and leaves its room to others', async () => {
-    const room = new BodyBudget(128 * 1024);
-    const share = room.share();
+  test('a body beyond the budget is read to its end before it is refused, and frees its share', async () => {
+    const budget = new BodyBudget(128 * 1024);
+    const share = budget.share();
     const chunks = Array.from({ length: 64 }, () => ' '.repeat(64 * 1024));
     let ended = false;
     const flush = () => {
@@ -121,10 +121,10 @@ describe('size', () => {
       code: 'overloaded',
     });
     expect(ended).toBe(true);
-    room.share().take(192 * 1024);
+    budget.share().take(192 * 1024);
   });
 
-  test('stops reading a body that never ends, and tells its sender', async () => {
+  test('stops reading a body that never ends, and cancels it', async () => {
     let sent = 0;
     let cancelled = false;
     const endless = new ReadableStream<Uint8Array>({

@@ -12,7 +12,7 @@ const named = (prefix: string) =>
   parsing.filter(({ name }) => name.startsWith(prefix)).map((one) => [one.name, one.input]);
 const read = (input: string) => parseJson(new TextEncoder().encode(input));
 
-test('the suite is whole', () => {
+test('the suite is complete', () => {
   expect([named('y_').length, named('n_').length, named('i_').length]).toEqual([95, 188, 35]);
 });
 
@@ -26,8 +26,8 @@ describe('other text', () => {
   });
 });
 
-describe('text on which readers differ', () => {
-  test.each(named('i_'))('%s is read or refused with a code', (_, input) => {
+describe('text on which parsers differ', () => {
+  test.each(named('i_'))('%s is parsed, or refused with a code', (_, input) => {
     try {
       read(input);
     } catch (error) {

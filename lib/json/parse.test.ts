@@ -68,7 +68,7 @@ describe('malformed_json', () => {
     expect(() => parseJson(input)).toThrow(message);
   });
 
-  test('the message quotes nothing of the body', () => {
+  test('the message does not quote the body', () => {
     expect(() => parseJson(bytes('secret'))).toThrow(/^(?!.*secret)/);
   });
 });

@@ -91,7 +91,7 @@ describe('inlineDefinitions', () => {
     expect(JSON.stringify(inlined).length).toBeLessThan(JSON.stringify({ ...ref('d0'), $defs }).length);
   });
 
-  it('never grows, and stays a schema of which every reference leads somewhere', () => {
+  it('never makes a schema longer, and keeps every reference valid', () => {
     const leaf = fc.constantFrom<Json>(text, ref('a'), ref('b'), ref('c'), ref('d'), { $ref: '#' }, true);
     const node = fc.oneof(
       leaf,

@@ -10,7 +10,7 @@ const turn = (role: ChatMessage['role'], text: string, name?: string): ChatMessa
 });
 const decide: DecideTask = { type: 'decide', name: 't', question: 'Who agrees?', options: ['Ann', 'Bo'] };
 
-test('a turn begins with the name of who speaks, where one was sent', () => {
+test("a message begins with its sender's name, if one was sent", () => {
   const messages = [turn('system', 'Be strict.'), turn('user', 'I do.', 'Ann'), turn('user', 'Not me.', '')];
   const batch = { model: 'a/b', input: { messages }, media: [], tasks: [decide], temperature: 0, maxOutputTokens: 16 };
   expect(taskPrompt({ ...batch, input: { messages: messages.slice(0, 2) } }).openMessage).toBe('Ann: I do.');

@@ -64,7 +64,7 @@ describe('evidenceOf', () => {
   });
 });
 
-test('textsIn points at every text and number of a value', () => {
+test('textsIn returns every string and number of a value with its pointer', () => {
   expect(textsIn({ a: ['x', 7, null, true], 'b/c': { '~': 'y' } }, '/state')).toEqual([
     { source: '/state/a/0', text: 'x' },
     { source: '/state/a/1', text: '7' },

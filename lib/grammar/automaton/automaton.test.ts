@@ -17,7 +17,7 @@ function accepts(schema: JsonSchema, text: string): boolean {
 
 const T = { type: 'string' };
 
-describe('what is written, keyword by keyword', () => {
+describe('accepted and refused values, keyword by keyword', () => {
   test.each<[string, Json, string[], string[]]>([
     [
       'type string',
@@ -240,7 +240,7 @@ describe('objects', () => {
   });
 });
 
-describe('oneOf that cannot be told apart is refused', () => {
+describe('oneOf with overlapping branches is refused', () => {
   test.each<[string, Json[]]>([
     ['optional members only', [object({ a: T }), object({ b: T })]],
     [
@@ -291,7 +291,7 @@ describe('oneOf that cannot be told apart is refused', () => {
   });
 });
 
-test('what nothing satisfies is refused, at its path', () => {
+test('a part that nothing satisfies is refused at its path', () => {
   const schemas: [Json, string][] = [
     [{ type: 'string', minLength: 3, maxLength: 2 }, 'schema.properties.v'],
     [{ type: 'integer', minimum: 1.2, maximum: 1.8 }, 'schema.properties.v'],
@@ -313,7 +313,7 @@ test('what nothing satisfies is refused, at its path', () => {
   }
 });
 
-test('every state can go on, and a forced byte is the only one', () => {
+test('every state can continue, and a forced byte is the only one that can come next', () => {
   const values: Json[] = [
     T,
     { type: 'number', minimum: 100, maximum: 199 },

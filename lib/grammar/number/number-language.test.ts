@@ -60,7 +60,7 @@ test('a number is accepted when the rules allow it, and all its beginnings fit',
   );
 });
 
-test('whatever fits can be ended, also with numbers taken out', () => {
+test('whatever fits can be completed, even with excluded numbers', () => {
   const choice = fc.array(fc.nat(1e6), { minLength: 20, maxLength: 20 });
   fc.assert(
     fc.property(rules, fc.array(rules, { maxLength: 2 }), choice, (rule, except, picks) => {
@@ -90,7 +90,7 @@ test('whatever fits can be ended, also with numbers taken out', () => {
   );
 });
 
-test('numbers of which all are taken out are none', () => {
+test('a set of which all numbers are excluded is empty', () => {
   const all: NumberRules = { integer: false, multipleOf: [] };
   const whole: NumberRules = { integer: true, multipleOf: [] };
   expect(new NumberLanguage(whole, [whole]).empty).toBe(true);

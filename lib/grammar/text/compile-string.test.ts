@@ -7,7 +7,7 @@ import { UnsupportedPattern } from './pattern.ts';
 const any = { min: 0, max: Number.POSITIVE_INFINITY, patterns: [], formats: [] };
 const ofPattern = (pattern: string) => stringLanguage({ ...any, patterns: [pattern] }, 'generates', new Fuel());
 
-describe('patterns say what RegExp says', () => {
+describe('patterns accept the texts that RegExp matches', () => {
   const patterns = [
     '',
     '^$',

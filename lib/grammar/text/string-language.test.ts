@@ -5,7 +5,7 @@ import { patternDfa } from './compile-string.ts';
 import { StringLanguage } from './string-language.ts';
 
 describe('lengths and patterns together', () => {
-  test('are exact: every text that fits can be ended', () => {
+  test('are exact: every text that fits can be completed', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('^(ab)*$', '^a*$', 'b', '^(aa|aaa)b$', '^(a{3})*$', '^a{2}$|^b{5}$'),
