@@ -31,7 +31,7 @@ export interface AppDeps {
   quota?: Quota;
   /**
    * Requires a key on every route of the model server except `GET /` and `GET /health`, and the admin scope to load,
-   * unload, download and delete. Set for any address other than loopback.
+   * unload, download and delete. Set it if the server listens on any address other than loopback.
    */
   keyForModels?: boolean;
   /**
@@ -50,11 +50,11 @@ export interface AppDeps {
   bodyBytes?: number;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
   heartbeatMs?: number;
-  /** Clock; the system's by default. */
+  /** Time source; the system clock by default. */
   clock?: Clock;
   /** Returns the id of a request that was sent without one; a random UUID by default. */
   newRequestId?: () => string;
-  /** Returns 16 random hex digits, for the span of a traced request; random by default. */
+  /** Returns a new span id for a traced request, 16 hex digits; random by default. */
   newSpanId?: () => string;
   /**
    * Starts a new trace for each request whose caller sent no `traceparent`. Set it if the log exports traces. Default:
@@ -71,7 +71,7 @@ export interface AppFigures {
   bodyBytes: number;
 }
 
-/** Holds the dependencies with their defaults filled in. */
+/** Holds the dependencies of the handlers: `AppDeps` with the defaults filled in. */
 export type Services = AppDeps &
   Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 

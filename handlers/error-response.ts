@@ -25,7 +25,7 @@ function bodyOf({ message, param, code }: AssayError, type: ErrorType): ErrorBod
 
 type ErrorType = ErrorBody['error']['type'];
 
-/** Builds the body of an error in each format. */
+/** Functions that build the body of an error, by format. */
 const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object> = {
   decisions: bodyOf,
   models: bodyOf,

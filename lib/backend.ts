@@ -78,7 +78,7 @@ export interface TaskBatch {
   temperature: number;
   /** Most completion tokens that all tasks of the batch may use together. */
   maxOutputTokens: number;
-  /** Language of the answers to tasks that set none themselves. */
+  /** Language of the answers, for tasks that do not set their own. */
   language?: Language;
   /**
    * Present if the probabilities of the answers are requested. Every decision with options is then made, even if the

@@ -2,7 +2,9 @@ import { closestMatch } from 'leven';
 
 /** Largest edit distance of a name that is suggested; a larger one would suggest unrelated names. */
 const MOST_DIFFERENT = 2;
-/** Longest name that is compared. Longer ones are not typos, and comparing takes time that grows with their length. */
+/**
+ * Longest name that is compared. A longer one is hardly a typo, and comparing takes time that grows with the length.
+ */
 const LONGEST = 64;
 
 /**

@@ -1,4 +1,4 @@
-/** Holds how many requests a key had left at one moment. */
+/** Holds how many requests a key had left at one moment. Fractions come from the continuous refill. */
 export interface TokenBucket {
   tokens: number;
   /** Time of that moment, in milliseconds since 1970-01-01 UTC. */

@@ -6,9 +6,9 @@ const MOST_NAMED = 8;
 
 /** Lists the models of a backend, which the error about an unknown model names. */
 export interface KnownModels {
-  /** Models that are loaded and answer now. */
+  /** Ids of the loaded models. */
   served: readonly string[];
-  /** All models of the backend. */
+  /** Ids of all models of the backend. */
   known: readonly string[];
 }
 

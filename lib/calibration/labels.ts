@@ -58,7 +58,7 @@ export function samplesOf(labels: readonly Label[], text: string): [CalibratedKi
   return labels.flatMap(({ question, label }, i): [CalibratedKind, Labelled][] => {
     const answer = at(answers, i);
     if (question.type === 'extract') {
-      // The answer to an `extract` question has this type.
+      // The cast is safe: the answer to an `extract` question has this type.
       return (answer as v.InferOutput<typeof ExtractAnswer>).fields.map(({ path, value, probability }) => [
         'field',
         { logprobs: rightOrWrong(probability), label: valueAt(label, path) === value ? 0 : 1 },

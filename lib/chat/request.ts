@@ -33,7 +33,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
  * Returns an object with this one member, to be spread into another; an empty object if the value is null or undefined.
  */
 function given<K extends string, V>(name: K, value: V | null | undefined): { [key in K]?: V } {
-  // TypeScript infers an index signature for a computed name.
+  // The cast keeps the literal name, for which TypeScript infers only an index signature.
   return value === null || value === undefined ? {} : ({ [name]: value } as { [key in K]?: V });
 }
 

@@ -36,7 +36,7 @@ export function toolUse(functions: readonly SentFunction[], { choice, parallel, 
 function toolOf({ name, description, parameters }: SentFunction, param: string, fuel: Fuel): Tool {
   const schema = closedSchema(parameters ?? { type: 'object', properties: {} });
   checkAnswerSchema({ schema, param, jsonSchemaOnly: true, fuel });
-  // The schema was parsed from JSON.
+  // The cast is safe, because the schema was parsed from JSON.
   return { name, ...(description ? { description } : {}), parameters: schema as JsonSchema };
 }
 

@@ -33,7 +33,7 @@ export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
   checkSize(schema, param);
-  // The request was parsed from JSON.
+  // The cast is safe, because the request was parsed from JSON.
   const json: JsonSchema = !jsonSchemaOnly && isShorthand(schema as Json) ? expandShorthand(schema) : schema;
   compileSchema(json, {
     path: param,

@@ -4,7 +4,10 @@ export interface Vocabulary {
   readonly size: number;
   /** Returns the bytes of a token's text; null for control tokens, which no grammar allows. */
   bytes(token: number): Uint8Array | null;
-  /** Returns the canonical tokens of plain text; text that looks like a control token stays text. */
+  /**
+   * Returns the tokens that the tokenizer gives for a text. Text that looks like a control token is tokenized as plain
+   * text.
+   */
   encode(text: string): number[];
   /** Tokens that end an answer. */
   readonly end: ReadonlySet<number>;
@@ -31,7 +34,7 @@ export interface Constraint {
    * The caller must check it with `accepts`.
    */
   expected(): number | null;
-  /** True when the answer is complete, so that nothing may follow. */
+  /** True if the answer is complete and nothing may follow. */
   readonly complete: boolean;
   /** Returns the text so far, both forced and chosen. */
   text(): string;

@@ -20,9 +20,15 @@ export const LIMITS = {
   sharedSteps: 1_600_000,
   /** Steps for each value in a schema, annotations included. */
   stepsPerValue: 10,
-  /** Steps for each byte of the shortest answer. The grammar writes most of these bytes itself, at each request. */
+  /**
+   * Steps for each byte of the shortest answer: the grammar writes most of these bytes itself, which costs work at each
+   * request.
+   */
   stepsPerByte: 4,
-  /** References and levels between an `enum` or `const` value and the subschema it is checked against. */
+  /**
+   * Depth of the recursion, through references and levels, that checks an `enum` or `const` value against its
+   * subschema.
+   */
   matchDepth: 400,
   /** Different values of `multipleOf` that apply to one number. */
   multiples: 16,

@@ -54,7 +54,8 @@ export function hasLoneSurrogate(text: string): boolean {
   if (!text.includes('\\u')) return false;
   const half = /u[dD][89a-fA-F]/y;
   const pair = /u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/y;
-  // Reads escapes from the left, one by one, so that the `\ud800` in `\\ud800` is not mistaken for one.
+  // Reads the escapes one by one from the left; otherwise the end of `\\ud800`, an escaped backslash and plain text,
+  // would be mistaken for an escape.
   for (let at = text.indexOf('\\'); at !== -1; at = text.indexOf('\\', at)) {
     half.lastIndex = pair.lastIndex = ++at;
     if (text.charCodeAt(at) === 0x75 && half.test(text)) {

@@ -61,8 +61,8 @@ function plain(
 }
 
 /**
- * Returns an object schema without the fields that exist only to be refused (`unsupported`), and without an empty
- * `required`.
+ * Returns an object schema without the fields that are always refused (`lib/schema/unsupported.ts`), and without an
+ * empty `required`.
  */
 function plainObject({
   properties = {},

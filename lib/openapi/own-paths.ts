@@ -3,7 +3,7 @@ import { SECURITY } from './security.ts';
 
 export const OWN_TAG = 'this server';
 
-/** OpenAPI paths of the routes that belong to neither of the two APIs. */
+/** Paths of the contract for the routes that belong to neither of the two APIs. */
 export const OWN_PATHS = {
   '/openapi.json': {
     get: {

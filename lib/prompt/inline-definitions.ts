@@ -20,7 +20,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const counted = countUses(root, definitions);
   if (counted === null) return schema;
   const uses = counted;
-  /** Definitions that stay, in the order in which they are first needed. */
+  /** Definitions that are kept, in the order of their first use. */
   const kept = new Map<string, Json>();
   const waiting: string[] = [];
 

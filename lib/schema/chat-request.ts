@@ -7,8 +7,8 @@ import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.
 import * as sampling from './sampling-fields.ts';
 import { isEmpty, unsupported } from './unsupported.ts';
 
-// Requests of POST /v1/chat/completions. Unknown fields are ignored, as clients send extras, and null counts as not
-// sent, as OpenAI's own clients write it (docs/interface.md, M-14).
+// Requests of POST /v1/chat/completions. Unknown fields are ignored, because clients send extra ones. Null counts as
+// not sent, because OpenAI's own clients send it for absent fields (docs/interface.md, M-14).
 
 const noFunctions = unsupported(isEmpty, 'is not supported: send tools');
 const noFunctionCall = unsupported(

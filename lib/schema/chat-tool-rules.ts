@@ -1,7 +1,7 @@
 import type { Finding } from '../validation/rules.ts';
 import type { ChatToolCall } from './chat-tools.ts';
 
-// The rules about tools across the members of a message and of a request (docs/interface.md, M-26).
+// Rules about tools that concern several members of a message or request (docs/interface.md, M-26).
 
 interface MessageFields {
   role: string;
@@ -34,8 +34,10 @@ interface ToolUseFields {
 }
 
 /**
- * Checks that the choice names one of the tools, and that tools are not combined with a format other than text. `paths`
- * are the paths of the choice's name and of the format in the request, for errors.
+ * Checks that the tool choice names one of the tools, and that tools are not combined with a response format other than
+ * text.
+ *
+ * @param paths paths of the choice's name and of the format in the request, for errors
  */
 export function toolUseFields(
   { names, choice, format }: ToolUseFields,

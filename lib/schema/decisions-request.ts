@@ -7,8 +7,8 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
 
 /*
  * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
- * question type `extract` and a few additional fields. Unknown members of messages and parts are ignored, as clients
- * send extras.
+ * question type `extract` and a few additional fields. Unknown members of messages and parts are ignored, because
+ * clients send extra ones.
  */
 
 const cached = { prompt_cache_breakpoint: v.nullish(v.unknown()) };
@@ -62,7 +62,7 @@ export type DecisionPart = v.InferOutput<typeof DecisionPart>;
 
 const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
 
-/** Members that each type of item needs; a message may omit its type. */
+/** Members that each type of item requires; a message may omit its type. */
 const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'arguments'],

@@ -5,7 +5,7 @@ import { WeightForm } from './weight-form.ts';
 export const FormChoice = v.strictObject({
   /** The reason as a sentence, which `assay doctor` and `GET /health` show. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
-  /** Kernel family of the CPU on which it was measured (`kernelFamily`). */
+  /** Kernel family of the CPU on which the formats were measured (`kernelFamily`). */
   kernels: v.pipe(v.string(), v.maxLength(64)),
   /**
    * Measurements of each format that was tried: its error against 32-bit floats, and its processor time in

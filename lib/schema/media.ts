@@ -21,7 +21,7 @@ const members = {
 type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
 
 /**
- * For each `type`: the members that it needs, and the member of the other type that it excludes (docs/interface.md,
+ * For each `type`, the members that it requires, and the member of the other type that it excludes (docs/interface.md,
  * D-9).
  */
 const MEMBERS = {

@@ -29,7 +29,7 @@ export const ResponsesPart = v.variant('type', [
 ]);
 export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 
-/** Members that each type of item needs; a message may omit its type. */
+/** Members that each type of item requires; a message may omit its type. */
 const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   reasoning: [],

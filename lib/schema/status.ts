@@ -19,8 +19,8 @@ export const ServerStatus = v.object({
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
 /**
- * Describes a device that was tried for the loaded model: whether and why it is used, and its measurements beside the
- * CPU's (null: not measured).
+ * Describes a device that was tried for the loaded model: whether and why it is used, and its measurements compared
+ * with the CPU's (null: not measured).
  */
 export const TriedDevice = v.object({
   device: Device,

@@ -60,7 +60,7 @@ function compileObject(node: ObjectNode): Check {
   const strict = node.type === 'strict_object';
   return (value, walk) => {
     if (!isObject(value)) return walk.note(NO_OBJECT);
-    // A parsed JSON object has only own names, and `for in` is the fastest loop over them.
+    // A parsed JSON object has no inherited enumerable names, so `for in` is correct; it is also the fastest loop.
     for (const name in value) {
       const check = members.get(name);
       walk.enter(name);
@@ -161,7 +161,7 @@ const KIND_NAMES: { readonly [kind: string]: string } = {
 
 function kindOf({ type }: Node): string {
   if (type === 'array') return 'list';
-  // All picklists of this API consist of strings.
+  // All picklists of this API contain only strings.
   if (type === 'picklist') return 'string';
   return type === 'string' || type === 'boolean' ? type : 'object';
 }

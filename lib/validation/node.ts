@@ -39,15 +39,15 @@ export interface LeafNode extends Piped {
   readonly type: 'string' | 'number' | 'boolean' | 'literal' | 'picklist' | 'custom' | 'unknown';
 }
 
-/** Checks a value as a whole: the schema of a leaf, or an action piped after a schema. */
+/** Represents a check of a whole value: the schema of a leaf, or a validation piped after a schema. */
 export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
 /** Returns the validations (bounds and rules) that are piped after a schema, including those of nested pipes. */
 export function judgesBehind(node: Node): Judge[] {
   return (node.pipe ?? []).flatMap((item, i) => {
-    // Only schemas have a pipe.
+    // The cast is safe, because only schemas have a pipe.
     if ('pipe' in item) return judgesBehind(item as Node);
-    // All other items of a pipe are validations.
+    // The cast is safe, because all other items of a pipe are validations.
     return i === 0 || ('kind' in item && item.kind === 'metadata') ? [] : [item as Judge];
   });
 }

@@ -11,7 +11,7 @@ import { Walk } from './walk.ts';
  *   `conflicting_input`, then invalid values; both groups in document order
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
-  // `Node` lists the kinds of schema that requests use.
+  // The cast is safe, because `Node` covers all kinds of schemas that requests use.
   const { check, defaults } = compiled(schema as unknown as Node);
   const walk = new Walk();
   check(value, walk);
@@ -42,7 +42,7 @@ function compiled(schema: Node): Compiled {
 
 function defaultsOf(schema: Node): object {
   if (schema.type !== 'strict_object' && schema.type !== 'object') return {};
-  // Members without a default have no such property.
+  // The cast allows reading `default`, which members without one do not have.
   const members = Object.entries(schema.entries).filter(([, member]) => (member as OptionalNode).default !== undefined);
   return Object.fromEntries(members.map(([name, member]) => [name, (member as OptionalNode).default]));
 }

@@ -53,7 +53,7 @@ function boundOf(type: string, requirement: unknown, unit: string): string {
     case 'max_code_points':
       return `must have at most ${requirement} ${unit}`;
     case 'regex':
-      // The requirement of `regex` is a pattern.
+      // The cast is safe, because the requirement of `regex` is a pattern.
       return `must match ${(requirement as RegExp).source}`;
     default:
       return 'is not allowed';

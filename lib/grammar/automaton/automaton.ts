@@ -61,7 +61,7 @@ export class Automaton implements FrameTable {
       frame = make();
       this.frames.set(key, frame);
     }
-    // A key contains the kind of its frame.
+    // The cast is safe, because a key determines the class of its frame.
     return frame as F;
   }
 

@@ -9,7 +9,7 @@ export interface Decimal {
  * Converts a number to the decimal that it is written as: 0.1 is exactly one tenth, not the nearest binary fraction.
  */
 export function decimal(value: number | string): Decimal {
-  // `split` returns at least one part.
+  // The casts are safe, because `split` returns at least one part.
   const [mantissa, exponent] = String(value).split('e') as [string, string?];
   const [whole, fraction = ''] = mantissa.split('.') as [string, string?];
   const places = fraction.length - Number(exponent ?? 0);
@@ -20,7 +20,7 @@ export function decimal(value: number | string): Decimal {
 
 const powers: bigint[] = [];
 
-/** Returns 10 to the power of a small number. */
+/** Returns 10 to the power of a small integer, cached. */
 export function power(exponent: number): bigint {
   powers[exponent] ??= 10n ** BigInt(exponent);
   return powers[exponent];

@@ -131,8 +131,8 @@ export class NumberLanguage {
   }
 
   /**
-   * Tells whether an allowed number has at most `places` fraction digits, of which the first `tail` ones and everything
-   * before them are `units`.
+   * Tells whether an allowed number with at most `places` fraction digits begins with the digits `units`, of which the
+   * last `tail` are behind the point.
    */
   private anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
     const unit = power(this.scale - tail);

@@ -7,7 +7,7 @@ import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';
 
-/** Depth to which members and items are compared. It is bounded, so that the comparison of recursive schemas ends. */
+/** Depth to which members and items are compared. Without a bound, comparing recursive schemas would never end. */
 const MOST_DEPTH = 6;
 
 /** Cost of comparing two number rules, in steps of `Fuel`: exact decimals have up to 300 digits. */

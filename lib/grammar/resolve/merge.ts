@@ -48,7 +48,7 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
     min: Math.max(0, ...constraints.map(({ minLength }) => minLength ?? 0)),
     max: Math.min(Infinity, ...constraints.map(({ maxLength }) => maxLength ?? Infinity)),
     patterns: unique(constraints.map(({ pattern }) => pattern)),
-    // `unique` drops the missing ones.
+    // The cast is safe, because `unique` has dropped undefined values.
     formats: unique(constraints.map(({ format }) => format)) as Format[],
   };
 }

@@ -18,7 +18,7 @@ export function keepExactlyOne(resolver: Resolver): void {
   for (const node of resolver.nodes) {
     for (const alternative of node.alternatives) {
       const { exclusions, written } = alternative.from;
-      // Literals were checked one by one, `oneOf` included.
+      // The resolver has already checked each literal, including against `oneOf`.
       if (!written || exclusions.length === 0 || alternative.kind === 'literals') continue;
       const overlaps = exclusions.flatMap((id) =>
         resolver

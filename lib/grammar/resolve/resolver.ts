@@ -98,7 +98,7 @@ export class Resolver implements MatchContext {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
     const make = (shape: object, written: boolean): Alternative => {
       const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, written };
-      // The callers pass the members of one kind of alternative.
+      // The cast is safe, because the callers pass the members of one kind of alternative.
       return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
     };
     const literals = (values: readonly Json[], written: boolean): Alternative[] => {

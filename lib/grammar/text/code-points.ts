@@ -74,8 +74,8 @@ const properties = new Map<string, CodePoints>();
 let scanned: readonly string[] | undefined;
 
 /**
- * Ranges in which a Unicode property holds for every code point or for none (unassigned, private use, noncharacters),
- * so that testing one code point is enough.
+ * Ranges in which a Unicode property holds for every code point or for none (unassigned, private use, noncharacters).
+ * Testing one code point of each is enough.
  */
 const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 }, (_, i) => (i + 4) << 16).flatMap(
   (plane) => [

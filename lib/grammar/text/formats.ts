@@ -1,7 +1,7 @@
 import type { Format } from '../schema/keywords.ts';
 
 const month = String.raw`(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])`;
-// Leap years of the Gregorian calendar: every fourth year, but of the centuries only every fourth.
+// Leap years of the Gregorian calendar: every fourth year, except the centuries that 400 does not divide.
 const leapYear = String.raw`(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)`;
 const date = String.raw`(?:\d{4}-(?:${month})|${leapYear}-02-29)`;
 const clock = String.raw`(?:[01]\d|2[0-3]):[0-5]\d`;
