@@ -44,8 +44,8 @@ export interface AppDeps {
   /** Web pages: the playground at `/playground`, the API reference at `/docs`. They need no key. None by default. */
   pages?: Pages;
   /**
-   * Most bytes that the bodies of all running requests may take together; the first 64 KiB of each body are not
-   * counted. Default: 256 MiB.
+   * Maximum total size in bytes of the bodies of all running requests; the first 64 KiB of each body are not counted.
+   * Default: 256 MiB.
    */
   bodyBytes?: number;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */

@@ -76,7 +76,7 @@ export interface TaskBatch {
   media: readonly MediaPart[];
   tasks: readonly Task[];
   temperature: number;
-  /** Most completion tokens that all tasks of the batch may use together. */
+  /** Maximum number of completion tokens for all tasks of the batch together. */
   maxOutputTokens: number;
   /** Language of the answers, for tasks that do not set their own. */
   language?: Language;
@@ -181,7 +181,7 @@ export interface ChatRequest {
   /** Model id as sent (see `TaskBatch.model`); the active model if absent. */
   model?: string;
   messages: readonly ChatMessage[];
-  /** Most completion tokens; the backend's own limit if absent. */
+  /** Maximum number of completion tokens; the backend's own limit if absent. */
   maxTokens?: number;
   temperature?: number;
   topP?: number;

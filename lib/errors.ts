@@ -30,7 +30,7 @@ export const ERROR_CODES = [
   'model_in_use',
   'not_downloaded',
   'operation_in_progress',
-  // capacity
+  // capacity: try again later
   'rate_limited',
   'overloaded',
   // the server and its engine or upstreams

@@ -5,7 +5,7 @@ export interface ApiKey {
   name: string;
   /** Patterns of the models that the key may use: a model id, or one with `*` for any run of characters. */
   models: readonly string[];
-  /** Most requests per minute; no limit if absent. */
+  /** Maximum number of requests per minute; no limit if absent. */
   requestsPerMinute?: number;
   /**
    * Priority of the key's requests; `interactive` if absent. The header `assay-priority` may lower it for one request,

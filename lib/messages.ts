@@ -67,7 +67,7 @@ export function audioFormat(mimeType: string): string | null {
 }
 
 /**
- * Converts OpenAI's `input_audio` to a media source. Its `format` is usually `wav` or `mp3`, whose MIME type is
+ * Converts OpenAI's `input_audio` to a media source. Its `format` is usually `wav` or `mp3`; `mp3` means the MIME type
  * `audio/mpeg` (RFC 3003).
  */
 export function audioSource({ data, format }: { data: string; format: string }): MediaPart['source'] {

@@ -14,8 +14,8 @@ export interface TraceContext {
 
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 /**
- * Most characters of `tracestate` that are passed on; a longer header is dropped. By W3C Trace Context ("tracestate
- * Limits"), vendors should propagate at least 512 characters.
+ * Maximum length in characters of a `tracestate` that is passed on; a longer header is dropped. By W3C Trace Context
+ * ("tracestate Limits"), vendors should propagate at least 512 characters.
  */
 const MOST_STATE = 512;
 

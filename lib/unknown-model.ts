@@ -1,7 +1,7 @@
 import { AssayError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';
 
-/** Most model names in one error message. */
+/** Maximum number of model names in one error message. */
 const MOST_NAMED = 8;
 
 /** Lists the models of a backend, which the error about an unknown model names. */

@@ -47,8 +47,8 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
 }
 
 /**
- * Pairs answers with their labels. Returns a sample for each answer, with its kind. An extraction gives one sample for
- * each value; the value is right if the label has the same value at the same JSON Pointer.
+ * Converts answers and their labels to samples for `fitTemperature`, each with its kind. An extraction gives one sample
+ * for each extracted value, which is right if the label has the same value at the same JSON Pointer.
  *
  * @param text the body of the DecisionsResponse to these questions in the same order, requested with `calibrated:
  *   false` and `abstain_below: 0`

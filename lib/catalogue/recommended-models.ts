@@ -3,7 +3,7 @@ export type Use = 'decisions' | 'extraction' | 'chat';
 
 /** Describes a published model by the facts in its model card and configuration. */
 export interface RecommendedModel {
-  /** Repository on the hub with the ONNX files. */
+  /** Repository with the ONNX files on the Hugging Face hub. */
   id: string;
   /** Page that states licence, languages and context. */
   source: string;
@@ -11,7 +11,7 @@ export interface RecommendedModel {
   /** BCP 47 tags, or the number of languages if the model card states only that. */
   languages: readonly string[] | number;
   modalities: readonly ('text' | 'image')[];
-  /** Context length: most tokens of prompt and answer together. */
+  /** Context length: maximum number of tokens of prompt and answer together. */
   context: number;
   uses: readonly Use[];
   parameters: number;

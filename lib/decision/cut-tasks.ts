@@ -9,7 +9,9 @@ export interface CutTasks {
 /** The response header that names the cut tasks (docs/interface.md, D-33). */
 export const CUT_TASKS_HEADER = 'assay-cut-tasks';
 
-/** Most characters in the header's value. Proxies and clients allow 4 to 16 KiB for all headers together. */
+/**
+ * Maximum length of the header's value in characters. Proxies and clients allow 4 to 16 KiB for all headers together.
+ */
 const MOST_CHARACTERS = 2_048;
 
 /**

@@ -27,7 +27,7 @@ export type Missing = ReadonlyMap<string, string>;
  */
 export function close(bytes: Uint8Array, state: State, missing: Missing): string {
   if (state.complete) return decode(bytes);
-  // All frames have read the same text. One that is inside a string lets us keep the most of it.
+  // All frames have read the same text. A frame inside a string is preferred, because less of the text is removed.
   const top = state.frames.find((frame) => frame instanceof StringFrame) ?? at(state.frames, 0);
   const open = containers(top);
   if (open.length === 0) return emptyRoot(top, missing);

@@ -15,8 +15,8 @@ import { descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
 
 /**
- * Most bytes that one call of `takeForced` accepts. A large `minItems` can force more text than the model's context
- * holds.
+ * Maximum number of bytes that one call of `takeForced` accepts. A large `minItems` can force more text than the
+ * model's context holds.
  */
 const MOST_FORCED = 65_536;
 

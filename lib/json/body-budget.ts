@@ -14,7 +14,7 @@ export interface BodyShare {
    * @throws AssayError `overloaded` if the bodies of other requests leave too few bytes
    */
   take(bytes: number): void;
-  /** Returns all reserved bytes to the budget. */
+  /** Gives all reserved bytes back to the budget; further calls do nothing. */
   release(): void;
 }
 

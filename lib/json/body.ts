@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
-/** Most bytes of a body, counted as they are read: 20 MiB (docs/interface.md, D-10). */
+/** Maximum size of a body, 20 MiB, counted as it is read (docs/interface.md, D-10). */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {

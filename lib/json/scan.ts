@@ -1,10 +1,12 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Most objects and arrays that may be open at once (docs/interface.md, D-10). */
+/** Maximum nesting depth: objects and arrays that are open at once (docs/interface.md, D-10). */
 export const MAX_DEPTH = 64;
 
-/** Most members and items in one body. `JSON.parse` takes about a microsecond and up to 100 bytes for each. */
+/**
+ * Maximum number of members and items in one body. `JSON.parse` takes about a microsecond and up to 100 bytes for each.
+ */
 export const MAX_PARTS = 250_000;
 
 /**

@@ -183,7 +183,7 @@ export const COMPONENTS = {
   ResponsesArgumentsDoneEvent: responded.ResponsesArgumentsDoneEvent,
   ResponsesErrorEvent: responded.ResponsesErrorEvent,
 
-  // both
+  // both APIs
   ErrorBody,
   ErrorDetails,
 } satisfies Record<string, v.GenericSchema>;

@@ -31,7 +31,7 @@ function sourceOf(type: MediaPart['type'], item: unknown): MediaPart['source'] {
   if (typeof item === 'string' && /^(data:|https?:)/i.test(item)) return { type: 'url', url: item };
   // `Object` converts any value to an object; the members are checked below.
   const { base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;
-  // The predicate accepts only strings.
+  // The cast is safe, because the predicate accepts only strings.
   const data = [item, base64, bare].find((one) => typeof one === 'string') as string | undefined;
   const mimeType = typeof full === 'string' ? full : `${type}/${typeof format === 'string' ? format : '*'}`;
   return { type: 'base64', data: data ?? '', mimeType };

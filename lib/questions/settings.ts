@@ -4,7 +4,10 @@ import type { Confidence } from '../schema/question-fields.ts';
 /** Holds settings of the decision formats. The server's apply where a request does not set its own. */
 export interface QuestionSettings {
   confidence: Confidence;
-  /** Smallest probability of the likeliest option of a choice; below it, the server abstains. 0: it never abstains. */
+  /**
+   * Probability from 0 to 1: if the likeliest option of a choice is less likely, the server abstains. 0: it never
+   * abstains.
+   */
   abstainBelow: number;
 }
 

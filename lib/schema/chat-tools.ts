@@ -6,7 +6,7 @@ import { jsonObject } from './json-object.ts';
 // The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/interface.md,
 // M-26 and M-27).
 
-/** Most tools of a request, and most calls of a message; as in OpenAI's API. */
+/** Maximum number of tools in a request, and of tool calls in a message, as in OpenAI's API. */
 const MOST_TOOLS = 128;
 
 export const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -5,13 +5,16 @@ import { answerSchema, keys } from './task-fields.ts';
  * Fields that `/v1/decisions` and `/v1/systemone` share: Assay's additions to both, and the question type `extract`.
  */
 
-/** Most options of one question; OpenAI's Decisions API and System One have the same bound. */
+/** Maximum number of options of one question, as in OpenAI's Decisions API and System One. */
 export const MOST_OPTIONS = 255;
-/** Most orders in which one question shows its options; each order costs as much prefill as a separate question. */
+/**
+ * Maximum number of orders in which one question shows its options; each order costs as much prefill as a separate
+ * question.
+ */
 export const MOST_ORDERS = 8;
-/** Most code points of one option, as in the decision service. */
+/** Maximum length of one option in code points, the same as for a decide task. */
 export const OPTION_LENGTH = 1024;
-/** Most characters of a name that a caller gives to a question. */
+/** Maximum length of a question's name in characters. */
 const NAME_LENGTH = 1024;
 
 export const questionName = v.pipe(

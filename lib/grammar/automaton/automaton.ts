@@ -109,12 +109,13 @@ function fixed(text: string, after: Frame): Frame {
 }
 
 /**
- * Most frames of a state, each of which is one possible reading of the text. If a schema is more ambiguous, the later
- * alternatives are dropped; the remaining ones are valid and can be completed.
+ * Maximum number of frames in a state, each of which is one possible reading of the text. If a schema is more
+ * ambiguous, the later alternatives are dropped; the remaining ones are valid and can be completed.
  */
 const MOST_READINGS = 512;
 /**
- * Most different string patterns among these frames. Computing a token mask walks over the vocabulary once for each.
+ * Maximum number of different string patterns among these frames. Computing a token mask walks over the vocabulary once
+ * for each.
  */
 const MOST_PATTERNS = 16;
 

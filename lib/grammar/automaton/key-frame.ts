@@ -5,7 +5,7 @@ import { type Frame, OpenFrame, single } from './frame.ts';
 import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
 
 interface KeyTexts {
-  /** `name":` of every declared member, in byte order. */
+  /** The text `name":` of every declared member, without the opening quote, in byte order. */
   texts: SortedTexts;
   /** The index of the member that each text belongs to. */
   members: readonly number[];

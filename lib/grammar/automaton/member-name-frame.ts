@@ -6,7 +6,7 @@ import { BYTE, type Frame, OpenFrame } from './frame.ts';
 import { advance, forcedIn, type Place } from './string-frame.ts';
 import { completed, PLAIN } from './text-bytes.ts';
 
-/** Most undeclared members of one object. */
+/** Maximum number of undeclared members in one object. */
 export const MOST_EXTRA_MEMBERS = 64;
 const LONGEST_NAME = 64;
 

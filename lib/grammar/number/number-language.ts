@@ -16,15 +16,22 @@ export interface NumberRules {
 }
 
 /**
- * The most digits of a number with a fraction. Up to 15 digits, different decimals are different doubles (IEEE 754).
+ * Maximum number of digits in a number with a fraction. Up to 15 digits, different decimals are different doubles (IEEE
+ * 754).
  */
 const DIGITS = 15;
 /** The largest integer that is exact everywhere (I-JSON, RFC 7493, section 2.2). */
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
-/** Most multiples that are tried to find one outside all exclusions. An excluded range is skipped in one step. */
+/**
+ * Maximum number of multiples that are tried to find one outside all exclusions. An excluded range is skipped in one
+ * step.
+ */
 const TRIES = 64;
 
-/** Describes a set of numbers at one scale: the multiples of `step` from `from` to `to` (null: no bound). */
+/**
+ * Describes a set of numbers, all counted in the same unit: the multiples of `step` from `from` to `to`, where null
+ * means no bound.
+ */
 interface Progression {
   from: bigint | null;
   to: bigint | null;
@@ -41,7 +48,7 @@ export class NumberLanguage {
   /** Decimal places of the unit in which all numbers are counted: 10 to the power of `-scale`. */
   private readonly scale: number;
   private readonly all: Progression;
-  /** The most digits that may be written after the point. */
+  /** Maximum number of digits after the point. */
   private readonly places: number;
   private readonly except: readonly Progression[];
   /** Exclusions of a single value. */

@@ -14,7 +14,7 @@ import { selectKeys } from './select-keys.ts';
 export interface CompileOptions {
   /** Path of the schema in the caller's input, for error messages. */
   path: string;
-  /** The properties that the answer consists of, in this order; if absent, those of the schema. */
+  /** The properties of the answer, in this order; if absent, all properties of the schema. */
   keys?: readonly string[];
   /** Path of `keys` in the caller's input, for error messages. */
   keysPath?: string;

@@ -17,7 +17,7 @@ interface Branch {
   exclusions: number[];
   /** Subschemas that are still to be expanded. */
   pending: number[];
-  /** Choices that are still to be made. */
+  /** Choices that are still to be made: the subschemas of an `anyOf`, or of a `oneOf` (`exactlyOne`). */
   choices: { from: readonly number[]; exactlyOne: boolean }[];
 }
 

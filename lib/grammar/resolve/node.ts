@@ -4,8 +4,8 @@ import type { StringRules } from '../text/compile-string.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 
 /**
- * Describes one value in the answer and its alternatives. References, `allOf`, `anyOf` and `oneOf` are resolved; nodes
- * refer to each other and may form cycles.
+ * Describes one value in the answer by its alternatives. `$ref`, `allOf`, `anyOf` and `oneOf` are already resolved.
+ * Nodes refer to each other and may form cycles.
  */
 export interface Node {
   /** Indices of the subschemas that must all hold here. */
@@ -62,12 +62,12 @@ export interface NumberAlternative {
 
 export interface ObjectAlternative {
   kind: 'object';
-  /** In the order in which they are written. */
+  /** Declared and required members, in the order in which they are generated. */
   members: readonly Member[];
-  /** Node of the values of undeclared members; null if none are written. */
+  /** Node of the values of undeclared members; null if none are generated. */
   extra: Node | null;
   /**
-   * The undeclared members that are valid, whether or not they are written: any, none, or those whose value matches a
+   * The undeclared members that are valid, whether or not they are generated: any, none, or those whose value matches a
    * node.
    */
   others: 'any' | 'nothing' | Node;
@@ -85,9 +85,9 @@ export interface ArrayAlternative {
   /** Node of every item after the prefix. */
   rest: Node;
   min: number;
-  /** The most items that are written. */
+  /** Maximum number of items that are generated. */
   max: number;
-  /** The most items that the schema allows. */
+  /** Maximum number of items that the schema allows. */
   allowed: number;
 }
 

@@ -35,7 +35,7 @@ export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa
     closure([start], (asks) => asks !== 'end'),
     true,
   );
-  // The search starts again at every character.
+  // A match may begin at any character, so every step also starts a new search.
   const again = closure([start], (asks) => asks === 'none');
   const targetsSeen = new Map<string, number>();
   for (let top = open.pop(); top !== undefined; top = open.pop()) {

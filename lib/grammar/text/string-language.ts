@@ -5,9 +5,9 @@ import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 
 /**
- * Represents a set of allowed texts: an automaton (null: any text) and bounds on the length. A position in a text is
- * the automaton's state and the number of characters so far; `fits` tells whether the text can still become an allowed
- * one.
+ * Represents a set of allowed texts by an automaton, which is null for any text, and bounds on the length. A position
+ * in a text is the automaton's state and the number of characters so far; `fits` tells whether the text can still
+ * become an allowed one.
  */
 export class StringLanguage {
   readonly dfa: Dfa | null;
@@ -18,7 +18,7 @@ export class StringLanguage {
    * -1 if there is none.
    */
   private readonly shortest: Int32Array | null;
-  /** The largest number, over all states, of characters that complete a text. */
+  /** Length of the shortest continuation to an allowed text, from the state that needs the longest one. */
   readonly longestRest: number;
 
   constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {

@@ -15,9 +15,12 @@ export interface StringMask {
   exits: readonly Exits[];
 }
 
-/** Most masks that are cached for one vocabulary, each 19 kB at 150,000 tokens. */
+/** Maximum number of masks that are cached for one vocabulary; each takes 19 kB for 150,000 tokens. */
 const MOST_MASKS = 1_000;
-/** Most sets of closing tokens that are cached: a few hundred kB each, but nearly all positions share one. */
+/**
+ * Maximum number of sets of closing tokens that are cached. A set takes a few hundred kB, but nearly all positions
+ * share one.
+ */
 const MOST_EXITS = 50;
 
 /**

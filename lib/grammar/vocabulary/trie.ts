@@ -7,13 +7,13 @@ import { clearBit, setBit } from './token-mask.ts';
  */
 export interface Trie {
   readonly nodes: number;
-  /** The byte that leads from a node's parent to the node. */
+  /** `byte[n]`: the byte that leads from the parent of node n to node n. */
   readonly byte: Uint8Array;
-  /** The number of bytes from the root. */
+  /** `depth[n]`: the number of bytes from the root to node n. */
   readonly depth: Uint16Array;
-  /** The first node after a node's descendants. */
+  /** `skip[n]`: the first node after the descendants of node n. */
   readonly skip: Int32Array;
-  /** A token that ends at the node; -1 if there is none. */
+  /** `token[n]`: a token that ends at node n; -1 if there is none. */
   readonly token: Int32Array;
   /** `same[t]`: another token with the same bytes as token t; -1 if there is none. */
   readonly same: Int32Array;
