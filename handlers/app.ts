@@ -19,7 +19,7 @@ import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
 import { responses } from './responses.ts';
 import { mountPath, routesOf } from './routes.ts';
-import { health, serverStatus } from './status.ts';
+import { browsersToPlayground, health, serverStatus } from './status.ts';
 import { decide, extract, runTasks } from './tasks.ts';
 
 /**
@@ -71,7 +71,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     models('POST', ['/v1/responses'], responses(services));
     if (metrics) models('GET', ['/metrics'], () => metrics({ bodyBytes: bodies.used }));
     if (host) {
-      open('GET', ['/'], serverStatus(host));
+      const status = serverStatus(host);
+      open('GET', ['/'], deps.pages?.has('/playground') ? browsersToPlayground(status) : status);
       open('GET', ['/health'], health(host));
       models('GET', ['/currentmodel'], health(host));
       managing('POST', ['/load', '/v1/models/load'], load(host));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { scriptedBackend } from '../tests/scripted-backend/backend.ts';
+import { scriptedHost } from '../tests/scripted-backend/host.ts';
 import { createApp } from './app.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -30,4 +31,15 @@ test.each([
 
 test('the guard applies to pages', async () => {
   expect((await app.request('http://evil.example/playground')).status).toBe(403);
+});
+
+test('a browser that opens the root is sent to the playground, and other clients get the status', async () => {
+  const host = scriptedHost({});
+  const deps = { backend: scriptedBackend({}), guard, host };
+  const root = (served: typeof pages | undefined, accept: string) =>
+    createApp({ ...deps, ...(served ? { pages: served } : {}) }).request('http://127.0.0.1/', { headers: { accept } });
+  const browser = await root(pages, 'text/html,*/*;q=0.8');
+  expect([browser.status, browser.headers.get('location')]).toEqual([302, '/playground']);
+  expect((await root(pages, '*/*')).status).toBe(200);
+  expect((await root(undefined, 'text/html')).status).toBe(200);
 });

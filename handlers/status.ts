@@ -12,6 +12,14 @@ export function serverStatus(host: ModelHost): AppHandler {
     });
 }
 
+/** Returns a handler that sends browsers to the playground, and answers all other clients with `handler`. */
+export function browsersToPlayground(handler: AppHandler): AppHandler {
+  return (c, next) => {
+    c.header('vary', 'accept');
+    return c.req.header('accept')?.includes('text/html') ? c.redirect('/playground') : handler(c, next);
+  };
+}
+
 const HEALTH: Record<Slot['state'], Health['status']> = {
   unloaded: 'idle',
   loading: 'loading',

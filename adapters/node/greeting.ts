@@ -14,7 +14,7 @@ export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): st
 export function firstKeyMade(secret: string): string {
   return [
     '',
-    'This is your API key. It is shown only once, because only its hash is kept. Paste this line into the terminal that you send requests from:',
+    'This is your API key. It is shown only once, because only its hash is kept. Paste the key into the playground, and this line into the terminal that you send requests from:',
     `  export ASSAY_API_KEY=${secret}`,
     '',
   ].join('\n');

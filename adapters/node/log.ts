@@ -3,18 +3,24 @@ import type { RequestLog } from '../../handlers/context.ts';
 import { errorStatus } from '../../lib/error-status.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { LogLevel } from './log-level.ts';
+import { readableLine } from './readable-line.ts';
 import { standardError } from './standard-error.ts';
 
 let stderr: DestinationStream | undefined;
 
 /**
- * Creates a logger that writes one JSON object a line to standard error; standard output is for people. Logging never
- * throws and never blocks, even if nothing reads the output.
+ * Creates a logger that writes one JSON object a line to standard error; on a terminal, a line for people. Logging
+ * never throws and never blocks, even if nothing reads the output.
  */
 export function createLog(level: LogLevel): Logger {
   stderr ??= standardError();
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stderr);
+  const output = stderr;
+  const destination = process.stderr.isTTY ? { write: (line: string) => output.write(readableLine(line)) } : output;
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
+
+/** Routes that monitors and the playground call every few seconds; successful calls are logged for debugging only. */
+const WATCHED: ReadonlySet<string> = new Set(['/health', '/currentmodel', '/metrics']);
 
 /**
  * Returns a request log that writes one line for each request. If the server is at fault, the line has the error's
@@ -25,8 +31,9 @@ export function requestLog(log: Logger): RequestLog {
     const code = error instanceof AssayError ? error.code : undefined;
     const ours = error !== undefined && (code === undefined || errorStatus(code, 'models')?.type === 'server_error');
     const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };
+    const watched = WATCHED.has(record.path) && record.status < 400;
     // The end of a stream matters only for debugging: its request has a line already.
-    if (event === 'stream_ended') log.debug(line, event);
+    if (event === 'stream_ended' || watched) log.debug(line, event);
     else if (event === 'stream_failed' || record.status >= 500) log.error(line, event);
     else log.info(line, event);
   };

@@ -49,7 +49,7 @@ export function App() {
       <main>
         {/* All tabs stay mounted, so that a running answer and what was typed survive a look at another tab. */}
         <section id="panel-Tasks" role="tabpanel" aria-labelledby="tab-Tasks" hidden={tab !== 'Tasks'}>
-          <TasksTab model={status.model} />
+          <TasksTab model={status.model} loading={status.state === 'loading'} />
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
           <ChatTab />

@@ -32,7 +32,7 @@ const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) {
   await copyFile(join(renderer, name), join(PAGES, 'docs', name));
 }
-for (const name of ['index.html', 'start.js']) {
+for (const name of ['index.html', 'style.css', 'start.js']) {
   await copyFile(join(ROOT, 'adapters/playground/docs', name), join(PAGES, 'docs', name));
 }
 

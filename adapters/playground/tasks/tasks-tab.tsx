@@ -8,8 +8,11 @@ import { type Outcome, Results } from './results.tsx';
 import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
 import { TaskEditor } from './task-editor.tsx';
 
-/** Shows a context, a list of tasks about it, and their answers. `model` is the loaded model. */
-export function TasksTab({ model }: { model: string }) {
+/**
+ * Shows a context, a list of tasks about it, and their answers. `model` is the loaded model; `loading` is true while one
+ * is being loaded, when nothing can be asked.
+ */
+export function TasksTab({ model, loading }: { model: string; loading: boolean }) {
   const [draft, setDraft] = useState<Draft>(() => (EXAMPLES[0] as (typeof EXAMPLES)[number]).make());
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -40,7 +43,7 @@ export function TasksTab({ model }: { model: string }) {
       class="split"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!busy) void ask();
+        if (!busy && !loading) void ask();
       }}
       onKeyDown={(event) => {
         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
@@ -96,7 +99,7 @@ export function TasksTab({ model }: { model: string }) {
             onRemove={() => setTasks(draft.tasks.filter(({ id }) => id !== task.id))}
           />
         ))}
-        <div class="row">
+        <div class="row actions">
           <button
             type="button"
             onClick={() =>
@@ -108,8 +111,8 @@ export function TasksTab({ model }: { model: string }) {
           >
             Add task
           </button>
-          <button type="submit" class="primary" disabled={busy}>
-            {busy ? 'Asking…' : 'Ask'}
+          <button type="submit" class="primary" disabled={busy || loading}>
+            {loading ? 'Loading the model…' : busy ? 'Asking…' : 'Ask'}
           </button>
           <span class="hint">Ctrl + Enter</span>
           <label class="check" title="Asked as POST /v1/decisions; without it, as POST /v1/tasks">
