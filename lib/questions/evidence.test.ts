@@ -36,6 +36,16 @@ describe('evidenceOf', () => {
     expect(evidenceOf('Bo', '"Bo"', sources)).toEqual({ source: '/b', start: 0, end: 2 });
   });
 
+  test('the search in a text does not depend on where an earlier text has the value', () => {
+    const later = `${' '.repeat(100_001)}foobar foo`;
+    const sources = [
+      { source: '/a', text: 'foobar' },
+      { source: '/b', text: later },
+    ];
+    const start = later.length - 3;
+    expect(evidenceOf('foo', '"foo"', sources)).toEqual({ source: '/b', start, end: start + 3 });
+  });
+
   test('a number is quoted with the digits that were written', () => {
     expect(inText('about 1.50 euro', 1.5, '1.50')).toEqual({ source: '/input', start: 6, end: 10 });
   });

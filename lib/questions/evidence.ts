@@ -27,18 +27,22 @@ export function evidenceOf(value: unknown, written: string, sources: readonly So
   if (wanted === '') return null;
   let inside: Evidence | null = null;
   for (const { source, text } of sources) {
-    for (let start = text.indexOf(wanted); start !== -1; start = text.indexOf(wanted, start + 1)) {
+    const first = text.indexOf(wanted);
+    for (let start = first; start !== -1; start = text.indexOf(wanted, start + 1)) {
       const end = start + wanted.length;
       if (isWhole(text, start, end)) return { source, start, end };
       inside ??= { source, start, end };
       // Bounds the work: a short value could occur very often in a long text.
-      if (start - inside.start > LOOKED_AT) break;
+      if (start - first > LOOKED_AT) break;
     }
   }
   return typeof value === 'string' ? inside : null;
 }
 
-/** Distance in UTF-16 code units after the first occurrence within which an occurrence as a whole word is searched. */
+/**
+ * Distance in UTF-16 code units from the first occurrence in a text up to which an occurrence as a whole word is
+ * searched.
+ */
 const LOOKED_AT = 100_000;
 
 const WORD = /[\p{L}\p{N}_]/u;
