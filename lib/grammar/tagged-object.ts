@@ -1,4 +1,5 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
+import { pathTo } from '../param-path.ts';
 import { canBeWritten } from './automaton/frame.ts';
 import { compareBytes, type SortedTexts } from './automaton/literal-frame.ts';
 import { Fuel } from './fuel.ts';
@@ -6,7 +7,7 @@ import { compileSchema } from './resolve/compile.ts';
 import { measureValues } from './resolve/measure.ts';
 import type { Alternative, Member, Node } from './resolve/node.ts';
 import { orRefuse } from './resolve/or-refuse.ts';
-import { refuse } from './schema/problem.ts';
+import { refuse, show } from './schema/problem.ts';
 import { combine } from './text/combine.ts';
 import { patternDfa } from './text/compile-string.ts';
 import { StringLanguage } from './text/string-language.ts';
@@ -81,7 +82,11 @@ function taggedMember({ name, node, required }: Member, tags: Tags, path: string
   const texts = literals.filter((value): value is string => typeof value === 'string' && !value.includes(closing));
   const alternatives = node.alternatives.flatMap(withoutStrings);
   if (languages.length + texts.length + alternatives.length === 0) {
-    if (required) refuse(`${path}.properties.${name}`, `no value can be written, because all contain ${closing}.`);
+    if (required)
+      refuse(
+        pathTo(pathTo(path, 'properties'), name),
+        `no value can be written, because all contain ${show(closing)}; use other values.`,
+      );
     return null;
   }
   return {
