@@ -1,4 +1,5 @@
 import type { Figure } from '../../report.ts';
+import { finder, paragraph, ratio, sentence } from '../answer.ts';
 import type { Goal } from '../goals.ts';
 import { growthPlot } from '../growth-plot.ts';
 import { caseOf, RANGE, type Section, systemOf } from '../section.ts';
@@ -26,18 +27,35 @@ const WANTED = [
 export const branches: Section = {
   bench: 'branches',
   title: 'Many tasks on one context',
-  about:
-    'Workload W has a context of 1,024 tokens and tasks of 24 tokens, each answered with 6 tokens. The models ' +
-    'have the Qwen2.5-0.5B shape and random weights; the benchmark writes them itself. *Cold*: the context is ' +
-    'new. *Context cached*: other tasks were asked about the same context before. Milliseconds, median of the ' +
-    'rounds (least to most). node-llama-cpp runs in its two best modes: *one sequence* is cut back to the ' +
-    'context for every task; *copied sequences* runs the tasks side by side, with a call that is not in its ' +
-    'public API. transformers.js runs the same weights as Assay, with one request for each task; above 4 tasks ' +
-    'it was not measured, because its time grows in proportion. Ratios compare with Assay at equal bits. They ' +
-    'are computed in each round, and the table shows their median: above 1, Assay is faster. `decide()` is ' +
-    'node-llama-cpp’s own call for questions with options; Assay gets as many tokens as it counted. The number ' +
-    'of bits is equal, the forms are not: Q8_0 and Q4_0 have a scale for each 32 weights, Assay’s 8 bits have ' +
-    'one for each row and each token, and its 4 bits one for each 128 weights.',
+  answer(figures) {
+    const of = finder(figures);
+    const [cold, cached] = [
+      of('Assay, 8 bits', '1 task, cold', 'median'),
+      of('Assay, 8 bits', '1 task, context cached', 'median'),
+    ];
+    return paragraph(
+      sentence`With 8-bit weights, 16 tasks on a new context take ${ofOneTask(figures, 8)} times as long as one task, and node-llama-cpp’s best mode takes ${bestPeer(figures, 'Q8_0')} times as long as Assay for these 16 tasks.`,
+      sentence`With 4-bit weights, the factors are ${ofOneTask(figures, 4)} and ${bestPeer(figures, 'Q4_0')}.`,
+      sentence`If the context is cached, one task is ${ratio(cold, cached)} times as fast (8 bits).`,
+    );
+  },
+  method: () => [
+    'The workload, called W, is a context of 1,024 tokens with tasks of 24 tokens, each answered with 6 tokens. The models ' +
+      'have the shape of Qwen2.5-0.5B and random weights. *Cold*: the context is new. *Context cached*: other tasks about the ' +
+      'same context were answered before. The tables show milliseconds: the median of the rounds, then the least and the most.',
+    'The programs:',
+    [
+      '- **node-llama-cpp** runs in its two best modes. *One sequence* is cut back to the context for every task. *Copied ' +
+        'sequences* runs the tasks side by side, with a call that is not in its public API.',
+      '- **transformers.js** runs the same weights as Assay, with one request for each task. It was not measured above 4 tasks, ' +
+        'because its time grows in proportion.',
+      '- **`decide()`** is node-llama-cpp’s call for questions with options. Assay’s prompts for it have as many tokens as ' +
+        'node-llama-cpp counted.',
+    ].join('\n'),
+    'Ratios compare programs with equally many bits; above 1, Assay is faster. Each is the median of the ratios of the rounds. ' +
+      'The number formats differ: Q8_0 and Q4_0 have a scale for each 32 weights. Assay’s 8 bits have a scale for each ' +
+      'output column and each token, and its 4 bits have one for each 128 weights.',
+  ],
   tables(figures) {
     const of = (ending: string) => figures.filter(({ case: what }) => / tasks?, /.test(what) && what.endsWith(ending));
     const decide = figures.filter(({ case: what }) => / questions?, /.test(what));
@@ -88,6 +106,24 @@ export const branches: Section = {
     ...cachedGain(figures),
   ],
 };
+
+/** Returns the time of 16 tasks as a multiple of the time of one, without a cached context. */
+function ofOneTask(figures: readonly Figure[], bits: number): number | undefined {
+  return ofOne(figures).find(({ system, case: what }) => system === `Assay, ${bits} bits` && what === '16 tasks')
+    ?.value;
+}
+
+/** Returns how many times as long as Assay node-llama-cpp's fastest mode takes for 16 tasks on a new context. */
+function bestPeer(figures: readonly Figure[], gguf: string): number | undefined {
+  const ratios = figures.filter(
+    ({ system, case: what, metric }) =>
+      metric === 'time ratio' &&
+      what === '16 tasks, cold' &&
+      /^node-llama-cpp, .*sequence/.test(system) &&
+      system.includes(gguf),
+  );
+  return ratios.length > 0 ? Math.min(...ratios.map(({ value }) => value)) : undefined;
+}
 
 function medianOf(figures: readonly Figure[], name: string, what: string): number | undefined {
   return figures.find((one) => one.system === name && one.case === what && one.metric === 'median')?.value;

@@ -1,4 +1,5 @@
 import type { Figure } from '../../report.ts';
+import { finder, sentence } from '../answer.ts';
 import type { Section } from '../section.ts';
 import { medianAndRange, table } from '../table.ts';
 
@@ -13,11 +14,20 @@ const kernels = (figure: Figure): string => part(figure, 1);
 export const forms: Section = {
   bench: 'forms',
   title: '8 and 4 bits, with and without VNNI',
-  about:
-    'The same model in 8-bit and in 4-bit weights, on each family of kernels: processor seconds, median of the ' +
-    "rounds (least to most). Without VNNI, 8 bits run on onnxruntime's exact kernels (docs/engine.md). " +
-    '*Hidden* means that this CPU has newer instructions, but onnxruntime was kept from detecting them: its ' +
-    'kernels are those of an older CPU, at the memory speed and clock of this one.',
+  answer(figures) {
+    const of = finder(figures);
+    const [first] = figures;
+    const time = (form: string, work: string) => first && of(form, `${kernels(first)}: ${work}`, 'median');
+    const [tasks, chat] = ['W, 16 tasks on a new context of 1024 tokens', 'a chat that writes 24 tokens'];
+    return sentence`On ${first && kernels(first)}, 16 tasks on a new context take ${time('int8', tasks)} s of processor time in 8 bits and ${time('int4', tasks)} s in 4 bits. A chat that writes 24 tokens takes ${time('int8', chat)} s in 8 bits and ${time('int4', chat)} s in 4 bits.`;
+  },
+  method: () => [
+    'The same model with 8-bit and with 4-bit weights, on each family of onnxruntime’s CPU kernels. The table shows processor ' +
+      'seconds: the median of the rounds, then the least and the most.',
+    'Without VNNI, 8 bits use onnxruntime’s exact kernels ([engine.md](engine.md#forms-of-the-weights)). *Hidden* means that ' +
+      'onnxruntime was kept from detecting newer instructions of this CPU. It then uses the kernels for an older CPU, but at ' +
+      'the memory speed and clock of this one.',
+  ],
   tables(figures) {
     return [
       table(figures, (figure) => `${part(figure, 2)}: ${figure.system}`, kernels, medianAndRange),

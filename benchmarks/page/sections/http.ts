@@ -1,5 +1,6 @@
 import { at } from '../../../lib/at.ts';
 import type { Figure } from '../../report.ts';
+import { finder, paragraph, sentence } from '../answer.ts';
 import { type Goal, worstOf } from '../goals.ts';
 import { growthPlot } from '../growth-plot.ts';
 import { caseOf, metricOf, type Section, systemOf } from '../section.ts';
@@ -22,17 +23,31 @@ const RUSH_WHY =
 export const http: Section = {
   bench: 'http',
   title: 'The whole server',
-  about:
-    '`assay serve` with the starter model and its default settings, logging to a file. Clients send one ' +
-    'request after another about the texts of the natural test set: of ten requests, five decide, three ' +
-    'extract, two are chats. A client that is refused returns when the server told it to. Server, engine and ' +
-    'clients share the machine, so the page shows three views. *The clients*: what they measured, including ' +
-    'the delay in their own process; *late for their own timers* is the least of that delay. *One caller ' +
-    'apart*: a separate process that sends one request of a kind at a time and does nothing else; a caller on ' +
-    'another machine would see the same, plus the network. *Inside the server*: from its log, in whole ' +
-    'milliseconds, from a request’s headers to the head of the response, without the wait for the request’s ' +
-    'turn. Clients arrive at 200 a second before the measurement begins; *in one moment* shows what happens if ' +
-    'all connect at once, each with one request.',
+  answer(figures) {
+    const of = finder(figures);
+    const clients = (what: string, metric: string) => of(CLIENTS, what, metric);
+    return paragraph(
+      sentence`A server with the starter model answers ${clients('1 client', 'requests answered')} requests a second for one client, half of them within ${clients('1 client', 'answer, p50')} ms.`,
+      sentence`For 16 clients it answers ${clients('16 clients', 'requests answered')} requests a second, half of them within ${clients('16 clients', 'answer, p50')} ms.`,
+      sentence`With 1,000 clients it still answers ${clients('1000 clients', 'requests answered')} a second and refuses the rest with \`overloaded\`.`,
+    );
+  },
+  method: () => [
+    '`assay serve` runs with the starter model and its default settings, and logs to a file. Clients send one request after ' +
+      'another about the texts of the natural test set: of ten requests, five decide, three extract and two are chats. A ' +
+      'client that is refused returns when the server told it to.',
+    'Clients start at a rate of 200 a second before the measurement begins. *In one moment* shows what happens if all connect ' +
+      'at once, each with one request.',
+    'Server, engine and clients share the machine, so there are three views:',
+    [
+      '- *The clients*: what the clients measured, including delays in their own process. *Late for their own timers* is a ' +
+        'lower bound of these delays.',
+      '- *One caller apart*: a separate process that sends one request of each kind at a time and does nothing else. A caller ' +
+        'on another machine would see the same, plus the network.',
+      '- *Inside the server*: from the server’s log, in whole milliseconds, from a request’s headers to the head of the ' +
+        'response, without the wait in the queue.',
+    ].join('\n'),
+  ],
   tables: (figures) =>
     [...new Set(figures.map(systemOf))].flatMap((system) => [
       `${at(system, 0).toUpperCase()}${system.slice(1)}:`,
