@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
 import { answerBadHttp, badHttp } from './bad-http.ts';
 import { isLoopback } from './loopback.ts';
+import { maxConnections } from './max-connections.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Limits of every connection. `lib/json/body.ts` limits the bytes of a body while it reads them. */
@@ -20,7 +21,6 @@ const LIMITS = {
   /** False: Node accepts requests without a Host, and the handlers refuse them like those with a foreign Host. */
   requireHostHeader: false,
 };
-const MAX_CONNECTIONS = 1024;
 /** Milliseconds that a request that is still arriving has left once the server stops. */
 const SENDING_MS = 2_000;
 
@@ -58,7 +58,7 @@ export async function startServer(
   { host, port, limits, activated }: ListenSettings,
 ): Promise<RunningServer> {
   const server = createServer({ ...LIMITS, ...limits }, getRequestListener(fetch, { errorHandler: unreadable }));
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = maxConnections();
   answerBadHttp(server);
   server.on('request', (_, response) => endWhenUnread(response, limits?.unreadTimeout ?? LIMITS.unreadTimeout));
   const open: Open = { sockets: new Set(), requests: new Set() };

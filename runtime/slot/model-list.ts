@@ -7,6 +7,7 @@ import type { CompileContext } from './compile-context.ts';
 import type { Downloads } from './downloads.ts';
 import { wouldServe } from './ensure-compiled.ts';
 import type { ModelSlot } from './model-slot.ts';
+import { oneRunAtATime } from './one-run-at-a-time.ts';
 
 export interface ModelListOptions {
   slot: Pick<ModelSlot, 'view' | 'compiled' | 'uses' | 'isReading'>;
@@ -25,8 +26,13 @@ export class ModelList {
     this.#options = options;
   }
 
-  /** Returns the models in the slot, being downloaded, or in the store, sorted by id. */
-  async models(): Promise<readonly ListedModel[]> {
+  /**
+   * Returns the models in the slot, being downloaded, or in the store, sorted by id. Concurrent callers share a search
+   * of the store, because every request for a model that is not loaded asks for this list.
+   */
+  readonly models = oneRunAtATime(() => this.#models());
+
+  async #models(): Promise<readonly ListedModel[]> {
     const { slot, downloads, compile } = this.#options;
     const { model } = slot.view();
     const ids = new Set([...(await localModelIds(compile.paths)), ...downloads.models, ...(model ? [model] : [])]);
