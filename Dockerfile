@@ -1,11 +1,11 @@
-# Builds the server from this checkout: docker build -t assay . (docs/deploy.md). Another base needs Node 22.13 or newer
-# and a Debian or glibc underneath, as onnxruntime has no build for musl (Alpine).
+# Builds the server from this checkout: docker build -t assay . (docs/deploy.md). Another base image needs Node 22.13 or
+# newer and glibc (such as Debian), because onnxruntime has no build for musl (Alpine).
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
-# No install scripts: none is needed, and "prepare" would build pages whose sources are not here yet.
+# Runs no install scripts: none is needed, and "prepare" would build pages whose sources are not copied yet.
 RUN npm ci --ignore-scripts
 COPY tsconfig*.json openapi.json README.md CHANGELOG.md CONTRIBUTING.md ./
 COPY docs docs
@@ -25,19 +25,19 @@ COPY --from=build /src/package.json /src/openapi.json ./
 COPY --from=build /src/node_modules node_modules
 COPY --from=build /src/models models
 COPY --from=build /src/dist dist
-# Named volumes take over the owner of these folders.
+# Creates the folders because named volumes inherit their owner.
 RUN ln -s /opt/assay/dist/adapters/node/bin.js /usr/local/bin/assay \
  && chmod +x dist/adapters/node/bin.js \
  && install -d -o 1000 -g 1000 -m 0700 /var/lib/assay /var/cache/assay
-# HOME: the user may have no entry in /etc/passwd, and Node then finds none.
+# HOME is set because Node cannot find it for a user without an entry in /etc/passwd.
 ENV NODE_ENV=production HOME=/var/lib/assay ASSAY_HOME=/var/lib/assay HF_HOME=/var/cache/assay NODE_COMPILE_CACHE=/tmp/node-compile-cache
 VOLUME ["/var/lib/assay", "/var/cache/assay"]
-# A number, so that Kubernetes can see that it is not root.
+# The user is a number because Kubernetes can only check a number for not being root.
 USER 1000:1000
 EXPOSE 8080
-# Healthy: the server answers, with or without a model.
+# Healthy means that the server answers, with or without a model.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["assay"]
-# Other containers reach it at any address, so it starts only with a key: ASSAY_API_KEY_FILE, or `assay keys add`.
+# Other machines can reach this address, so the server starts only with a key: ASSAY_API_KEY_FILE, or `assay keys add`.
 CMD ["serve", "--host", "0.0.0.0"]
