@@ -1,4 +1,6 @@
+import { totalmem } from 'node:os';
 import * as v from 'valibot';
+import { modelFor } from '../../../lib/catalogue/recommended-models.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { VERSION } from '../../../lib/version.ts';
 import { type ConnectionFlags, connect } from './connection.ts';
@@ -24,6 +26,12 @@ export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
 
 const ASK = ['assay decide "Is this urgent?" -o yes -o no -c "The server is down."', 'answer one question'];
 
+/** Returns the step after the starter model, which is small: to fetch the model that suits this machine. */
+function larger(active: string): string[][] {
+  const model = modelFor(totalmem());
+  return model && active === 'assay/starter' ? [[`assay pull ${model.id}`, 'fetch a larger model']] : [];
+}
+
 async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: string[][]]> {
   try {
     const connection = await connect(flags, { alone: false });
@@ -44,7 +52,7 @@ async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: s
         ASK,
         [`${connection.url}/playground`, 'try it in the browser'],
         ['assay top', 'queue, tokens and memory of the server'],
-        ['assay pull onnx-community/Qwen3-0.6B-ONNX', 'fetch a larger model'],
+        ...larger(model),
       ],
     ];
   } catch (error) {

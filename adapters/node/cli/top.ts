@@ -38,7 +38,7 @@ export function addTop(program: Command): void {
           ['model', `${health.active_model} (${health.state})`],
         ];
         const shown = Object.entries(figures).map(([name, value]) => [
-          name.replaceAll('_', ' '),
+          name.replace(/_bytes$/, '').replaceAll('_', ' '),
           formatted(name, value),
         ]);
         screen.out(`${once ? '' : REDRAW}${table([...rows, ...shown])}\n`);
