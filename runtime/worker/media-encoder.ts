@@ -26,7 +26,7 @@ export interface MediaItem {
 /** Runs a task between two steps of the engine, and returns its result. */
 export type BetweenSteps = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Maximum bytes of features that are cached for further requests about the same media. */
+/** Default of the maximum bytes of cached features. */
 const CACHE_BYTES = 256 * 2 ** 20;
 /** Maximum number of images or recordings that are cached, encoded or not. */
 const CACHE_ENTRIES = 1024;
@@ -42,27 +42,36 @@ export class MediaEncoder implements MediaText {
   readonly #family: MediaFamily;
   readonly #encoder: InferenceSession;
   readonly #width: number;
+  readonly #cacheBytes: number;
   /** Names of the encoder's outputs that make up a row of features, in order. */
   readonly #outputs: readonly string[];
   /** Cached items by file and detail, the least recently used first. */
   readonly #recent = new Map<string, MediaItem>();
   #nextId = FIRST_MEDIA_ID;
 
-  constructor(family: MediaFamily, encoder: InferenceSession, width: number) {
+  /**
+   * @param width number of values in a row of features
+   * @param cacheBytes maximum bytes of features that are cached for further requests about the same media
+   */
+  constructor(family: MediaFamily, encoder: InferenceSession, width: number, cacheBytes = CACHE_BYTES) {
     this.kind = family.kind;
     this.mark = family.mark;
     this.inText = family.kind === 'audio' && (family.inText ?? false);
     this.#family = family;
     this.#encoder = encoder;
     this.#width = width;
+    this.#cacheBytes = cacheBytes;
     this.#outputs = [family.output, ...deepstackNames(encoder.outputNames)];
   }
 
-  /** Returns the media items of a request, each once. Their files must have been opened. */
+  /**
+   * Returns the media items of a request, each once. Their files must have been opened. The request's prompts must be
+   * written in the same turn of the event loop: until then all its items stay in the cache, whatever their size, so
+   * `write` gives the token ids of these items.
+   */
   of(work: Work): MediaItem[] {
-    const media = [...new Set(partsOf(work, this.kind).map((part) => this.#item(part)))];
     this.#evict();
-    return media;
+    return [...new Set(partsOf(work, this.kind).map((part) => this.#item(part)))];
   }
 
   /**
@@ -166,7 +175,7 @@ export class MediaEncoder implements MediaText {
     let bytes = 0;
     for (const [index, [key, { rows }]] of [...this.#recent].reverse().entries()) {
       bytes += rows?.byteLength ?? 0;
-      if (index >= CACHE_ENTRIES || bytes > CACHE_BYTES) this.#recent.delete(key);
+      if (index >= CACHE_ENTRIES || bytes > this.#cacheBytes) this.#recent.delete(key);
     }
   }
 }
