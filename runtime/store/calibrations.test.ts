@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -50,6 +50,17 @@ test.each<[string, object]>([
   ['with an impossible temperature', { ...calibration, kinds: { choice: { ...fit, temperature: 0 } } }],
 ])('a calibration %s is none', async (_, bundled) => {
   expect(await folders(bundled).find(starter, fingerprint)).toBeNull();
+});
+
+test('a calibration that cannot be removed is an error, not "there was none"', async () => {
+  const store = folders({});
+  const file = await store.write(calibration);
+  rmSync(file);
+  mkdirSync(file);
+  await expect(store.remove(fingerprint)).rejects.toMatchObject({
+    code: 'internal_error',
+    message: expect.stringMatching(/^A file of ASSAY_HOME could not be used /u),
+  });
 });
 
 test('no path leads out of the home', async () => {

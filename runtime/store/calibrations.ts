@@ -2,6 +2,7 @@ import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
 import { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { diskError, systemCode } from './disk-error.ts';
 import { dirname, type StorePaths } from './paths.ts';
 
 /** Holds the calibration in effect for the loaded model, with its origin. */
@@ -51,11 +52,17 @@ export class Calibrations {
     return file;
   }
 
-  /** Removes a calibration that was fitted on this machine. Returns false if there was none. */
+  /**
+   * Removes a calibration that was fitted on this machine. Returns false if there was none. Throws an `AssayError` if
+   * there is one that cannot be removed.
+   */
   async remove(fingerprint: string): Promise<boolean> {
     return fs.rm(this.#paths.calibration(fingerprint)).then(
       () => true,
-      () => false,
+      (error) => {
+        if (systemCode(error) === 'ENOENT') return false;
+        throw diskError(error, 'ASSAY_HOME');
+      },
     );
   }
 
