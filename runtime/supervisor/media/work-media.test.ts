@@ -23,7 +23,7 @@ it('a logged request has the size and hash of each file in place of the file', (
     kind: 'tasks',
     batch: {
       ...settings,
-      input: { messages: [{ role: 'user', parts: [text, described(inUrl, 'image/png;base64'), address] }] },
+      input: { messages: [{ role: 'user', parts: [text, described(inUrl, 'image/png'), address] }] },
       media: [described(sent, 'image/png')],
     },
   });

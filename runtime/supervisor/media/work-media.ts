@@ -29,8 +29,10 @@ export function withoutFiles(work: Work): Work {
   return mapMedia(work, (part) => {
     const { source } = part;
     if (source.type === 'url' && !/^data:/iu.test(source.url)) return part;
-    const [mimeType = '', data = ''] =
+    const [type = '', data = ''] =
       source.type === 'base64' ? [source.mimeType, source.data] : source.url.slice('data:'.length).split(',', 2);
+    // In a data URL, `;base64` follows the media type (RFC 2397).
+    const [mimeType = ''] = type.split(';', 1);
     const bytes = Buffer.from(data, 'base64');
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     return { ...part, source: { type: 'base64', mimeType, data: `${bytes.length} bytes, sha256 ${sha256}` } };
