@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { pino } from 'pino';
 
-/** Fields that a person at a terminal does not need. */
+/** Fields that are shown in another form, or that people do not need at a terminal. */
 const OMITTED = new Set(['level', 'time', 'msg', 'requestId', 'pid', 'err']);
 
 /**
@@ -29,7 +29,7 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Returns a value on one line, without what could change the terminal. */
+/** Formats a value on one line, without control characters, which could change the terminal. */
 function shown(value: unknown): string {
   if (typeof value === 'number') return String(Math.round(value * 100) / 100);
   if (typeof value !== 'string') return JSON.stringify(value);

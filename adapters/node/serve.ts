@@ -75,7 +75,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
     return {
       url: server.url,
-      // The first request is shown once the model can answer it.
+      // Shows an example request once the model can answer it.
       loaded: loaded.then((ready) => {
         if (!ready || !firstKey) return;
         say(firstRequest(server.url, config.model));

@@ -24,7 +24,7 @@ interface CalibrateFlags extends ModelFlags {
 /** Largest number of questions that are sent in one request; all of them are about the same text. */
 const AT_ONCE = 64;
 
-/** Adds `assay calibrate`. */
+/** Adds the command `assay calibrate`. */
 export function addCalibrate(program: Command): void {
   const command = program
     .command('calibrate')

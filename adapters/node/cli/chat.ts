@@ -24,7 +24,7 @@ interface Message {
   content: Content;
 }
 
-/** Adds `assay chat`. */
+/** Adds the command `assay chat`. */
 export function addChat(program: Command): void {
   modelFlags(
     program

@@ -20,7 +20,7 @@ type DecideFlags = AskFlags &
  */
 const TOKENS = { options: 32, free: 128 };
 
-/** Adds `assay decide`. */
+/** Adds the command `assay decide`. */
 export function addDecide(program: Command): void {
   askFlags(
     program

@@ -24,7 +24,7 @@ import { configOf } from './config-of.ts';
 import { EXIT } from './exit-code.ts';
 import { screen } from './screen.ts';
 
-/** Adds `assay doctor`. */
+/** Adds the command `assay doctor`. */
 export function addDoctor(program: Command): void {
   program
     .command('doctor')

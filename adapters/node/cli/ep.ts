@@ -19,7 +19,7 @@ interface PluginFlags {
   json?: boolean;
 }
 
-/** Adds `assay ep`. */
+/** Adds the command `assay ep`. */
 export function addPlugins(program: Command): void {
   const plugins = program
     .command('ep')

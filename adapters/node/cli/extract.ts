@@ -11,7 +11,7 @@ type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schem
 
 const TOKENS = 512;
 
-/** Adds `assay extract`. */
+/** Adds the command `assay extract`. */
 export function addExtract(program: Command): void {
   askFlags(
     program

@@ -19,7 +19,7 @@ interface KeyFlags {
 
 type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; priority: Priority; admin: boolean };
 
-/** Adds `assay keys`. */
+/** Adds the command `assay keys`. */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('Make, list and revoke API keys.').addHelpText('after', KEYS_HELP);
   const storeOf = (flags: KeyFlags): KeysStore | EdgeKeys => {

@@ -4,7 +4,7 @@ import { ModelList } from '../../../lib/schema/model-list.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { screen, table } from './screen.ts';
 
-/** Adds `assay list`. */
+/** Adds the command `assay list`. */
 export function addList(program: Command): void {
   connectionFlags(program.command('list').alias('ls').description('List the models of this machine with their status.'))
     .addHelpText('after', LIST_HELP)

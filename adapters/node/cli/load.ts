@@ -12,7 +12,7 @@ import { showForm } from './show-form.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
 
-/** Adds `assay load` and `assay unload`. */
+/** Adds the commands `assay load` and `assay unload`. */
 export function addLoad(program: Command): void {
   connectionFlags(
     program

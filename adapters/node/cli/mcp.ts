@@ -11,7 +11,7 @@ import { screen } from './screen.ts';
 
 type McpFlags = ModelFlags & { http?: boolean; port: number };
 
-/** Adds `assay mcp`. Imports the MCP SDK only when the command runs. */
+/** Adds the command `assay mcp`. Imports the MCP SDK only when the command runs. */
 export function addMcp(program: Command): void {
   connectionFlags(
     program

@@ -22,7 +22,7 @@ import { screen, table } from './screen.ts';
  */
 const TOLERANCE = 0.25;
 
-/** Adds `assay models`. */
+/** Adds the command `assay models`. */
 export function addModels(program: Command): void {
   program
     .command('models')

@@ -9,7 +9,7 @@ import { showForm } from './show-form.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
 
-/** Adds `assay pull` and `assay compile`. */
+/** Adds the commands `assay pull` and `assay compile`. */
 export function addPull(program: Command): void {
   const modelFlags = (command: Command): Command =>
     command

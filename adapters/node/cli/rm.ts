@@ -8,7 +8,7 @@ import { screen } from './screen.ts';
 
 const KIND = { compiled: 'compiled files', weights: 'downloaded weights', locks: 'lock files' } as const;
 
-/** Adds `assay rm`. */
+/** Adds the command `assay rm`. */
 export function addRemove(program: Command): void {
   connectionFlags(
     program.command('rm').description('Remove a model from this machine: compiled files, weights and lock files.'),

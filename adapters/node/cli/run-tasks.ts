@@ -13,7 +13,7 @@ type RunFlags = AskFlags & InputFlags & MediaFlags;
 
 const TOKENS = 1024;
 
-/** Adds `assay run`. */
+/** Adds the command `assay run`. */
 export function addRun(program: Command): void {
   askFlags(
     program

@@ -5,7 +5,10 @@ import type { ServerFlags } from '../config.ts';
 import { LOG_LEVELS } from '../log-level.ts';
 import { configOf } from './config-of.ts';
 
-/** Adds `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes long. */
+/**
+ * Adds the command `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes
+ * long.
+ */
 export function addServe(program: Command, compose: typeof composeParts): void {
   program
     .command('serve')

@@ -33,7 +33,7 @@ interface InstallFlags {
   print?: boolean;
 }
 
-/** Adds `assay service`. */
+/** Adds the command `assay service`. */
 export function addService(program: Command): void {
   const service = program
     .command('service')

@@ -4,7 +4,7 @@ import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { screen, table } from './screen.ts';
 
-/** Adds `assay status`. */
+/** Adds the command `assay status`. */
 export function addStatus(program: Command): void {
   connectionFlags(program.command('status').description('Show whether a server is running, and which model is loaded.'))
     .addHelpText('after', '\nExit code 3: no server is running.\n\nExample:\n  $ assay status --json | jq -r .state')

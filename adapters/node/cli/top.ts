@@ -11,7 +11,7 @@ type TopFlags = ConnectionFlags & { interval: number; once?: boolean };
 /** Control sequence that moves the cursor to the top left and clears the screen. */
 const REDRAW = '\u001b[H\u001b[J';
 
-/** Adds `assay top`. */
+/** Adds the command `assay top`. */
 export function addTop(program: Command): void {
   connectionFlags(
     program

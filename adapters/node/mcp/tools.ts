@@ -7,7 +7,7 @@ import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-respon
 import { VERSION } from '../../../lib/version.ts';
 
 /**
- * Sends `body`, completed by the model, to a path of the decision service. Returns the parsed answer. Throws an
+ * Sends `body`, with the model added, to a path of the decision service. Returns the parsed answer. Throws an
  * `AssayError` for any answer but success.
  */
 export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;

@@ -15,7 +15,7 @@ type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Respons
 
 /**
  * Creates a backend whose upstreams give these answers: the first upstream that is asked gives the first one, and so
- * on. After the last answer, it is repeated.
+ * on. Then the last answer is repeated.
  */
 function edge(answers: readonly Answer[], upstreams = 4) {
   const asked: Request[] = [];

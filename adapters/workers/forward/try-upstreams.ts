@@ -18,7 +18,7 @@ export interface Tries<T> {
   ask(upstream: Upstream): AsyncIterable<T>;
   /** Tells whether this chunk has a part of the answer. After such a chunk no other upstream may be tried. */
   isOutput(chunk: T): boolean;
-  /** Tells whether this chunk completes the answer. A caller that stops reading before it counts as having left. */
+  /** Tells whether this chunk completes the answer. A caller that stops reading earlier counts as having left. */
   isLast(chunk: T): boolean;
 }
 

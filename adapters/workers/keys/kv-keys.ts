@@ -9,8 +9,8 @@ import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';
 
 /**
- * Describes an API key in KV, as `assay keys --edge` writes it. Its KV key is the SHA-256 hash of the secret in
- * lower-case hex.
+ * Describes an API key in KV, as `assay keys --edge` writes it. KV stores it under the SHA-256 hash of its
+ * secret, in lower-case hex.
  */
 const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),

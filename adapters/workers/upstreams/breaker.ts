@@ -2,7 +2,7 @@
 export interface Breaker {
   /** Number of failures since the upstream last answered a request. */
   readonly failures: number;
-  /** Number of times that the breaker has opened since then; each time doubles the pause. */
+  /** Number of times that the breaker has opened since that answer; each time doubles the pause. */
   readonly openings: number;
   /** Time at which the upstream is tried again, in milliseconds since 1970 (UTC); null if the breaker is closed. */
   readonly opensUntil: number | null;

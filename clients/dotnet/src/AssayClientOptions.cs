@@ -8,11 +8,11 @@ public sealed class AssayClientOptions
 {
     private const string DefaultBaseUrl = "http://127.0.0.1:8080";
 
-    /// <summary>Address of the server; by default ASSAY_URL of the environment, else
+    /// <summary>Address of the server; default: the environment variable ASSAY_URL, else
     /// <c>http://127.0.0.1:8080</c>.</summary>
     public string? BaseUrl { get; set; }
 
-    /// <summary>API key; by default ASSAY_API_KEY of the environment.</summary>
+    /// <summary>API key; default: the environment variable ASSAY_API_KEY.</summary>
     public string? ApiKey { get; set; }
 
     /// <summary>Timeout of each attempt; default two minutes.</summary>

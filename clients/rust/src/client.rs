@@ -47,13 +47,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Address of the server; by default ASSAY_URL of the environment, else `http://127.0.0.1:8080`.
+    /// Address of the server; default: the environment variable ASSAY_URL, else `http://127.0.0.1:8080`.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// API key; by default ASSAY_API_KEY of the environment.
+    /// API key; default: the environment variable ASSAY_API_KEY.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
         self

@@ -17,9 +17,9 @@ import { sleep, waitBeforeRetry } from './retry.ts';
 const DEFAULT_BASE_URL = 'http://127.0.0.1:8080';
 
 export interface AssayOptions {
-  /** Address of the server; by default ASSAY_URL of the environment, else `http://127.0.0.1:8080`. */
+  /** Address of the server; default: the environment variable ASSAY_URL, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
-  /** API key; by default ASSAY_API_KEY of the environment. */
+  /** API key; default: the environment variable ASSAY_API_KEY. */
   apiKey?: string;
   /** Timeout of each attempt in milliseconds; default 120,000. */
   timeout?: number;

@@ -200,13 +200,13 @@ public final class Assay {
 
     private Builder() {}
 
-    /** Address of the server; by default ASSAY_URL of the environment, else {@code http://127.0.0.1:8080}. */
+    /** Address of the server; default: the environment variable ASSAY_URL, else {@code http://127.0.0.1:8080}. */
     public Builder baseUrl(String url) {
       baseUrl = url;
       return this;
     }
 
-    /** API key; by default ASSAY_API_KEY of the environment. */
+    /** API key; default: the environment variable ASSAY_API_KEY. */
     public Builder apiKey(String key) {
       apiKey = key;
       return this;
