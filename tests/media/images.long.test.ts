@@ -64,7 +64,7 @@ const encoder = 'assay_image_features_total{source="encoder"}';
 /** The case about `square.webp`. */
 const SQUARE = 3;
 
-describe.each<FixtureModel>(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'])('%s', (name) => {
+describe.each<FixtureModel>(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'gemma4'])('%s', (name) => {
   const { cases } = goldenOf(name);
   beforeAll(async () => {
     machine = await startMachine(`media/${name}`, { maxPromptLen: 1024 });
