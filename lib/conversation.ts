@@ -22,8 +22,12 @@ export interface ToolCall {
 
 export type Part = { type: 'text'; text: string } | MediaPart;
 
+/** Kinds of media that a model can read besides text. */
+export const MEDIA_KINDS = ['image', 'audio'] as const;
+export type MediaKind = (typeof MEDIA_KINDS)[number];
+
 export interface MediaPart {
-  type: 'image' | 'audio';
+  type: MediaKind;
   source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
   /** Hash and size of the file, once a backend has read it; `source` is then empty. */
   opened?: OpenedImage | OpenedAudio;

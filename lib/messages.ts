@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaPart, Part } from './conversation.ts';
+import type { ChatMessage, MediaKind, MediaPart, Part } from './conversation.ts';
 import type { MediaInput } from './schema/media.ts';
 import type { ContentPart, Message } from './schema/message.ts';
 
@@ -53,7 +53,7 @@ function partOf(part: ContentPart, param: string): Part {
  * Converts one media input. Validation has ensured that the members which its type requires are present
  * (`lib/schema/media.ts`).
  */
-function mediaPart(type: MediaPart['type'], { url, data, mime_type }: MediaInput, param: string): MediaPart {
+function mediaPart(type: MediaKind, { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =
     url !== undefined ? { type: 'url', url } : { type: 'base64', data: data!, mimeType: mime_type! };
   return { type, source, param };

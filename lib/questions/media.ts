@@ -1,4 +1,4 @@
-import type { MediaPart } from '../conversation.ts';
+import type { MediaKind, MediaPart } from '../conversation.ts';
 import { audioSource } from '../messages.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
@@ -19,15 +19,11 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
  * Converts the media of a System One request. Each item may have any form that such servers accept: a string (a URL or
  * base64), or an object with base64.
  */
-export function mediaParts(
-  type: MediaPart['type'],
-  items: readonly unknown[],
-  param: (i: number) => string,
-): MediaPart[] {
+export function mediaParts(type: MediaKind, items: readonly unknown[], param: (i: number) => string): MediaPart[] {
   return items.map((item, i) => ({ type, source: sourceOf(type, item), param: param(i) }));
 }
 
-function sourceOf(type: MediaPart['type'], item: unknown): MediaPart['source'] {
+function sourceOf(type: MediaKind, item: unknown): MediaPart['source'] {
   if (typeof item === 'string' && /^(data:|https?:)/i.test(item)) return { type: 'url', url: item };
   // `Object` converts any value to an object; the members are checked below.
   const { base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;

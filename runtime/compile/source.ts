@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { MediaKind } from '../../lib/conversation.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
-import { ENCODERS, type MediaKind } from '../store/media-models.ts';
+import { ENCODERS } from '../store/media-models.ts';
 import type { Precision } from './precision.ts';
 
 /**

@@ -1,3 +1,4 @@
+import type { MediaKind } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
@@ -5,7 +6,6 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
-import type { MediaKind } from '../store/media-models.ts';
 import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
 import { baseName } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';

@@ -1,4 +1,4 @@
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts';
 import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
@@ -28,7 +28,7 @@ export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array
  *
  * @param param path of the part in the request, for the message
  */
-export function checkFormat(kind: MediaPart['type'], bytes: Uint8Array, param: string): ImageType | AudioType {
+export function checkFormat(kind: MediaKind, bytes: Uint8Array, param: string): ImageType | AudioType {
   const type = kind === 'image' ? sniffImage(bytes) : sniffAudio(bytes);
   if (type) return type;
   throw new AssayError('invalid_value', `${param} is not in a supported format. Send ${NAMES[kind]}.`, { param });

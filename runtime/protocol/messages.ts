@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { type ChatRequest, PRIORITIES, type TaskBatch } from '../../lib/backend.ts';
+import { MEDIA_KINDS } from '../../lib/conversation.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
@@ -35,9 +36,6 @@ const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
-/** Kinds of input that a model may read besides text. */
-const MediaKind = v.picklist(['image', 'audio']);
-
 /** Names a compiled model to load, and the settings to load it with. */
 export const LoadSpec = v.object({
   model: ModelIdText,
@@ -61,7 +59,7 @@ export const ModelInfo = v.object({
   /** Maximum tokens of a prompt and its answer together. */
   contextLength: Count,
   /** Kind of media that the server must open for this model; absent if the model reads only text. */
-  reads: v.exactOptional(MediaKind),
+  reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
@@ -161,7 +159,7 @@ export type Phase = (typeof PHASES)[number];
  * milliseconds that encoding took.
  */
 export const MediaFigures = v.object({
-  kind: MediaKind,
+  kind: v.picklist(MEDIA_KINDS),
   encoded: Count,
   cached: Count,
   encodeMs: v.pipe(v.number(), v.minValue(0)),

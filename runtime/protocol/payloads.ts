@@ -8,6 +8,7 @@ import {
   type TokenLogprob,
   type Usage,
 } from '../../lib/backend.ts';
+import { MEDIA_KINDS } from '../../lib/conversation.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
 import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
@@ -39,7 +40,7 @@ const Shape = v.variant('kind', [
 export const Sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/u));
 const Pixels = v.pipe(Count, v.minValue(1), v.maxValue(1_000_000));
 const MediaPart = v.strictObject({
-  type: v.picklist(['image', 'audio']),
+  type: v.picklist(MEDIA_KINDS),
   source: v.variant('type', [
     v.strictObject({ type: v.literal('url'), url: Text }),
     v.strictObject({ type: v.literal('base64'), data: Text, mimeType: Text }),

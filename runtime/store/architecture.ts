@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { type MediaKind, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
+import type { MediaKind } from '../../lib/conversation.ts';
+import { mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
 
 /** Model types (`model_type`) that cannot run here in any published format, with the reason and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {

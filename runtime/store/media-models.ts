@@ -1,8 +1,9 @@
-/** Names of the graphs that encode each kind of media, in the layout of transformers.js. */
-export const ENCODERS = { image: 'vision_encoder', audio: 'audio_encoder' } as const;
+import type { MediaKind } from '../../lib/conversation.ts';
 
-/** Names a kind of media that a model can read besides text. */
-export type MediaKind = keyof typeof ENCODERS;
+/** Names of the graphs that encode each kind of media, in the layout of transformers.js. */
+export const ENCODERS = { image: 'vision_encoder', audio: 'audio_encoder' } as const satisfies Readonly<
+  Record<MediaKind, string>
+>;
 
 /**
  * Kind of media that the models of each supported family read besides text, by `model_type` in `config.json`

@@ -1,5 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
-import { ENCODERS, type MediaKind } from './media-models.ts';
+import type { MediaKind } from '../../lib/conversation.ts';
+import { ENCODERS } from './media-models.ts';
 
 /** File name of the template for conversations with tools in the folder of a compiled model. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';

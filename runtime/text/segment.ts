@@ -1,4 +1,4 @@
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /**
@@ -18,7 +18,7 @@ export interface MediaMark {
 /** Writes images or recordings into a prompt, as the model's family does. */
 export interface MediaText extends MediaMark {
   /** Kind of media that the model reads besides text. */
-  readonly kind: MediaPart['type'];
+  readonly kind: MediaKind;
   /**
    * Returns the text for one image or recording. In its encoding, each occurrence of the id `token` must be replaced by
    * the next id, from `firstId` on.

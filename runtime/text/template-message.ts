@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaPart, ToolCall } from '../../lib/conversation.ts';
+import type { ChatMessage, MediaKind, MediaPart, ToolCall } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
 
@@ -39,7 +39,7 @@ export interface TemplateTraits {
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
-  reads: MediaPart['type'] | undefined,
+  reads: MediaKind | undefined,
   refusal?: string,
 ): TemplateMessage[] {
   return messages.map((message): TemplateMessage => {
@@ -58,7 +58,7 @@ export function toTemplateMessages(
   });
 }
 
-function unsupported({ type, param }: MediaPart, reads?: MediaPart['type'], refusal?: string): AssayError {
+function unsupported({ type, param }: MediaPart, reads?: MediaKind, refusal?: string): AssayError {
   const message =
     refusal ??
     `The model reads ${reads === undefined ? 'text' : `text and ${reads === 'image' ? 'images' : 'audio'}`} only. Remove the ${type}, or load a model that reads it.`;

@@ -1,3 +1,4 @@
+import type { MediaKind } from '../../lib/conversation.ts';
 import type { Random } from '../../runtime/engine/random.ts';
 import { mediaFile } from '../media/golden.ts';
 import { AUDIO, EVENTS, integer, type Make, type Operation, pick, post, text } from './request.ts';
@@ -8,7 +9,7 @@ const RECORDINGS = ['short.wav', 'pair.mp3', 'pair.flac', 'pair.ogg', 'opus.ogg'
 const CUT = 0.2;
 
 /** Returns an image, or a recording for the model that reads those, as base64; now and then cut off. */
-function fileFor(random: Random, model: string): { kind: 'image' | 'audio'; data: string; mimeType: string } {
+function fileFor(random: Random, model: string): { kind: MediaKind; data: string; mimeType: string } {
   const kind = model === AUDIO ? 'audio' : 'image';
   const { data, mimeType } = mediaFile(pick(random, kind === 'audio' ? RECORDINGS : IMAGES));
   const length = random.uniform() < CUT ? 4 * (1 + integer(random, data.length / 4 - 1)) : data.length;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Part } from '../../lib/conversation.ts';
+import type { MediaKind, Part } from '../../lib/conversation.ts';
 
-type GoldenPart = { type: 'text'; text: string } | { type: 'image' | 'audio'; file: string };
+type GoldenPart = { type: 'text'; text: string } | { type: MediaKind; file: string };
 
 /** The fixture models, and the token that stands for a feature of an image or a recording in their prompts. */
 export const MEDIA_TOKEN = {

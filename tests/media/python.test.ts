@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MediaPart, Part } from '../../lib/conversation.ts';
+import type { MediaKind, Part } from '../../lib/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
 import { FIRST_MEDIA_ID } from '../../runtime/engine/media-feeds.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
@@ -28,7 +28,7 @@ const folder = mkdtempSync(join(tmpdir(), 'assay-media-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Reads the facts of a file, as the media process does. */
-async function factsOf(type: MediaPart['type'], bytes: Buffer) {
+async function factsOf(type: MediaKind, bytes: Buffer) {
   return type === 'image' ? imageSize(bytes) : { samples: (await decodeAudio(bytes)).length };
 }
 

@@ -1,6 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
+import type { MediaKind } from '../../../lib/conversation.ts';
 import type { MediaFigures } from '../../protocol/messages.ts';
-import type { MediaCounts, MediaKind } from './open-media.ts';
+import type { MediaCounts } from './open-media.ts';
 
 /**
  * Metrics for images or for audio: how many were opened, decoded and refused, how many features came from the encoder

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MediaPart } from '../../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
@@ -16,9 +16,6 @@ export interface MediaCounts {
   decoded(): void;
   refused(reason: string): void;
 }
-
-/** Names a kind of media that a model can read besides text. */
-export type MediaKind = MediaPart['type'];
 
 export interface OpenMediaOptions {
   kind: MediaKind;
