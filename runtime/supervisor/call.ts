@@ -50,6 +50,18 @@ export interface CallWire {
  */
 type CallState = 'new' | 'sent' | 'read' | 'abandoned' | 'settled';
 
+/**
+ * States how far the engine process has come with a request, for the error if that process dies. The process does not
+ * report when it takes a request out of its queue.
+ */
+const PROGRESS = {
+  unsent: 'This request had not reached it.',
+  checking: 'It had not finished checking this request.',
+  checked: 'It had checked this request, but not begun to answer it.',
+  queued: 'This request was in its queue or being answered.',
+  answering: 'It was answering this request.',
+} as const;
+
 /** Milliseconds that the server waits beyond the timeout for the engine's own error, which says more. */
 const GRACE_MS = 2_000;
 const LEFT = 'The caller disconnected before the answer was ready.';
@@ -65,6 +77,7 @@ export class Call {
   #wake: (() => void) | null = null;
   #failure: AssayError | null = null;
   #state: CallState = 'new';
+  #progress: keyof typeof PROGRESS = 'unsent';
   #timer: NodeJS.Timeout | undefined;
   #wanted: readonly WantedMedia[] = [];
   readonly #onAbort = () => this.fail(new AssayError('internal_error', LEFT), { cancel: true });
@@ -73,6 +86,11 @@ export class Call {
     this.#wire = wire;
     this.#options = options;
     this.#prepared.promise.catch(() => {});
+  }
+
+  /** Returns a sentence that says how far the engine process, "it", has come with the request. */
+  get progress(): string {
+    return PROGRESS[this.#progress];
   }
 
   /**
@@ -98,6 +116,7 @@ export class Call {
   #sendWork(work: Work): void {
     if (this.#ended) return;
     this.#state = 'sent';
+    this.#progress = 'checking';
     this.#wire.send({ type: 'prepare', work });
   }
 
@@ -112,6 +131,7 @@ export class Call {
       const media = this.#wanted.length > 0 ? { media: await this.#prepareMedia() } : {};
       if (this.#failure) throw this.#failure;
       const { timeoutMs, priority } = this.#options;
+      this.#progress = 'queued';
       this.#wire.send({ type: 'run', timeoutMs, ...(priority ? { priority } : {}), ...media });
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
@@ -144,6 +164,7 @@ export class Call {
     if (this.#ended) return;
     switch (message.type) {
       case 'prepared':
+        this.#progress = 'checked';
         this.#wanted = message.wanted ?? [];
         this.#wire.counted(message.promptTokens);
         this.#prepared.resolve(message.promptTokens);
@@ -159,6 +180,7 @@ export class Call {
       case 'tool_call':
       case 'answers':
       case 'finished':
+        if (message.type !== 'queued') this.#progress = 'answering';
         this.#replies.push(message);
         if (message.type === 'finished') this.#end(true);
         this.#wake?.();

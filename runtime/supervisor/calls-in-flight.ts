@@ -62,8 +62,8 @@ export class CallsInFlight {
     if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
   }
 
-  /** Fails all requests with an error, because their engine process has ended. */
-  fail(error: AssayError): void {
-    for (const call of [...this.#calls.values()]) call.fail(error, { cancel: false });
+  /** Fails all requests, each with its own error, because their engine process has ended. */
+  fail(errorFor: (call: Call) => AssayError): void {
+    for (const call of [...this.#calls.values()]) call.fail(errorFor(call), { cancel: false });
   }
 }

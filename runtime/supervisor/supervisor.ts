@@ -158,12 +158,14 @@ class Supervisor implements EngineProcess, EngineCalls {
   #died(child: Child, reason: string): void {
     if (child !== this.#child) return;
     this.#child = null;
-    const text = `The engine process ${reason}. It worked on this request and is starting again: try again in a moment.`;
-    this.#calls.fail(new AssayError('engine_failed', text));
     const { state, model } = this.#life.now;
+    const ended = `The engine process ${reason}.`;
+    const restarting = 'The engine is starting again: try again in a moment.';
+    const next = state === 'loaded' ? restarting : 'No model is loaded now: try again once one is.';
+    this.#calls.fail(({ progress }) => new AssayError('engine_failed', `${ended} ${progress} ${next}`));
     if (state === 'loaded') {
       this.#options.log.error({ reason, model }, 'engine process died');
-      this.#life.apply('died', { reason: `The engine process ${reason}.` });
+      this.#life.apply('died', { reason: ended });
       this.#restart();
     } else {
       this.#changed.send();

@@ -238,7 +238,12 @@ describe('a death', () => {
     await engine.load(SPEC);
     const bystander = ask(engine, 'wait 60000');
     bystander.catch(() => {});
-    await expect(ask(engine, how)).rejects.toMatchObject({ code: 'engine_failed' });
+    await expect(ask(engine, how)).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(
+        /^The engine process .*\. This request was in its queue or being answered\. The engine is starting again: /u,
+      ),
+    });
     await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
     expect(engine.status()).toMatchObject({ state: 'loaded', restarts: 1 });
@@ -265,7 +270,10 @@ describe('a death', () => {
     await delay(100);
     // The limit of a step, two minutes, is longer than this test may take.
     await engine.load({ ...SPEC, model: 'test/other' as ModelId });
-    expect(await stuck).toMatchObject({ code: 'engine_failed' });
+    expect(await stuck).toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(/It had not finished checking this request\. No model is loaded now: /u),
+    });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
