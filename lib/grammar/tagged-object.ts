@@ -63,7 +63,10 @@ const anyText = new Map<string, StringLanguage>();
 export function taggedObject(schema: JsonSchema, tags: Tags, path: string): TaggedObject {
   const [root, ...others] = compileSchema(schema, { path }).alternatives;
   if (root?.kind !== 'object' || others.length > 0) {
-    refuse(path, 'the loaded model writes members one by one, so this must be one object, without alternatives.');
+    refuse(
+      path,
+      'the loaded model writes the members one by one, so this must be one object, without alternatives (anyOf, oneOf, enum) at its root; move them into a property.',
+    );
   }
   const members = root.members.filter(({ node }) => canBeWritten(node, 1));
   return {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -83,6 +84,33 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.locator('.options').first().locator('.chosen').textContent()).toMatch(/yes|no/);
     expect(await page.locator('mark').allTextContents()).toContain('mug');
     expect(await page.locator('.figures').textContent()).toMatch(/ms · \d+ prompt tokens/);
+  });
+
+  it('is where a browser gets from the root, and asks nothing while the model is being loaded', async () => {
+    await page.route('**/health', (route) =>
+      route.fulfill({ json: { status: 'loading', state: 'loading', device: 'CPU', active_model: 'none' } }),
+    );
+    await page.goto(server.url);
+    expect(page.url()).toBe(`${server.url}/playground`);
+    const loading = page.getByRole('button', { name: 'Loading the model…' });
+    await loading.waitFor();
+    expect(await loading.isDisabled()).toBe(true);
+    await page.unroute('**/health');
+    await page.getByRole('button', { name: 'Ask', exact: true }).waitFor();
+  });
+
+  it('adds an image to the request, and removes it', async () => {
+    await page.getByText('Request as code').click();
+    const field = page.getByLabel('Image or recording');
+    await field.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
+    expect(await page.getByRole('alert').textContent()).toContain('notes.txt is neither an image nor a recording');
+    await field.setInputFiles(fileURLToPath(new URL('../../docs/images/playground.png', import.meta.url)));
+    await page.getByRole('img', { name: 'playground.png' }).waitFor();
+    const code = page.getByRole('region', { name: 'Request as code' });
+    expect(await code.textContent()).toContain('"data:image/png;base64,BASE64_OF_playground.png"');
+    await page.getByRole('button', { name: 'Remove playground.png' }).click();
+    await field.waitFor();
+    expect(await code.textContent()).not.toContain('input_image');
   });
 
   it('adds, edits, reorders and deletes tasks with the keyboard alone', async () => {

@@ -1,7 +1,11 @@
+import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
+import { DecisionsRequest } from '../../../lib/schema/decisions-request.ts';
 import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
+import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { readDecisions, readTasks } from './answer.ts';
+import { withoutContent } from './media.ts';
 import { LANGUAGES, requestCode } from './request-code.ts';
 import { decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
 
@@ -33,6 +37,28 @@ test('a draft becomes the body of POST /v1/decisions, unless an answer is free',
       { type: 'extract', name: 'facts', instructions: 'What?', keys: ['item'] },
     ],
     max_output_tokens: 64,
+  });
+});
+
+describe('an image and a recording', () => {
+  const image = { name: 'a.png', kind: 'image', url: 'data:image/png;base64,AAAA' } as const;
+  const audio = { name: 'a.wav', kind: 'audio', url: 'data:audio/wav;base64,BBBB' } as const;
+  const tasks = [decide, extract];
+
+  test.each([
+    [image, { images: [{ type: 'base64', mime_type: 'image/png', data: 'AAAA' }] }],
+    [audio, { audio: [{ type: 'base64', mime_type: 'audio/wav', data: 'BBBB' }] }],
+  ])('%j is part of both bodies, which the server accepts', (media, members) => {
+    for (const context of ['Sent today.', '']) {
+      const body = tasksBody({ ...draft, tasks, context, media }, 'a/b');
+      expect(body).toMatchObject(members);
+      v.parse(RunTasksRequest, body);
+      v.parse(DecisionsRequest, decisionsBody({ ...draft, tasks, context, media }, 'a/b'));
+    }
+  });
+
+  test('the content is left out of the code that is shown', () => {
+    expect(withoutContent(image).url).toBe('data:image/png;base64,BASE64_OF_a.png');
   });
 });
 

@@ -1,3 +1,5 @@
+import { decisionsInput, type MediaFile, tasksMedia } from './media.ts';
+
 /** Holds one task in the editor. Lists are texts with an item on each line. */
 export interface TaskDraft {
   /** Identifies the task in the editor, even after it was moved or renamed. */
@@ -12,6 +14,8 @@ export interface TaskDraft {
 
 export interface Draft {
   context: string;
+  /** An image or a recording beside the text; absent if there is none. */
+  media?: MediaFile | undefined;
   tasks: TaskDraft[];
   maxOutputTokens: number;
 }
@@ -23,10 +27,11 @@ export const items = (list: string): string[] =>
     .filter((line) => line !== '');
 
 /** Returns the body of `POST /v1/tasks`. */
-export function tasksBody({ context, tasks, maxOutputTokens }: Draft, model: string) {
+export function tasksBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
     context,
+    ...(media ? tasksMedia(media) : {}),
     tasks: tasks.map(({ type, name, text, list }) => {
       const listed = items(list);
       if (type === 'decide') {
@@ -43,10 +48,10 @@ export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
 
 /** Returns the body of `POST /v1/decisions`. */
-export function decisionsBody({ context, tasks, maxOutputTokens }: Draft, model: string) {
+export function decisionsBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
-    input: context,
+    input: media ? decisionsInput(media, context) : context,
     questions: tasks.map(({ type, name, text, list }) => {
       const listed = items(list);
       if (type === 'decide') {

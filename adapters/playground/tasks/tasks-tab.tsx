@@ -3,6 +3,8 @@ import { call } from '../api.ts';
 import { Problem } from '../problem.tsx';
 import { readDecisions, readTasks } from './answer.ts';
 import { EXAMPLES } from './examples.ts';
+import { withoutContent } from './media.ts';
+import { MediaField } from './media-field.tsx';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
 import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
@@ -20,7 +22,8 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   const [probabilities, setProbabilities] = useState(true);
   const scored = probabilities && hasProbabilities(draft);
   const path = scored ? '/v1/decisions' : '/v1/tasks';
-  const body = (scored ? decisionsBody : tasksBody)(draft, model || 'assay/starter');
+  const bodyOf = (sent: Draft) => (scored ? decisionsBody : tasksBody)(sent, model || 'assay/starter');
+  const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
   const setTasks = (tasks: TaskDraft[]) => setDraft({ ...draft, tasks });
 
   const ask = async () => {
@@ -28,7 +31,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
     setError(null);
     const began = performance.now();
     try {
-      const response = await (await call(path, { body })).json();
+      const response = await (await call(path, { body: bodyOf(draft) })).json();
       const answers = (scored ? readDecisions : readTasks)(draft.tasks, response);
       setOutcome({ ...answers, context: draft.context, milliseconds: Math.round(performance.now() - began) });
     } catch (cause) {
@@ -88,6 +91,14 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
             onInput={(event) => setDraft({ ...draft, context: event.currentTarget.value })}
           />
         </label>
+        <MediaField
+          media={draft.media}
+          onChange={(media) => {
+            setDraft({ ...draft, media });
+            setError(null);
+          }}
+          onError={setError}
+        />
         {draft.tasks.map((task, i) => (
           <TaskEditor
             key={task.id}
@@ -134,7 +145,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
         ) : (
           !error && <p class="empty">Press “Ask”: the context is read once, for all tasks.</p>
         )}
-        <RequestView path={path} body={body} />
+        <RequestView path={path} body={bodyOf(shown)} />
       </div>
     </form>
   );

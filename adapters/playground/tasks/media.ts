@@ -1,0 +1,38 @@
+/** Holds an image or a recording that the tasks of a draft are about. */
+export interface MediaFile {
+  name: string;
+  kind: 'image' | 'audio';
+  /** The whole file, as a `data:` URL in base64. */
+  url: string;
+}
+
+/** Reads a file that the user has chosen. Throws if it is neither an image nor a recording. */
+export async function readMedia(file: File): Promise<MediaFile> {
+  const kind = (['image', 'audio'] as const).find((one) => file.type.startsWith(`${one}/`));
+  if (!kind) throw new Error(`${file.name} is neither an image nor a recording. Choose a JPEG, PNG, WAV or MP3.`);
+  const url = await new Promise<string>((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+  return { name: file.name, kind, url };
+}
+
+/** Returns the same file with a placeholder for its content, which would be too long to read. */
+export function withoutContent(media: MediaFile): MediaFile {
+  return { ...media, url: `${media.url.slice(0, media.url.indexOf(',') + 1)}BASE64_OF_${media.name}` };
+}
+
+/** Returns the member of `POST /v1/tasks` with a file. */
+export function tasksMedia({ kind, url }: MediaFile) {
+  const [, mime_type = '', data = ''] = /^data:([^;,]*)[^,]*,(.*)$/su.exec(url) ?? [];
+  const input = { type: 'base64', mime_type, data } as const;
+  return kind === 'image' ? { images: [input] } : { audio: [input] };
+}
+
+/** Returns the input of `POST /v1/decisions` with a file before the text. */
+export function decisionsInput({ kind, url }: MediaFile, text: string) {
+  const part = kind === 'image' ? { type: 'input_image', image_url: url } : { type: 'input_audio', audio_url: url };
+  return [{ role: 'user', content: [part, ...(text === '' ? [] : [{ type: 'input_text', text }])] }];
+}
