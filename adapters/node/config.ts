@@ -11,56 +11,59 @@ import { apiKeyOf, type KeyFlags } from './api-key.ts';
 
 const Origin = v.pipe(
   v.string(),
-  v.check((text) => URL.canParse(text) && new URL(text).origin === text, 'is an origin, such as http://localhost:3000'),
+  v.check(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    'must be an origin, such as http://localhost:3000',
+  ),
 );
 
 const MediaHost = v.pipe(
   v.string(),
   v.regex(
     /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/,
-    'is a host name, such as images.example.com or *.example.com',
+    'must be a host name, such as images.example.com or *.example.com',
   ),
 );
 
 /** Largest value of `--chat-max-tokens`, in tokens; equals the bound of `max_tokens` in a chat request. */
 const MOST_TOKENS = 1_048_576;
-const WHOLE_TOKENS = `is a whole number, 1 to ${MOST_TOKENS}`;
+const WHOLE_TOKENS = `must be a whole number, 1 to ${MOST_TOKENS}`;
 
 /** Describes the server's configuration. Flags override environment variables, which override the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
-  host: v.pipe(v.string(), v.nonEmpty('is an address or a host name')),
+  host: v.pipe(v.string(), v.nonEmpty('must be an address or a host name')),
   /** Port to listen on; 0 for any free port. */
   port: v.pipe(
     v.string(),
-    v.regex(/^\d{1,5}$/, 'is 0 to 65535'),
+    v.regex(/^\d{1,5}$/, 'must be 0 to 65535'),
     v.transform(Number),
-    v.maxValue(65535, 'is 0 to 65535'),
+    v.maxValue(65535, 'must be 0 to 65535'),
   ),
   /** Absolute path of the folder with models, keys and compiled files. */
   home: v.pipe(
     v.string(),
-    v.nonEmpty('is a folder'),
+    v.nonEmpty('must be a folder'),
     v.transform((path) => resolve(path)),
   ),
   /** API key that the server accepts in addition to those in the home folder. */
-  apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'is 1 to 256 visible ASCII characters'))),
+  apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters'))),
   /** Model to load at start. */
   model: v.pipe(
     v.string(),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const id = asModelId(dataset.value);
       if (id) return id;
-      addIssue({ message: 'is <namespace>/<name>, such as assay/starter' });
+      addIssue({ message: 'must be <namespace>/<name>, such as assay/starter' });
       return NEVER;
     }),
   ),
   /** Device that runs the model; `auto`: Assay chooses the best one. */
-  device: v.picklist(DEVICE_CHOICES, `is one of ${DEVICE_CHOICES.join(', ')}`),
+  device: v.picklist(DEVICE_CHOICES, `must be one of ${DEVICE_CHOICES.join(', ')}`),
   /** Number format of the weights to download; if absent, the best one for the device. */
-  dtype: v.optional(v.picklist(DTYPES, `is one of ${DTYPES.join(', ')}`)),
+  dtype: v.optional(v.picklist(DTYPES, `must be one of ${DTYPES.join(', ')}`)),
   /** Number format of compiled weights; `auto`: the fastest that is accurate on this machine. */
-  precision: v.picklist(PRECISIONS, `is one of ${PRECISIONS.join(', ')}`),
+  precision: v.picklist(PRECISIONS, `must be one of ${PRECISIONS.join(', ')}`),
   /** Token limit of a chat answer if the request sets none. */
   chatMaxTokens: v.pipe(
     v.string(),
@@ -69,17 +72,17 @@ export const ServerConfig = v.object({
     v.maxValue(MOST_TOKENS, WHOLE_TOKENS),
   ),
   /** Default number of orders in which questions with probabilities show their options. */
-  orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `is a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
+  orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `must be a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
   /** Default probability below which the server abstains from a choice; 0: it never abstains. */
   abstainBelow: v.pipe(
     v.string(),
-    v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'is a number from 0 to 1'),
+    v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
     v.transform(Number),
   ),
   /** Default formula for the confidence of an answer. */
-  confidence: v.picklist(CONFIDENCES, `is one of ${CONFIDENCES.join(', ')}`),
+  confidence: v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`),
   /** Isolation of the processes that run models from the rest of the machine. */
-  isolation: v.picklist(ISOLATION_MODES, `is one of ${ISOLATION_MODES.join(', ')}`),
+  isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   /** Origins of other web pages that may call the server. */

@@ -62,7 +62,7 @@ export class EdgeKeys {
    */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);
-    if (!key) throw new UsageError(`There is no key named ${name}.`);
+    if (!key) throw new UsageError(`There is no key named ${name}. List the keys: assay keys list --edge`);
     const { sha256, ...rest } = key;
     await this.#put(sha256, { ...rest, revoked: true });
   }

@@ -76,7 +76,8 @@ export class KeysStore {
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
-      if (left.length === keys.length) throw new UsageError(`There is no key named ${name}.`);
+      if (left.length === keys.length)
+        throw new UsageError(`There is no key named ${name}. List the keys: assay keys list`);
       return left;
     });
   }

@@ -86,7 +86,8 @@ export async function startServer(
 const isSameReach = (address: string, host: string): boolean => isLoopback(address) === isLoopback(host);
 
 /** Returns the response to a request whose Host header is not a host name, from which no `Request` can be made. */
-const unreadable = () => badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name.'));
+const unreadable = () =>
+  badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name. Send one such as 127.0.0.1:8080.'));
 
 /** Disconnects a client that does not read its response, which would otherwise keep its connection open for ever. */
 function endWhenUnread(response: ServerResponse, timeoutMs: number): void {

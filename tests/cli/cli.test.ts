@@ -157,7 +157,7 @@ describe('decide', () => {
     [['frobnicate'], "unknown command 'frobnicate'"],
     [['pull', '../../etc/passwd'], 'A model id is <namespace>/<name>'],
     [['extract', '--schema', '{bad', '-c', 'x'], 'The text is not JSON'],
-    [['extract', '--schema', '/none.json', '-c', 'x'], '/none.json is not there.'],
+    [['extract', '--schema', '/none.json', '-c', 'x'], '/none.json does not exist.'],
     [['load', 'a/b', '--max-prompt-len', '8'], 'Use a whole number from 16 to 1048576.'],
   ])('%j is a mistake of the caller, with exit code 2', async (args, message) => {
     const { run } = await beside(yes);
@@ -482,7 +482,10 @@ describe('keys', () => {
       { name: 'shop', requestsPerMinute: 5, priority: 'batch' },
     ]);
     expect((await run('revoke', 'shop')).out).toBe('The key shop is revoked.\n');
-    expect(await run('revoke', 'shop')).toMatchObject({ code: 2, err: 'assay: There is no key named shop.\n' });
+    expect(await run('revoke', 'shop')).toMatchObject({
+      code: 2,
+      err: 'assay: There is no key named shop. List the keys: assay keys list\n',
+    });
     await run('add', 'twice');
     expect((await run('add', 'twice')).code).toBe(2);
     expect((await run('add', 'bad name')).code).toBe(2);

@@ -27,7 +27,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
     .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
     .version(VERSION)
     .exitOverride()
-    .showHelpAfterError('(assay --help tells more)')
+    .showHelpAfterError('(Run assay --help for all commands.)')
     .addHelpText('after', EXAMPLES);
   program.commandsGroup('Ask:');
   addDecide(program);

@@ -40,7 +40,10 @@ export async function successOf(response: Response): Promise<Response> {
   const text = await response.text();
   throw (
     errorOf(text) ??
-    new AssayError('backend_unreachable', `The server answered ${response.status}. Is it an Assay server?`)
+    new AssayError(
+      'backend_unreachable',
+      `The server answered ${response.status} without Assay's error body. Is --url the address of an Assay server?`,
+    )
   );
 }
 

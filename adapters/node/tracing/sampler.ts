@@ -29,7 +29,7 @@ function rootSampler(name: string, argument: string | undefined): Sampler {
       return new TraceIdRatioBasedSampler(ratioOf(argument));
     default:
       throw new UsageError(
-        'OTEL_TRACES_SAMPLER has to be always_on, always_off or traceidratio, or one of these after parentbased_.',
+        'OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, or one of these after parentbased_.',
       );
   }
 }
@@ -37,5 +37,5 @@ function rootSampler(name: string, argument: string | undefined): Sampler {
 function ratioOf(argument: string | undefined): number {
   const ratio = argument === undefined || argument === '' ? 1 : Number(argument);
   if (ratio >= 0 && ratio <= 1) return ratio;
-  throw new UsageError('OTEL_TRACES_SAMPLER_ARG has to be a number from 0 to 1, such as 0.1.');
+  throw new UsageError('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, such as 0.1.');
 }

@@ -30,7 +30,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 
 try {
   if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
-    throw new Error('EDGE_PORT is a port number, such as 8787.');
+    throw new Error('EDGE_PORT must be a port number, such as 8787.');
   const urls = await Promise.all(BOXES.map(startUpstream));
   await rm(STATE, { recursive: true, force: true });
   await putKey();

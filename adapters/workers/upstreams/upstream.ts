@@ -46,18 +46,20 @@ const MOST_UPSTREAMS = 1_000;
 const VARIABLE = /^BOXES(_\d{1,3})?$/;
 
 /**
- * Parses the upstreams in the variables BOXES, BOXES_2, BOXES_3, … A variable can hold 5 KB, about 35 upstreams, so
- * several variables. Each is a list or its JSON text, which wrangler's `--var` and Cloudflare's dashboard produce.
- * Throws an `Error` that says what to fix.
+ * Parses the upstreams in the variables BOXES, BOXES_2, BOXES_3, … A variable can hold 5 KB, about 35 upstreams; a
+ * larger fleet needs several. Each is a list or its JSON text, which wrangler's `--var` and Cloudflare's dashboard
+ * produce. Throws an `Error` that says what to fix.
  */
 export function parseUpstreams(variables: Readonly<Record<string, unknown>>): readonly Upstream[] {
   const names = Object.keys(variables).filter((name) => VARIABLE.test(name));
   if (names.length === 0) throw new Error('BOXES: There is no list of boxes. Put one into [vars] in wrangler.toml.');
   const upstreams = names.flatMap((name) => parseList(name, variables[name]));
   const twice = upstreams.find(({ name }, i) => upstreams.findIndex((upstream) => upstream.name === name) !== i);
-  if (twice) throw new Error(`BOXES: Two boxes have the name ${twice.name}.`);
+  if (twice) throw new Error(`BOXES: Two boxes have the name ${twice.name}. Give each its own name.`);
   if (upstreams.length > MOST_UPSTREAMS)
-    throw new Error(`BOXES: ${upstreams.length} boxes are more than ${MOST_UPSTREAMS}.`);
+    throw new Error(
+      `BOXES: ${upstreams.length} boxes are more than an edge can have (${MOST_UPSTREAMS}). Remove some.`,
+    );
   return upstreams;
 }
 
@@ -80,7 +82,7 @@ function fromJsonText(name: string, value: unknown): unknown {
   try {
     return JSON.parse(value);
   } catch (cause) {
-    throw new Error(`${name} is not valid JSON.`, { cause });
+    throw new Error(`${name} is not valid JSON. Give a list of boxes, as docs/deploy-to-workers.md shows.`, { cause });
   }
 }
 
