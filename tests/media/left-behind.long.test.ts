@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { createMediaProcess, type MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { mediaProcesses, newBase, processTree, type ServerProcess, startServer } from '../model-server/server.ts';
 import { fixtureModel } from '../slot/machine.ts';
@@ -74,16 +74,21 @@ async function processesMarked(mark: string): Promise<string[]> {
 /** Ends of a media process, spread over its first milliseconds; ASSAY_PROPERTY_RUNS sets more. */
 const ENDS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 40);
 
-linux(`of ${ENDS} media processes that are ended while they start`, { timeout: 30_000 + ENDS * 500 }, async () => {
+linux.each<[times: number, how: string, end: (media: MediaProcess) => void]>([
+  [ENDS, 'ended', (media) => media.close()],
+  [ENDS / 2, 'killed by something else', ({ pid }) => void (pid && process.kill(pid, 'SIGKILL'))],
+])('of %i media processes that are %s while they start', { timeout: 30_000 + ENDS * 2_000 }, async (times, _, end) => {
   const isolation = await openIsolation('auto');
   const { signal } = new AbortController();
   process.env.ASSAY_TEST_MARK = randomUUID();
-  for (let i = 0; i < ENDS; i++) {
+  for (let i = 0; i < times; i++) {
     const media = createMediaProcess({ log: pino({ level: 'silent' }), isolation });
     const asked = media.size({ sha256: '', bytes: Buffer.from('no image') }, signal).catch(() => {});
-    await sleep((i / ENDS) * 40);
-    media.close();
+    await sleep((i / times) * 40);
+    end(media);
+    // Until the next process answers, if this one was killed.
     await asked;
+    media.close();
   }
   await expect.poll(() => processesMarked(process.env.ASSAY_TEST_MARK ?? ''), { timeout: 5_000 }).toEqual([]);
 });

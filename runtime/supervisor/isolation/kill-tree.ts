@@ -22,6 +22,21 @@ export function killTree(child: ChildProcess): void {
   if (child.connected) child.disconnect();
 }
 
+/**
+ * Option of `fork` that puts a process and its descendants in a group of their own, so that `killGroup` can kill it.
+ * Only Linux has bwrap; on Windows the option would open a window.
+ */
+export const OWN_GROUP = { detached: process.platform === 'linux' };
+
+/**
+ * Kills what is left of the group of a process that was started with `OWN_GROUP` and has just ended. If something other
+ * than this server kills bwrap while it starts, its child waits for it forever (the same issue). Must be called as soon
+ * as the process ends: later, its id may be that of another group.
+ */
+export function killGroup({ pid }: ChildProcess): void {
+  if (OWN_GROUP.detached && pid !== undefined) kill(-pid);
+}
+
 /** Returns the ids of all descendants of a process, parents before their children. */
 function descendants(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
-import { killTree } from '../isolation/kill-tree.ts';
+import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 import { withoutSecrets } from '../without-secrets.ts';
 
 /** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
@@ -109,7 +109,9 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
         `--max-old-space-size=${HEAP_MB}`,
       ]),
       env: withoutSecrets(process.env),
+      ...OWN_GROUP,
     });
+    started.on('exit', () => killGroup(started));
     started.on('message', (message) => started === child && onMessage(message));
     started.on('error', (error) => started === child && onGone(`could not be started (${error.message})`));
     started.on('exit', (code, signal) => started === child && onGone(`ended with ${signal ?? `code ${code}`}`));
