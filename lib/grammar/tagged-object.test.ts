@@ -63,3 +63,7 @@ it('optional members may be omitted; the others keep their order', () => {
     expect(() => MEMBERS.fork().skip(text), text).toThrow(RangeError);
   }
 });
+
+it.each(['a>\nb', 'a\n</p>'])('a name that would end its tag is refused: %j', (name) => {
+  expect(() => constraintOf({ [name]: { type: 'string' } })).toThrow(/use another name/);
+});

@@ -78,6 +78,12 @@ export function taggedObject(schema: JsonSchema, tags: Tags, path: string): Tagg
 
 function taggedMember({ name, node, required }: Member, tags: Tags, path: string): TaggedMember | null {
   const closing = closingTag(tags);
+  const reserved = [tags.named, closing].find((tag) => name.includes(tag));
+  if (reserved !== undefined)
+    refuse(
+      pathTo(pathTo(path, 'properties'), name),
+      `the loaded model cannot write a name that contains ${show(reserved)}; use another name.`,
+    );
   const languages = node.alternatives
     .flatMap((one) => (one.kind === 'string' ? without(one.language, closing, path) : []))
     .filter((language) => !language.empty);

@@ -1,4 +1,5 @@
 import type { ErrorFormat } from '../error-status.ts';
+import { VERSION } from '../version.ts';
 import { COMPONENTS } from './components.ts';
 import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
 import { EXAMPLES } from './examples.ts';
@@ -7,16 +8,13 @@ import { OPERATIONS, type Operation } from './operations.ts';
 import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
 import { SECURITY } from './security.ts';
 
-/** The version of the HTTP API, in the contract's `info.version` (docs/interface.md, D-32). */
-export const CONTRACT_VERSION = '0.5.0';
-
 /** Builds the OpenAPI 3.1 contract of both APIs from the schemas that validate requests. */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Assay',
-      version: CONTRACT_VERSION,
+      version: VERSION,
       description:
         'Answers many small judgement tasks about one shared context in one request, with a local language model. It has ' +
         'two parts: the decision service, and a model server that manages models and chats. For work that nobody waits ' +

@@ -17,18 +17,17 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
 
 /**
  * Converts the media of a System One request. Each item may have any form that such servers accept: a string (a URL or
- * base64), or an object with base64.
+ * base64), or an object that contains one.
  */
 export function mediaParts(type: MediaKind, items: readonly unknown[], param: (i: number) => string): MediaPart[] {
   return items.map((item, i) => ({ type, source: sourceOf(type, item), param: param(i) }));
 }
 
 function sourceOf(type: MediaKind, item: unknown): MediaPart['source'] {
-  if (typeof item === 'string' && /^(data:|https?:)/i.test(item)) return { type: 'url', url: item };
   // `Object` converts any value to an object; the members are checked below.
-  const { base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;
-  // The cast is safe, because the predicate accepts only strings.
-  const data = [item, base64, bare].find((one) => typeof one === 'string') as string | undefined;
+  const { url, base64, data_base64: bare, content_type: full, format } = Object(item) as Record<string, unknown>;
+  const text = [item, url, base64, bare].find((one): one is string => typeof one === 'string') ?? '';
+  if (/^(data:|https?:)/i.test(text)) return { type: 'url', url: text };
   const mimeType = typeof full === 'string' ? full : `${type}/${typeof format === 'string' ? format : '*'}`;
-  return { type: 'base64', data: data ?? '', mimeType };
+  return { type: 'base64', data: text, mimeType };
 }

@@ -123,6 +123,14 @@ export const systemOneRequests: readonly Row[] = [
   seen('images as objects', { images: [{ content_type: 'image/png', base64: 'AAAA' }] }, [
     { source: { type: 'base64', data: 'AAAA', mimeType: 'image/png' } },
   ]),
+  seen(
+    'images as objects with addresses',
+    { images: [{ url: 'https://a.example/b.png' }, { base64: 'data:image/png;base64,AAAA' }] },
+    [
+      { source: { type: 'url', url: 'https://a.example/b.png' } },
+      { source: { type: 'url', url: 'data:image/png;base64,AAAA' } },
+    ],
+  ),
   seen('assets', { assets: { photo: { type: 'image', format: 'png', data_base64: 'AAAA' } } }, [
     { source: { type: 'base64', data: 'AAAA', mimeType: 'image/png' }, param: 'assets.photo' },
   ]),
