@@ -20,7 +20,10 @@ export interface AppDeps {
   host?: ModelHost;
   /** The APIs to mount; both by default. */
   apis?: readonly Api[];
-  /** The known keys. The decision service refuses every call without one of them. */
+  /**
+   * API keys. Every route that answers tasks or questions needs one of them, so without this store these routes refuse
+   * all requests. The other routes need a key only with `keyForModels`.
+   */
   keys?: KeyStore;
   /**
    * Settings of `/v1/decisions` and `/v1/systemone` for requests that do not set their own; `DEFAULT_SETTINGS` by

@@ -32,7 +32,7 @@ export function takeToken(bucket: TokenBucket | undefined, requestsPerMinute: nu
   return { bucket: { tokens, at: now }, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
 }
 
-/** Returns the milliseconds until the bucket is full again and can be forgotten. */
+/** Returns how many milliseconds after `bucket.at` the bucket is full again, and can therefore be forgotten. */
 export function fullAfterMs(bucket: TokenBucket, requestsPerMinute: number): number {
   return Math.max(0, ((Math.max(1, requestsPerMinute) - bucket.tokens) * 60_000) / requestsPerMinute);
 }

@@ -11,7 +11,7 @@ const GENERATED = `${HOME}/generated`;
 
 /**
  * Uses OpenAPI Generator with our own template, which writes plain classes for System.Text.Json. The generator's
- * templates need another JSON library.
+ * `httpclient` templates need Newtonsoft.Json.
  */
 export const dotnet: Language = {
   name: '.NET',

@@ -47,7 +47,7 @@ export function encoderGraph(folder: string, kind: MediaKind): string | undefine
   return bestOf(graphsIn(folder), ENCODERS[kind], 'keep');
 }
 
-/** Returns the file of the graph with this name in the best format for a precision; undefined if there is none. */
+/** Returns the published file of the graph `name` that suits a precision best; undefined if the graph has no file. */
 function bestOf(files: readonly string[], name: string, precision: Exclude<Precision, 'auto'>): string | undefined {
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
   return order.flatMap((suffix) => files.find((file) => basename(file) === `${name}${suffix}.onnx`) ?? [])[0];

@@ -16,7 +16,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Returns the IP addresses of a host name, or a literal address itself (`[::1]` too). Rejects if the name is unknown.
+ * Resolves a host name to its IP addresses. Returns a literal address as it is, without the brackets of `[::1]`.
+ * Rejects if the name is unknown.
  */
 export async function addressesOf(hostname: string): Promise<string[]> {
   const literal = hostname.replace(/^\[|\]$/g, '');

@@ -11,7 +11,7 @@ import { samplerOf } from './sampler.ts';
 import { TakenIds } from './taken-ids.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Milliseconds that the last spans have to be sent when the server stops. */
+/** Maximum time for sending the last spans when the server stops, in milliseconds. */
 const CLOSE_MS = 2_000;
 
 /**

@@ -15,9 +15,9 @@ export const UpstreamModels = v.object({
 });
 
 /**
- * Merges the model lists of upstreams into the gateway's list. It has the configured models, each with the best status
- * that any upstream reports (`MODEL_STATUSES` is sorted from best to worst). A model that an upstream's health reports
- * as loaded is `active`.
+ * Merges the model lists of upstreams into the gateway's list: the reported models that some upstream is configured
+ * for, each with the best status reported (`MODEL_STATUSES` is sorted from best to worst). A model that an upstream's
+ * health reports as loaded is `active`.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();

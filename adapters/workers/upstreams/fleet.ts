@@ -21,7 +21,7 @@ export type Outcome = 'answered' | 'failed' | 'left';
 
 /** Milliseconds between two reports of this isolate. */
 const REPORT_EVERY_MS = 1_000;
-/** Milliseconds since the last report after which a failure is reported at once. */
+/** Minimum milliseconds between two reports if the second one has a failure; replaces `REPORT_EVERY_MS` then. */
 const REPORT_FAILURE_AFTER_MS = 50;
 /** Milliseconds after which a report without an answer counts as lost, so that the next one can be sent. */
 const REPORT_LOST_MS = 5_000;

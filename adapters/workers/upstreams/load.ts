@@ -1,12 +1,12 @@
-/** Sets how load is measured, and above which load an upstream is skipped. */
+/** Holds the settings for measuring load, and the loads above which an upstream is tried last. */
 export interface LoadSettings {
   /**
-   * Multiple of the mean load per weight above which an upstream is skipped. Source: Mirrokni, Thorup & Zadimoghaddam,
+   * Multiple of the mean load per weight above which an upstream is tried last. Source: Mirrokni, Thorup & Zadimoghaddam,
    * "Consistent Hashing with Bounded Loads", 2018.
    */
   bound: number;
   /**
-   * Load below which an upstream is never skipped: no request waits there, and its prefix cache is worth more than an
+   * Load below which an upstream is never moved to the end: no request waits there, and its prefix cache is worth more than an
    * even distribution.
    */
   idle: number;

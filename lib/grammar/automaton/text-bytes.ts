@@ -3,9 +3,9 @@
  * (`../text/code-points.ts`). Every text is written in exactly one way, so equal texts have equal bytes.
  */
 
-/** The position between two characters. */
+/** Value of `Place.pending` between two characters. */
 export const PLAIN = 0;
-/** The position after a backslash. */
+/** Value of `Place.pending` directly after a backslash. */
 export const ESCAPE = 1;
 
 /** The escapes that are written: pairs of the byte after the backslash and the character that it stands for. */

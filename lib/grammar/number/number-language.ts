@@ -138,8 +138,8 @@ export class NumberLanguage {
   }
 
   /**
-   * Tells whether an allowed number with at most `places` fraction digits begins with the digits `units`, of which the
-   * last `tail` are behind the point.
+   * Tells whether an allowed number with at most `places` fraction digits begins with the digits of `units`, the last
+   * `tail` of which come after the decimal point.
    */
   private anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
     const unit = power(this.scale - tail);

@@ -13,7 +13,10 @@ import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Or
 import { orRefuse } from './or-refuse.ts';
 import { StringLanguages } from './string-languages.ts';
 
-/** Turns the subschemas of a document into nodes. Every set of subschemas is one node, so recursion becomes a cycle. */
+/**
+ * Turns the subschemas of a document into nodes. The subschemas that must hold for the same value form one node, and
+ * equal sets of them share it. A recursive schema therefore becomes a cycle of nodes.
+ */
 export class Resolver implements MatchContext {
   readonly document: SchemaDocument;
   /** Compile budget. */
@@ -65,7 +68,7 @@ export class Resolver implements MatchContext {
     return at(this.document.subschemas, ids[0] ?? 0).path;
   }
 
-  /** Spends steps of the compile budget; refuses the schema if it is used up. */
+  /** Charges resolving steps to the compile budget. Refuses the schema once the budget is used up. */
   spend(steps: number): void {
     orRefuse(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
