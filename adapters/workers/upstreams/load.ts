@@ -1,13 +1,13 @@
 /** Holds the settings for measuring load, and the loads above which an upstream is tried last. */
 export interface LoadSettings {
   /**
-   * Multiple of the mean load per weight above which an upstream is tried last. Source: Mirrokni, Thorup & Zadimoghaddam,
-   * "Consistent Hashing with Bounded Loads", 2018.
+   * Multiple of the mean load per weight above which an upstream is tried last. Source: Mirrokni, Thorup and
+   * Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2018.
    */
   bound: number;
   /**
-   * Load below which an upstream is never moved to the end: no request waits there, and its prefix cache is worth more than an
-   * even distribution.
+   * Load below which an upstream is never moved to the end: no request waits there, and its prefix cache is worth more
+   * than an even distribution.
    */
   idle: number;
   /** Milliseconds in which the contribution of a finished request to the load falls to 1/e. */
