@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-/** The device that runs the model. */
+/** Kinds of device that can run a model. */
 export const DEVICES = ['NPU', 'GPU', 'CPU'] as const;
 export const Device = v.picklist(DEVICES);
 export type Device = v.InferOutput<typeof Device>;

@@ -46,7 +46,10 @@ export class BranchTokens {
     this.#prefixLength = prefixLength;
   }
 
-  /** Number of queued tokens that have not been fed to the model yet. */
+  /**
+   * Number of queued tokens that this branch must still feed to the model. Tokens whose cells come from another branch
+   * (`shareBeginning`) do not count.
+   */
   get waiting(): number {
     return this.#items.length - (this.#source?.count ?? this.#cells.length);
   }

@@ -6,7 +6,10 @@ import type { Random } from './random.ts';
 import { chooseToken, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
-/** Minimum number of matching tokens for a draft without a grammar: shorter matches are often chance. */
+/**
+ * Minimum number of last tokens that must also occur earlier in the text (`continuationOf`) before a draft is made
+ * without a grammar. Shorter matches are often chance.
+ */
 const LEAST_MATCH = 3;
 
 export interface DecodingContext {

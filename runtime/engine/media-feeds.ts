@@ -35,8 +35,8 @@ export interface Cells {
 }
 
 /**
- * Returns the position of a token in its image. Returns undefined for text, and for images whose features are
- * positioned in sequence.
+ * Returns the position of a token in its image. Returns undefined for text, and for images and recordings whose
+ * features are positioned in sequence.
  */
 export function inImage(token: number, known: readonly MediaFeatures[] = []): InImage | undefined {
   if (token < FIRST_MEDIA_ID) return undefined;

@@ -195,8 +195,8 @@ export function couplesRows(graph: Graph): boolean {
 }
 
 /**
- * Input of newer Optimum exports: the number of last positions with logits, 0 for all. Set to the constant 0, because
- * rows are gathered later.
+ * Input of newer Optimum exports: how many positions, counted from the end, get logits; 0 for all. Replaced by the
+ * constant 0, because `gatherRows` selects the positions instead.
  */
 const KEEP = 'num_logits_to_keep';
 

@@ -39,8 +39,9 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
 }
 
 /**
- * Makes every layer keep the KV of the whole sequence. Since 0.18 the onnxruntime-genai builder keeps only the window
- * for layers with a window (`sliding_window_cache`), which would lose a prefix that other branches still need.
+ * Makes every layer keep the KV of the whole sequence. In graphs from the onnxruntime-genai builder since 0.18,
+ * sliding-window layers discard the KV outside the window (`sliding_window_cache`), and with it parts of the prefix
+ * that other branches still need.
  */
 export function keepWholePast({ graph }: Model): void {
   for (const node of graph.nodes) node.attributes.delete('sliding_window_cache');

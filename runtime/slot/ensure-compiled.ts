@@ -99,8 +99,9 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
 }
 
 /**
- * Tells whether `ensureCompiled` would use a compiled model with this fingerprint for a request of the same prompt
- * length. Does not compare the hash of the source files.
+ * Tells whether `ensureCompiled` would probably use a compiled model with this fingerprint for a request of the same
+ * prompt length. Does not compare the source files or the plugin, and does not check whether the weight form or the
+ * device was refused.
  */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
   const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;

@@ -74,8 +74,8 @@ function refuseMedia({ input, media }: TaskBatch, model: TextModel): void {
 }
 
 /**
- * Placeholder for the last user message and the task while the template renders. If messages are merged, it stays at
- * the end.
+ * Placeholder for the text of the last user message and the task while the template renders. If the template merges
+ * this message with an earlier one, the placeholder is at the end of the merged message.
  */
 const TASK_MARK = '\uE002';
 

@@ -28,7 +28,7 @@ export class AssayStatusError extends AssayError {
   readonly type: string | null;
   /** Code of the error, such as `invalid_value`; null if the response comes from a proxy and not from Assay. */
   readonly code: ErrorDetails['code'] | null;
-  /** Path of the invalid field, such as `tasks[2].options[0]`. */
+  /** Path of the invalid field, such as `tasks[2].options[0]`; null if the error is about no field. */
   readonly param: string | null;
   /** Identifies the request in the server's log. */
   readonly requestId: string | null;

@@ -35,7 +35,7 @@ export class CallTrigger {
     return this.#splitter.answering;
   }
 
-  /** Tells whether a token is the control token that begins a call, outside of reasoning. */
+  /** Tells whether a token is the control token that begins a call. Always false inside reasoning. */
   isTrigger(token: number): boolean {
     const { trigger } = this.#options.grammar;
     return 'control' in trigger && token === trigger.control && !this.#splitter.thinking;

@@ -34,7 +34,10 @@ export class CallWriter {
     return this.#tool;
   }
 
-  /** Text from the beginning of the arguments on, including what follows them in the same step. */
+  /**
+   * Text written since the arguments began. Once they are complete, it also contains the rest of the same step, such as
+   * a closing brace of the call.
+   */
   get arguments(): string {
     return this.#arguments;
   }

@@ -3,10 +3,11 @@ import type { Tool } from '../../../lib/backend.ts';
 import type { ToolCall } from '../../../lib/conversation.ts';
 
 /**
- * Converts tools and calls to the form that chat templates read. Templates write them in various forms, most as JSON,
- * so placeholders cannot replace their texts as they do in messages. Instead, texts that could contain a control token
- * are put between guard characters, which the template writes along with them. Text between guards is the caller's
- * (`splitAtGuards`).
+ * Prepares tools and calls for chat templates so that no text of the caller can become a control token. In messages,
+ * placeholders stand for the caller's texts while the template renders. That does not work here, because templates
+ * write tools and calls in many forms, most as JSON. Instead, each text that could contain a control token is put
+ * between two guard characters, which the template copies. `splitAtGuards` finds these texts in the rendered prompt,
+ * and they are then encoded as plain text.
  */
 
 const OPEN = '\uE003';
