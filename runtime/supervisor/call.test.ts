@@ -53,3 +53,15 @@ test('says how far the engine process has come with a request', async () => {
   ]);
   expect(sent).toEqual(['prepare', 'run', 'cancel']);
 });
+
+test('a request for media that the call lacks is a fault to report', async () => {
+  const { call } = callWith();
+  const counted = call.prepare();
+  const plan = { filter: 'box' as const, sizes: [], rows: 0, columns: 0, tile: { width: 1, height: 1 } };
+  call.onMessage(prepared([{ sha256: 'a'.repeat(64), detail: 'low', plan }]));
+  await counted;
+  await expect(call.run().next()).rejects.toMatchObject({
+    code: 'engine_failed',
+    message: expect.stringMatching(/ a request that has none\. This is a fault in Assay\. Try again; .*x-request-id/u),
+  });
+});

@@ -150,7 +150,7 @@ export class Call {
 
   #prepareMedia(): Promise<PreparedMedia[]> {
     const { media } = this.#options;
-    if (!media) throw new AssayError('engine_failed', 'The engine asks for media of a request without any.');
+    if (!media) throw engineFault('The engine asked for images or audio of a request that has none.');
     return media.prepare(this.#wanted, this.#over.signal);
   }
 
@@ -236,4 +236,11 @@ export class Call {
       this.#options.timeoutMs + GRACE_MS,
     );
   }
+}
+
+/** Returns the error for an engine process that asks for what it cannot get, which is a fault of Assay itself. */
+export function engineFault(what: string): AssayError {
+  const next =
+    'This is a fault in Assay. Try again; if it happens again, report it with the x-request-id of the answer.';
+  return new AssayError('engine_failed', `${what} ${next}`);
 }

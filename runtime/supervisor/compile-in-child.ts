@@ -4,6 +4,9 @@ import { Child, type ChildOptions } from './child.ts';
 import type { CompileCall } from './engine-process.ts';
 
 const ID = 'compile';
+const AFTER_DEATH =
+  'Try again. If that fails too, load another model, or other files of this one; the log has the details.';
+const CANCELLED = 'The compile was cancelled. Load or compile the model again to start over.';
 
 /**
  * Compiles a model in its own process. Throws `engine_failed` with the reason if that fails. An abort kills the
@@ -26,12 +29,12 @@ export async function compileInChild(
       }
     },
     exit(reason) {
-      done.reject(new AssayError('engine_failed', `The compile process ${reason}.`));
+      done.reject(new AssayError('engine_failed', `The compile process ${reason}. ${AFTER_DEATH}`));
       gone.resolve();
     },
   });
   const abort = () => {
-    done.reject(new AssayError('engine_failed', 'The compile was cancelled.'));
+    done.reject(new AssayError('engine_failed', CANCELLED));
     child.kill('was cancelled');
   };
   if (call.signal?.aborted) abort();

@@ -400,7 +400,11 @@ describe('compile', () => {
   it('fails alone', async () => {
     const engine = start();
     await engine.load(SPEC);
-    await expect(engine.compile({ ...spec, source: '/crash' })).rejects.toMatchObject({ code: 'engine_failed' });
+    await expect(engine.compile({ ...spec, source: '/crash' })).rejects.toMatchObject({
+      code: 'engine_failed',
+      message:
+        'The compile process ended with code 1. Try again. If that fails too, load another model, or other files of this one; the log has the details.',
+    });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
@@ -410,7 +414,9 @@ describe('compile', () => {
       { ...spec, source: '/slow' },
       { signal: leave.signal, onProgress: () => leave.abort() },
     );
-    await expect(compiled).rejects.toMatchObject({ message: 'The compile was cancelled.' });
+    await expect(compiled).rejects.toMatchObject({
+      message: 'The compile was cancelled. Load or compile the model again to start over.',
+    });
   });
 });
 

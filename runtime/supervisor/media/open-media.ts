@@ -5,7 +5,7 @@ import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
 import { checkFormat, mediaBytes } from '../../media/media-bytes.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
-import type { CallMedia } from '../call.ts';
+import { type CallMedia, engineFault } from '../call.ts';
 import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-image.ts';
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';
@@ -90,7 +90,7 @@ export function openMedia(
         Promise.all(
           wanted.map(async ({ sha256, detail, plan }) => {
             const file = files.get(sha256);
-            if (!file) throw new AssayError('engine_failed', 'The engine asks for a file that the request lacks.');
+            if (!file) throw engineFault('The engine asked for a file that the request lacks.');
             const data = await media.prepare(file, plan, signal).catch((fault) => refuse(fault, file.param));
             counts.decoded();
             return { sha256, detail, data };
