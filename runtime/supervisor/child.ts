@@ -13,7 +13,7 @@ import {
 } from '../protocol/messages.ts';
 import { ENGINE_MEMORY, HEAP_FLAGS, residentBytes } from './child-memory.ts';
 import type { Launch } from './isolation/isolation.ts';
-import { killTree } from './isolation/kill-tree.ts';
+import { killGroup, killTree, OWN_GROUP } from './isolation/kill-tree.ts';
 import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -77,7 +77,9 @@ export class Child {
       // not attach to it.
       ...options.launch(HEAP_FLAGS),
       env: { ...ENGINE_MEMORY, ...withoutSecrets(process.env), ...NO_TELEMETRY },
+      ...OWN_GROUP,
     });
+    this.#process.on('exit', () => killGroup(this.#process));
     this.#process.on('message', (message) => this.#onMessage(message));
     this.#process.on('error', (error) => this.#exited(`could not be started (${error.message})`));
     this.#process.on('exit', (code, signal) => this.#exited(ending(code, signal ?? signalIn(code))));
