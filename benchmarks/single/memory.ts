@@ -7,8 +7,7 @@ import type { Report } from '../report.ts';
 
 /**
  * Measures the peak memory of workload W with 16 tasks, and the size of the weights and of the KV. Runs only on Linux.
- * Arguments:
- * `--form=int8|int4|float`.
+ * Argument: `--form=int8|int4|float`.
  */
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: { form: { type: 'string', default: 'int8' } } });

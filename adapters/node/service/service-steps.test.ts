@@ -62,8 +62,8 @@ const ROWS: [string, Partial<ServiceSettings>, Partial<MachineFacts>, string[]][
     { scope: 'system' },
     { installed: BOTH, hasAccount: true },
     [
-      'systemctl stop assay.service',
-      'systemctl disable --now assay.socket',
+      'systemctl stop assay.service assay.socket',
+      'systemctl disable assay.socket',
       'remove /u/assay.socket',
       'install -d -m 0750 -o assay -g assay /h',
       'install -d -m 0750 -o assay -g assay /c',
@@ -81,8 +81,8 @@ test.each(ROWS)('installs %s', (_, changes, facts, steps) => {
 
 test('uninstalls what is installed, and nothing else', () => {
   expect(uninstallSteps('system', { ...FACTS, installed: BOTH }).map(short)).toEqual([
-    'systemctl stop assay.service',
-    'systemctl disable --now assay.service assay.socket',
+    'systemctl stop assay.service assay.socket',
+    'systemctl disable assay.service assay.socket',
     'remove /u/assay.service',
     'remove /u/assay.socket',
     'systemctl daemon-reload',

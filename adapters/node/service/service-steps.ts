@@ -59,9 +59,9 @@ function removal(names: readonly string[], scope: Scope, { unitFolder }: Machine
   if (names.length === 0) return [];
   const systemctl = systemctlOf(scope);
   return [
-    // Stops the service before its socket is disabled, because a request at the socket would start it again.
-    systemctl('stop', 'assay.service'),
-    systemctl('disable', '--now', ...names),
+    // Stops the service and its socket together, because a request at the socket would start the service again.
+    systemctl('stop', ...new Set(['assay.service', ...names])),
+    systemctl('disable', ...names),
     ...names.map((name): Step => ({ kind: 'remove', path: join(unitFolder, name) })),
   ];
 }
