@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
@@ -10,7 +10,7 @@ import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 
 const schema = JSON.parse(readFileSync(0, 'utf8'));
 collect();
-const before = { bytes: inUse(), peak: process.resourceUsage().maxRSS };
+const before = { bytes: inUse(), resident: startPeak() };
 const began = performance.now();
 const cpu = process.threadCpuUsage();
 let refused = false;
@@ -22,7 +22,7 @@ try {
 }
 const ms = performance.now() - began;
 const { user, system } = process.threadCpuUsage(cpu);
-const peak = process.resourceUsage().maxRSS - before.peak;
+const peak = peakKib() - before.resident;
 const kept = refused ? null : compileSchema(schema, { path: 'schema' });
 collect();
 console.log(
@@ -34,6 +34,19 @@ console.log(
     refused: kept === null,
   }),
 );
+
+/** Resets the peak of this process's resident memory (proc_pid_clear_refs(5)), and returns it in KiB. */
+function startPeak(): number {
+  writeFileSync('/proc/self/clear_refs', '5');
+  return peakKib();
+}
+
+/** Returns the peak of this process's resident memory since `startPeak`, in KiB. */
+function peakKib(): number {
+  const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+  if (peak === undefined) throw new Error('The peak of the memory can be measured on Linux only.');
+  return Number(peak);
+}
 
 function collect(): void {
   for (let i = 0; i < 2; i++) globalThis.gc?.();
