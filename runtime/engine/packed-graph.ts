@@ -1,6 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
-import { BATCH_ROWS, SLOT_SIZES } from '../onnx/attention-slots.ts';
+import { BATCH_ROWS, SEVERAL, SLOT_SIZES } from '../onnx/attention-slots.ts';
 import { isEndOfResults } from '../onnx/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
@@ -20,7 +20,7 @@ export class PackedGraph {
   readonly #states: StateFeeds | undefined;
 
   constructor(session: InferenceSession, manifest: Manifest) {
-    this.#session = session;
+    this.#session = manifest.slots ? acceptMissingInputs(session) : session;
     this.#manifest = manifest;
     const { states, inputs } = manifest;
     this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
@@ -32,22 +32,12 @@ export class PackedGraph {
    * overwrites the returned array.
    */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
-    const { inputs, logits, end, vocabSize, slots } = this.#manifest;
+    const { inputs, logits, end, vocabSize } = this.#manifest;
     const feeds = tokenFeeds(this.#manifest, stretches);
     const fetches: Feeds = {};
     if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, stretches);
-    for (const [index, slot] of this.#slots.entries()) {
-      const stretch = stretches[index];
-      if (stretch) slot.bind(stretch, feeds, fetches);
-      else slot.leaveEmpty(feeds);
-    }
-    const sizes = stretches.map((stretch) => stretch.end - stretch.start);
-    const count = sizes.reduce((sum, size) => sum + size, 0);
-    if (slots) {
-      const empty = slots - sizes.length;
-      feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);
-      feeds[BATCH_ROWS] = int64([count]);
-    }
+    this.#bindSlots(stretches, feeds, fetches);
+    const count = stretches.reduce((sum, { start, end: last }) => sum + last - start, 0);
     const [only] = stretches;
     const states = only && this.#states?.prepare(only.sequence, only.start, only.end, only.keep);
     Object.assign(feeds, states?.feeds);
@@ -66,6 +56,32 @@ export class PackedGraph {
     states?.store();
     return inputs.rows ? buffer.subarray(0, rows.length * vocabSize) : gather(buffer, rows, vocabSize);
   }
+
+  /** Binds the sequences to the first slots. The inputs of the other slots are fed only if there are several sequences. */
+  #bindSlots(stretches: readonly Stretch[], feeds: Feeds, fetches: Feeds): void {
+    const several = stretches.length > 1;
+    for (const [index, slot] of this.#slots.entries()) {
+      const stretch = stretches[index];
+      if (stretch) slot.bind(stretch, feeds, fetches);
+      else if (several) slot.leaveEmpty(feeds);
+    }
+    const { slots } = this.#manifest;
+    if (!slots) return;
+    feeds[SEVERAL] = new Tensor('bool', [several], [1]);
+    if (!several) return;
+    const sizes = stretches.map(({ start, end }) => end - start);
+    const empty = slots - sizes.length;
+    feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);
+    feeds[BATCH_ROWS] = int64([sizes.reduce((sum, size) => sum + size, 0)]);
+  }
+}
+
+/**
+ * Lets runs of a session omit inputs that they do not read: those of slots without a sequence. onnxruntime accepts
+ * that, but the JavaScript class around it refuses a run that lacks any of its `inputNames`.
+ */
+function acceptMissingInputs(session: InferenceSession): InferenceSession {
+  return Object.defineProperty(session, 'inputNames', { value: [] });
 }
 
 /** Converts the requested cells of each sequence to row numbers of the whole run. */

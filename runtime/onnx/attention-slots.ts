@@ -1,7 +1,9 @@
 import type { Layout } from './layout.ts';
-import { DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type ValueInfo } from './model.ts';
+import { makeIf, type Subgraph, valuesRead } from './subgraph.ts';
 
 /** Names of the inputs that a graph with attention slots has once, for all slots together. */
+export const SEVERAL = 'several_sequences';
 export const SLOT_SIZES = 'slot_sizes';
 export const BATCH_ROWS = 'batch_rows';
 /** Names of the inputs that each slot has, besides its KV and masks; `slotName` adds the slot's number. */
@@ -16,6 +18,9 @@ export function slotName(slot: number, name: string): string {
 
 /** Indices of inputs of GroupQueryAttention. KV, lengths, positions and mask differ from slot to slot. */
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
+/** Names of constants that all layers share. */
+const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/slot_axis'];
+const [UNUSED, UNUSED_SIZES] = ['assay/slot_unused', 'assay/slot_unused_sizes'];
 
 /**
  * Rewrites a graph so that one run computes several sequences. Linear layers process the rows of all sequences, so the
@@ -23,9 +28,12 @@ const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6
  * which is written in place. Rows are in the order of the slots. Slots without a sequence come last and get a row of
  * zeros, whose result is dropped.
  *
+ * A run of one sequence would spend a fifth of its time on the attention of empty slots. Each layer's attention is
+ * therefore an `If`: its other branch is the attention of slot 0 alone, and such a run needs the inputs of slot 0 only.
+ *
  * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (number of keys so far, minus one),
- * `keys` int32 (number of keys so far). Inputs for all slots: `slot_sizes` int64 `[count + 1]` (rows of each slot, then
- * of the remaining padding) and `batch_rows` int64 `[1]`.
+ * `keys` int32 (number of keys so far). Inputs for all slots: `several_sequences` bool `[1]`, and in a run of several
+ * `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and `batch_rows` int64 `[1]`.
  *
  * Must be called after `packBranches` and `gatherRows`. Returns false and leaves the graph unchanged if anything other
  * than attention reads the attention mask, or if an attention node has more than three outputs.
@@ -42,52 +50,79 @@ export function addAttentionSlots(
   if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return false;
   if (attention.some((node) => node.outputs.length > 3)) return false;
 
-  const padding = 'assay/slot_padding';
-  const [from, axis] = ['assay/slot_from', 'assay/slot_axis'];
-  const pads = BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n);
-  graph.initializers.set(padding, makeTensor(padding, [6], pads));
-  graph.initializers.set(from, makeTensor(from, [1], BigInt64Array.of(0n)));
-  graph.initializers.set(axis, makeTensor(axis, [1], BigInt64Array.of(1n)));
+  const unused = 2 * (count - 1);
+  for (const [name, values] of [
+    [PADDING, BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n)],
+    [FROM, BigInt64Array.of(0n)],
+    [AXIS, BigInt64Array.of(1n)],
+    [UNUSED, new Float32Array(unused)],
+    [UNUSED_SIZES, new BigInt64Array(unused).fill(1n)],
+  ] as const) {
+    graph.initializers.set(name, makeTensor(name, [values.length], values));
+  }
   const slots = Array.from({ length: count }, (_, slot) => slot);
   for (const node of attention) {
-    const nodes: Node[] = [];
-    const parts = node.inputs.slice(QUERY, VALUE + 1).map((input) => {
-      if (!input) return slots.map(() => '');
-      const padded = `${input}/padded`;
-      const split = slots.map((slot) => slotName(slot, input));
-      nodes.push(makeNode('Pad', [input, padding], [padded]));
-      nodes.push(makeNode('Split', [padded, SLOT_SIZES], [...split, `${input}/unused`], { axis: 1 }));
-      return split;
-    });
-    // A cast: the caller has checked that GroupQueryAttention has exactly these three outputs.
-    const [output, ...present] = node.outputs as [string, string, string];
-    for (const slot of slots) {
-      const inputs = [...parts.map((part) => part[slot] ?? ''), ...node.inputs.slice(PAST_KEY)];
-      for (const own of [PAST_KEY, PAST_KEY + 1, MASK]) inputs[own] = slotName(slot, inputs[own] ?? '');
-      inputs[LAST_KEY] = slotName(slot, SLOT_LAST_KEY);
-      inputs[KEYS] = slotName(slot, SLOT_KEYS);
-      inputs[POSITIONS] = slotName(slot, SLOT_POSITIONS);
-      nodes.push({
-        ...node,
-        name: slotName(slot, node.name),
-        inputs,
-        outputs: [output, ...present].map((name) => slotName(slot, name)),
-      });
-    }
-    const all = `${output}/all`;
-    nodes.push(
-      makeNode(
-        'Concat',
-        slots.map((slot) => slotName(slot, output)),
-        [all],
-        { axis: 1 },
-      ),
-    );
-    nodes.push(makeNode('Slice', [all, from, BATCH_ROWS, axis], [output]));
-    graph.nodes.splice(graph.nodes.indexOf(node), 1, ...nodes);
+    const outputs = outputsOf(node, slots);
+    const branches = { whenTrue: attentionOfSeveral(node, slots), whenFalse: attentionOfOne(node, slots) };
+    graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, branches));
   }
   declareSlots(graph, layout, masks, slots, readElsewhere);
   return true;
+}
+
+/** Returns the outputs of a layer's attention: its result, then keys and values of each slot. */
+function outputsOf({ outputs: [output = '', ...present] }: Node, slots: readonly number[]): string[] {
+  return [output, ...slots.flatMap((slot) => present.map((name) => slotName(slot, name)))];
+}
+
+/** Returns the branch for runs of several sequences: splits the rows, and computes the attention of every slot. */
+function attentionOfSeveral(node: Node, slots: readonly number[]): Subgraph {
+  const nodes: Node[] = [];
+  const parts = node.inputs.slice(QUERY, VALUE + 1).map((input) => {
+    if (!input) return slots.map(() => '');
+    const padded = `${input}/padded`;
+    const split = slots.map((slot) => slotName(slot, input));
+    nodes.push(makeNode('Pad', [input, PADDING], [padded]));
+    nodes.push(makeNode('Split', [padded, SLOT_SIZES], [...split, `${input}/unused`], { axis: 1 }));
+    return split;
+  });
+  const [result = '', ...present] = outputsOf(node, slots).map((name) => `${name}/several`);
+  const results = slots.map((slot) => slotName(slot, result));
+  for (const slot of slots) {
+    const rows = parts.map((part) => part[slot] ?? '');
+    nodes.push(attentionOfSlot(node, slot, rows, [results[slot] ?? '', ...present.slice(2 * slot, 2 * slot + 2)]));
+  }
+  const all = `${result}/all`;
+  nodes.push(makeNode('Concat', results, [all], { axis: 1 }));
+  nodes.push(makeNode('Slice', [all, FROM, BATCH_ROWS, AXIS], [result]));
+  return { nodes, outputs: [tensor(result, 3), ...present.map((name) => tensor(name, 4))] };
+}
+
+/** Returns the branch for runs of one sequence. The keys and values of the other slots are not read; each is one zero. */
+function attentionOfOne(node: Node, slots: readonly number[]): Subgraph {
+  const [result = '', key = '', value = '', ...unused] = outputsOf(node, slots).map((name) => `${name}/one`);
+  return {
+    nodes: [
+      attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value]),
+      makeNode('Split', [UNUSED, UNUSED_SIZES], unused, { axis: 0 }),
+    ],
+    outputs: [tensor(result, 3), tensor(key, 4), tensor(value, 4), ...unused.map((name) => tensor(name, 1))],
+  };
+}
+
+/** Returns an attention node over the KV of one slot, for the given queries, keys and values. */
+function attentionOfSlot(node: Node, slot: number, rows: readonly string[], outputs: string[]): Node {
+  const inputs = [...rows, ...node.inputs.slice(PAST_KEY)];
+  for (const own of [PAST_KEY, PAST_KEY + 1, MASK]) inputs[own] = slotName(slot, inputs[own] ?? '');
+  inputs[LAST_KEY] = slotName(slot, SLOT_LAST_KEY);
+  inputs[KEYS] = slotName(slot, SLOT_KEYS);
+  inputs[POSITIONS] = slotName(slot, SLOT_POSITIONS);
+  return { ...node, name: slotName(slot, node.name), inputs, outputs };
+}
+
+/** Describes a float tensor with `rank` dimensions of any size. */
+function tensor(name: string, rank: number): ValueInfo {
+  return { name, dataType: DataType.float, dims: new Array<null>(rank).fill(null) };
 }
 
 function declareSlots(
@@ -121,6 +156,7 @@ function declareSlots(
     }
   }
   graph.inputs.push(
+    { name: SEVERAL, dataType: DataType.bool, dims: [1] },
     { name: SLOT_SIZES, dataType: DataType.int64, dims: [slots.length + 1] },
     { name: BATCH_ROWS, dataType: DataType.int64, dims: [1] },
   );
@@ -136,10 +172,8 @@ function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<str
   const needed = new Set(graph.outputs.map(({ name }) => name));
   for (const node of graph.nodes.toReversed()) {
     if (!node.outputs.some((output) => needed.has(output))) continue;
-    const replaced = attention.has(node) ? new Set([LAST_KEY, KEYS, POSITIONS]) : null;
-    node.inputs.forEach((input, index) => {
-      if (!replaced?.has(index)) needed.add(input);
-    });
+    const replaced = attention.has(node) ? [LAST_KEY, KEYS, POSITIONS].map((index) => node.inputs[index]) : [];
+    for (const input of valuesRead(node)) if (!replaced.includes(input)) needed.add(input);
   }
   return needed;
 }

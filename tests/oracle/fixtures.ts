@@ -29,12 +29,20 @@ export function goldenCases(fixture: string): GoldenCase[] {
   return cases;
 }
 
+interface FixtureOptions {
+  maxPromptLen?: number;
+  kvType?: KvType;
+  slots?: number;
+  /** Whether to keep the second graph that small models have for runs of one sequence. Default: true. */
+  secondGraph?: boolean;
+}
+
 /** Compiles a fixture into a temporary folder and loads it; `close` removes it. */
 export async function compileFixture(
   fixture: string,
   precision: Precision,
   fixedShapes?: CompileOptions['fixedShapes'],
-  { maxPromptLen = 512, kvType = 'float32' }: { maxPromptLen?: number; kvType?: KvType } = {},
+  { maxPromptLen = 512, kvType = 'float32', slots, secondGraph = true }: FixtureOptions = {},
 ): Promise<Model> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = join(FIXTURES, fixture);
@@ -45,8 +53,10 @@ export async function compileFixture(
     precision,
     maxPromptLen,
     ...(fixedShapes ? { fixedShapes } : {}),
+    ...(slots ? { slots } : {}),
   });
   if (kvType === 'float16') chooseHalfKv(target);
+  if (!secondGraph) dropSecondGraph(target);
   const model = await openModel(target, { threads: 1 });
   return {
     ...model,
@@ -62,6 +72,13 @@ function chooseHalfKv(folder: string): void {
   const manifest = readManifest(folder);
   const { halfBodies: bodies = [], ...graphs } = manifest.static!;
   writeManifest(folder, { ...manifest, static: { ...graphs, kvType: 'float16', bodies } });
+}
+
+/** Makes a small model compute all runs with its graph with slots, as larger models do. */
+function dropSecondGraph(folder: string): void {
+  const { alone, ...manifest } = readManifest(folder);
+  if (!alone) throw new Error('the model has no second graph');
+  writeManifest(folder, manifest);
 }
 
 export function engineFor(

@@ -1,0 +1,48 @@
+import { decodeNode, encodeNode, encodeValueInfo, type Node, type ValueInfo } from './model.ts';
+import { bytesField, encodeFields, fieldsOf, text, varintField } from './wire.ts';
+
+/** Holds a branch of an `If` node. Its nodes may read values of the graph around it. */
+export interface Subgraph {
+  nodes: Node[];
+  /** Results, in the order of the node's outputs. onnxruntime needs at least their number of dimensions. */
+  outputs: ValueInfo[];
+}
+
+/** Creates a node that runs one of two branches, which the boolean tensor `condition` chooses. */
+export function makeIf(
+  condition: string,
+  outputs: string[],
+  { whenTrue, whenFalse }: { whenTrue: Subgraph; whenFalse: Subgraph },
+): Node {
+  const attributes = Object.entries({ then_branch: whenTrue, else_branch: whenFalse }).map(
+    // Field 6 of an attribute is its graph; field 20 its type: 5 for a graph.
+    ([name, branch]) => [name, [bytesField(1, name), bytesField(6, encode(name, branch)), varintField(20, 5)]] as const,
+  );
+  const name = `assay/${outputs[0] ?? condition}`;
+  return { name, op: 'If', domain: '', inputs: [condition], outputs, attributes: new Map(attributes), rest: [] };
+}
+
+/** Returns the names of the values that a node reads, including those that its subgraphs read (of If, Loop, Scan). */
+export function valuesRead(node: Node): string[] {
+  // Field 6 of an attribute is a graph, field 11 one of several.
+  const graphs = [...node.attributes.values()].flat().filter(({ no }) => no === 6 || no === 11);
+  return [...node.inputs, ...graphs.flatMap(({ bytes }) => valuesReadInGraph(bytes))];
+}
+
+/** Returns the names that the nodes of an encoded graph read, and those of its outputs. */
+function valuesReadInGraph(graph: Uint8Array): string[] {
+  return fieldsOf(graph).flatMap(({ no, bytes }) => {
+    if (no === 1) return valuesRead(decodeNode(bytes));
+    if (no !== 12) return [];
+    const name = fieldsOf(bytes).find((field) => field.no === 1);
+    return name ? [text(name.bytes)] : [];
+  });
+}
+
+function encode(name: string, { nodes, outputs }: Subgraph): Uint8Array {
+  return encodeFields([
+    ...nodes.map((node) => bytesField(1, encodeNode(node))),
+    bytesField(2, name),
+    ...outputs.map((output) => bytesField(12, encodeValueInfo(output))),
+  ]);
+}
