@@ -5,6 +5,7 @@ import { isEndOfResults } from '../onnx/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
 import { tokenFeeds } from './media-feeds.ts';
+import { runDirectly } from './run-directly.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, int64, positionTensor } from './tensors.ts';
 
@@ -20,7 +21,7 @@ export class PackedGraph {
   readonly #states: StateFeeds | undefined;
 
   constructor(session: InferenceSession, manifest: Manifest) {
-    this.#session = manifest.slots ? acceptMissingInputs(session) : session;
+    this.#session = session;
     this.#manifest = manifest;
     const { states, inputs } = manifest;
     this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
@@ -50,7 +51,7 @@ export class PackedGraph {
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);
     fetches[logits] = new Tensor('float32', buffer, [1, height, vocabSize]);
-    await this.#session.run(feeds, end ? { [end]: null, ...fetches } : fetches).catch((error: unknown) => {
+    await runDirectly(this.#session, feeds, end ? { [end]: null, ...fetches } : fetches).catch((error: unknown) => {
       if (!isEndOfResults(error)) throw error;
     });
     states?.store();
@@ -74,14 +75,6 @@ export class PackedGraph {
     feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);
     feeds[BATCH_ROWS] = int64([sizes.reduce((sum, size) => sum + size, 0)]);
   }
-}
-
-/**
- * Lets runs of a session omit inputs that they do not read: those of slots without a sequence. onnxruntime accepts
- * that, but the JavaScript class around it refuses a run that lacks any of its `inputNames`.
- */
-function acceptMissingInputs(session: InferenceSession): InferenceSession {
-  return Object.defineProperty(session, 'inputNames', { value: [] });
 }
 
 /** Converts the requested cells of each sequence to row numbers of the whole run. */

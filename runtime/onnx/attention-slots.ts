@@ -20,7 +20,6 @@ export function slotName(slot: number, name: string): string {
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 /** Names of constants that all layers share. */
 const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/slot_axis'];
-const [UNUSED, UNUSED_SIZES] = ['assay/slot_unused', 'assay/slot_unused_sizes'];
 
 /**
  * Rewrites a graph so that one run computes several sequences. Linear layers process the rows of all sequences, so the
@@ -50,13 +49,10 @@ export function addAttentionSlots(
   if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return false;
   if (attention.some((node) => node.outputs.length > 3)) return false;
 
-  const unused = 2 * (count - 1);
   for (const [name, values] of [
     [PADDING, BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n)],
     [FROM, BigInt64Array.of(0n)],
     [AXIS, BigInt64Array.of(1n)],
-    [UNUSED, new Float32Array(unused)],
-    [UNUSED_SIZES, new BigInt64Array(unused).fill(1n)],
   ] as const) {
     graph.initializers.set(name, makeTensor(name, [values.length], values));
   }
@@ -98,15 +94,18 @@ function attentionOfSeveral(node: Node, slots: readonly number[]): Subgraph {
   return { nodes, outputs: [tensor(result, 3), ...present.map((name) => tensor(name, 4))] };
 }
 
-/** Returns the branch for runs of one sequence. The keys and values of the other slots are not read; each is one zero. */
+/** Returns the branch for runs of one sequence. It has no keys and values of other slots: their outputs are empty. */
 function attentionOfOne(node: Node, slots: readonly number[]): Subgraph {
   const [result = '', key = '', value = '', ...unused] = outputsOf(node, slots).map((name) => `${name}/one`);
   return {
-    nodes: [
-      attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value]),
-      makeNode('Split', [UNUSED, UNUSED_SIZES], unused, { axis: 0 }),
+    nodes: [attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value])],
+    constants: unused.map((name) => makeTensor(name, [0], new Float32Array(0))),
+    outputs: [
+      tensor(result, 3),
+      tensor(key, 4),
+      tensor(value, 4),
+      ...unused.map((name) => ({ name, dataType: DataType.float, dims: [0] })),
     ],
-    outputs: [tensor(result, 3), tensor(key, 4), tensor(value, 4), ...unused.map((name) => tensor(name, 1))],
   };
 }
 
