@@ -1,6 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
-import { BATCH_ROWS, SEVERAL, SLOT_SIZES } from '../onnx/attention-slots.ts';
+import { BATCH_ROWS, NOTHING, SEVERAL, SLOT_SIZES } from '../onnx/attention-slots.ts';
 import { isEndOfResults } from '../onnx/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
@@ -58,7 +58,7 @@ export class PackedGraph {
     return inputs.rows ? buffer.subarray(0, rows.length * vocabSize) : gather(buffer, rows, vocabSize);
   }
 
-  /** Binds the sequences to the first slots. The inputs of the other slots are fed only if there are several sequences. */
+  /** Binds the sequences to the first slots. Feeds the other slots only if there are several sequences. */
   #bindSlots(stretches: readonly Stretch[], feeds: Feeds, fetches: Feeds): void {
     const several = stretches.length > 1;
     for (const [index, slot] of this.#slots.entries()) {
@@ -69,7 +69,10 @@ export class PackedGraph {
     const { slots } = this.#manifest;
     if (!slots) return;
     feeds[SEVERAL] = new Tensor('bool', [several], [1]);
-    if (!several) return;
+    if (!several) {
+      feeds[NOTHING] = new Tensor('float32', new Float32Array(0), [0]);
+      return;
+    }
     const sizes = stretches.map(({ start, end }) => end - start);
     const empty = slots - sizes.length;
     feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);

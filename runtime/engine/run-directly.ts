@@ -3,8 +3,8 @@ import type { InferenceSession, InferenceSessionHandler, OnnxValue } from 'onnxr
 /**
  * Runs a session without the checks of the JavaScript class around it (onnxruntime-common,
  * lib/inference-session-impl.ts). The class demands every input, also those that only a skipped branch of the graph
- * reads, and searches all fetches for each of the session's outputs: a millisecond a run with the outputs of eight
- * slots. onnxruntime itself checks what it is given.
+ * reads, and searches all fetches for each of the session's outputs: 0.2 ms a run with eight slots in 24 layers.
+ * onnxruntime itself checks what it is given.
  */
 export function runDirectly(
   session: InferenceSession,

@@ -6,6 +6,7 @@ import { makeIf, type Subgraph, valuesRead } from './subgraph.ts';
 export const SEVERAL = 'several_sequences';
 export const SLOT_SIZES = 'slot_sizes';
 export const BATCH_ROWS = 'batch_rows';
+export const NOTHING = 'nothing';
 /** Names of the inputs that each slot has, besides its KV and masks; `slotName` adds the slot's number. */
 export const SLOT_POSITIONS = 'positions';
 export const SLOT_LAST_KEY = 'last_key';
@@ -20,6 +21,7 @@ export function slotName(slot: number, name: string): string {
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 /** Names of constants that all layers share. */
 const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/slot_axis'];
+const EMPTY_SIZES = 'assay/slot_empty_sizes';
 
 /**
  * Rewrites a graph so that one run computes several sequences. Linear layers process the rows of all sequences, so the
@@ -31,8 +33,9 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
  * therefore an `If`: its other branch is the attention of slot 0 alone, and such a run needs the inputs of slot 0 only.
  *
  * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (number of keys so far, minus one),
- * `keys` int32 (number of keys so far). Inputs for all slots: `several_sequences` bool `[1]`, and in a run of several
- * `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and `batch_rows` int64 `[1]`.
+ * `keys` int32 (number of keys so far). Inputs for all slots: `several_sequences` bool `[1]`; in a run of several
+ * `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and `batch_rows` int64 `[1]`; in
+ * a run of one `nothing` float `[0]`.
  *
  * Must be called after `packBranches` and `gatherRows`. Returns false and leaves the graph unchanged if anything other
  * than attention reads the attention mask, or if an attention node has more than three outputs.
@@ -53,6 +56,7 @@ export function addAttentionSlots(
     [PADDING, BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n)],
     [FROM, BigInt64Array.of(0n)],
     [AXIS, BigInt64Array.of(1n)],
+    [EMPTY_SIZES, new BigInt64Array(2 * (count - 1))],
   ] as const) {
     graph.initializers.set(name, makeTensor(name, [values.length], values));
   }
@@ -94,17 +98,22 @@ function attentionOfSeveral(node: Node, slots: readonly number[]): Subgraph {
   return { nodes, outputs: [tensor(result, 3), ...present.map((name) => tensor(name, 4))] };
 }
 
-/** Returns the branch for runs of one sequence. It has no keys and values of other slots: their outputs are empty. */
+/**
+ * Returns the branch for runs of one sequence. Keys and values of the other slots are empty tensors, cut from an input
+ * because onnxruntime takes longer to return constants from a branch.
+ */
 function attentionOfOne(node: Node, slots: readonly number[]): Subgraph {
-  const [result = '', key = '', value = '', ...unused] = outputsOf(node, slots).map((name) => `${name}/one`);
+  const [result = '', key = '', value = '', ...empty] = outputsOf(node, slots).map((name) => `${name}/one`);
   return {
-    nodes: [attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value])],
-    constants: unused.map((name) => makeTensor(name, [0], new Float32Array(0))),
+    nodes: [
+      attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value]),
+      makeNode('Split', [NOTHING, EMPTY_SIZES], empty, { axis: 0 }),
+    ],
     outputs: [
       tensor(result, 3),
       tensor(key, 4),
       tensor(value, 4),
-      ...unused.map((name) => ({ name, dataType: DataType.float, dims: [0] })),
+      ...empty.map((name) => ({ name, dataType: DataType.float, dims: [0] })),
     ],
   };
 }
@@ -158,6 +167,7 @@ function declareSlots(
     { name: SEVERAL, dataType: DataType.bool, dims: [1] },
     { name: SLOT_SIZES, dataType: DataType.int64, dims: [slots.length + 1] },
     { name: BATCH_ROWS, dataType: DataType.int64, dims: [1] },
+    { name: NOTHING, dataType: DataType.float, dims: [0] },
   );
   delete layout.attentionMask;
   if (layout.positions && gone.has(layout.positions)) delete layout.positions;

@@ -1,12 +1,9 @@
-import { decodeNode, encodeNode, encodeValueInfo, type Node, type Tensor, type ValueInfo } from './model.ts';
+import { decodeNode, encodeNode, encodeValueInfo, type Node, type ValueInfo } from './model.ts';
 import { bytesField, encodeFields, fieldsOf, text, varintField } from './wire.ts';
-import { encodeTensor } from './write-model.ts';
 
 /** Holds a branch of an `If` node. Its nodes may read values of the graph around it. */
 export interface Subgraph {
   nodes: Node[];
-  /** Small constants of the branch's own. */
-  constants?: readonly Tensor[];
   /** Results, in the order of the node's outputs. onnxruntime needs at least their number of dimensions. */
   outputs: ValueInfo[];
 }
@@ -42,11 +39,10 @@ function valuesReadInGraph(graph: Uint8Array): string[] {
   });
 }
 
-function encode(name: string, { nodes, constants = [], outputs }: Subgraph): Uint8Array {
+function encode(name: string, { nodes, outputs }: Subgraph): Uint8Array {
   return encodeFields([
     ...nodes.map((node) => bytesField(1, encodeNode(node))),
     bytesField(2, name),
-    ...constants.map((tensor) => bytesField(5, encodeTensor(tensor))),
     ...outputs.map((output) => bytesField(12, encodeValueInfo(output))),
   ]);
 }

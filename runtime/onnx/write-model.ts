@@ -53,7 +53,7 @@ export class WeightsWriter {
 }
 
 /** Returns the TensorProto of a small tensor, including its bytes. */
-export function encodeTensor(tensor: Tensor): Uint8Array {
+function encodeTensor(tensor: Tensor): Uint8Array {
   return encodeFields([...tensorHead(tensor), bytesField(9, readAll(tensor))]);
 }
 

@@ -33,7 +33,7 @@ interface FixtureOptions {
   maxPromptLen?: number;
   kvType?: KvType;
   slots?: number;
-  /** Whether to keep the second graph that small models have for runs of one sequence. Default: true. */
+  /** Keeps the second graph that small models have for runs of one sequence. Default: true. */
   secondGraph?: boolean;
 }
 
