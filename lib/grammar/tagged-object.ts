@@ -1,4 +1,5 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
+import { escapePattern } from '../escape-pattern.ts';
 import { pathTo } from '../param-path.ts';
 import { canBeWritten } from './automaton/frame.ts';
 import { compareBytes, type SortedTexts } from './automaton/literal-frame.ts';
@@ -128,7 +129,7 @@ function without(language: StringLanguage, tag: string, path: string): StringLan
   if (known) return known;
   const made = orRefuse(path, () => {
     const fuel = new Fuel();
-    const containing = patternDfa(tag.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&'), fuel);
+    const containing = patternDfa(escapePattern(tag), fuel);
     return new StringLanguage(combine(dfa ?? patternDfa('', fuel), containing, 'minus', fuel), min, max, fuel);
   });
   // The map stays small: a process runs one model, whose template has one form of tags.

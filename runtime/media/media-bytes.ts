@@ -1,4 +1,5 @@
 import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
+import { splitDataUrl } from '../../lib/data-url.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts';
 import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
@@ -12,7 +13,7 @@ export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array
   const refuse = (message: string): never => {
     throw new AssayError('invalid_value', `${param} ${message}`, { param });
   };
-  const { mimeType, data } = source.type === 'base64' ? source : (dataUrl(source.url) ?? refuse(NO_FILE));
+  const { mimeType, data } = source.type === 'base64' ? source : (splitDataUrl(source.url) ?? refuse(NO_FILE));
   const text = data.replace(/[\t\n\r ]+/gu, '');
   if (text.length % 4 !== 0 || !BASE64.test(text)) return refuse('is not valid base64. Encode the file again.');
   const bytes = Buffer.from(text, 'base64');
@@ -38,11 +39,3 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 const named = (types: readonly string[]) => types.map((type) => type.replace(/^.*\//u, '').toUpperCase()).join(', ');
 const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MPEG', 'MP3') };
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
-
-/** Splits a base64 data URL (RFC 2397) into media type and data; returns null for any other address. */
-function dataUrl(url: string): { mimeType: string; data: string } | null {
-  const comma = url.slice(0, 1000).indexOf(',');
-  const head = /^data:([^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));
-  if (!head) return null;
-  return { mimeType: head[1] ?? '', data: url.slice(comma + 1) };
-}

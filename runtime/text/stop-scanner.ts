@@ -1,3 +1,5 @@
+import { overlap } from './overlap.ts';
+
 /** Describes a text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {
   text: string;
@@ -66,12 +68,4 @@ export class StopScanner {
     this.#held = this.#held.slice(length);
     return text;
   }
-}
-
-/** Returns the number of characters at the end of `text` that are also the beginning of `stop`. */
-function overlap(text: string, stop: string): number {
-  for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
-    if (text.endsWith(stop.slice(0, length))) return length;
-  }
-  return 0;
 }

@@ -1,3 +1,5 @@
+import { overlap } from './overlap.ts';
+
 /** Holds a part of a model's text that was split into reasoning and answer. */
 export interface Said {
   reasoning: string;
@@ -41,11 +43,5 @@ export abstract class TextSplitter {
  * mark, and without white space at its end.
  */
 export function safeLength(text: string, close: string): number {
-  let end = text.length;
-  for (let at = text.indexOf(close[0] ?? ''); at >= 0; at = text.indexOf(close[0] ?? '', at + 1)) {
-    if (!close.startsWith(text.slice(at))) continue;
-    end = at;
-    break;
-  }
-  return text.slice(0, end).trimEnd().length;
+  return text.slice(0, text.length - overlap(text, close)).trimEnd().length;
 }

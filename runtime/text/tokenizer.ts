@@ -1,5 +1,6 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { AssayError, messageOf } from '../../lib/errors.ts';
+import { escapePattern } from '../../lib/escape-pattern.ts';
 import type { ModelText, TokenizerJson } from './model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
 import { textChunks } from './text-chunks.ts';
@@ -128,7 +129,7 @@ function beginToken(tokenizer: LibraryTokenizer, begin: string): number | null {
 }
 
 function alternatives(tokens: readonly AddedToken[]): string {
-  return tokens.map(({ content }) => content.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&')).join('|');
+  return tokens.map(({ content }) => escapePattern(content)).join('|');
 }
 
 /** Returns the definition of the same tokenizer, without the space that it would put in front of a text. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { dataUrlOf } from '../../../lib/data-url.ts';
 import { AUDIO_TYPES, sniffAudio } from '../../../runtime/media/audio/sniff-audio.ts';
 import { IMAGE_TYPES, sniffImage } from '../../../runtime/media/sniff.ts';
 import { UsageError } from '../usage-error.ts';
@@ -70,6 +71,6 @@ function sent(type: string, bytes: Buffer): SentMedia {
 
 /** Returns the same fields with each file as a data URL. */
 export function asDataUrls({ images, audio }: MediaFields): MediaFields<string> {
-  const url = ({ mime_type: type, data }: SentMedia) => `data:${type};base64,${data}`;
+  const url = ({ mime_type: mimeType, data }: SentMedia) => dataUrlOf({ mimeType, data });
   return { ...(images ? { images: images.map(url) } : {}), ...(audio ? { audio: audio.map(url) } : {}) };
 }

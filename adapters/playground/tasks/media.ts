@@ -1,3 +1,5 @@
+import { splitDataUrl } from '../../../lib/data-url.ts';
+
 /** Holds an image or a recording that the tasks of a draft are about. */
 export interface MediaFile {
   name: string;
@@ -26,8 +28,8 @@ export function withoutContent(media: MediaFile): MediaFile {
 
 /** Returns the member of `POST /v1/tasks` with a file. */
 export function tasksMedia({ kind, url }: MediaFile) {
-  const [, mime_type = '', data = ''] = /^data:([^;,]*)[^,]*,(.*)$/su.exec(url) ?? [];
-  const input = { type: 'base64', mime_type, data } as const;
+  const { mimeType, data } = splitDataUrl(url) ?? { mimeType: '', data: '' };
+  const input = { type: 'base64', mime_type: mimeType, data } as const;
   return kind === 'image' ? { images: [input] } : { audio: [input] };
 }
 

@@ -1,4 +1,5 @@
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import { dataUrlOf } from '../../../lib/data-url.ts';
 
 /**
  * Converts a message to the JSON that chats and tasks of an upstream accept. Parts keep their order, so the paths in an
@@ -16,7 +17,7 @@ function part(part: Part): object {
   if (part.type === 'text') return { type: 'text', text: part.text };
   if (part.detail === undefined) return { type: part.type, [part.type]: media(part) };
   const { source } = part;
-  const url = source.type === 'url' ? source.url : `data:${source.mimeType};base64,${source.data}`;
+  const url = source.type === 'url' ? source.url : dataUrlOf(source);
   return { type: 'image_url', image_url: { url, detail: part.detail } };
 }
 

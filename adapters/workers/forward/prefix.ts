@@ -1,5 +1,6 @@
 import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
+import { splitDataUrl } from '../../../lib/data-url.ts';
 
 /**
  * Separates the parts of a prefix. If a part itself contains this character, two different prefixes may become equal.
@@ -59,11 +60,8 @@ function opening(messages: readonly ChatMessage[]): Part[] {
   return own.flatMap(({ role, parts }) => [{ type: 'text' as const, text: role }, ...parts]);
 }
 
-/** Matches what comes before the base64 of a data: URL. */
-const DATA_URL_HEAD = /^data:[^,]*,/iu;
-
 /** Returns the text of a part, or its file in base64, which is the same whether it was sent so or as a data: URL. */
 function partText(part: Part): string {
   if (part.type === 'text') return part.text;
-  return part.source.type === 'url' ? part.source.url.replace(DATA_URL_HEAD, '') : part.source.data;
+  return part.source.type === 'url' ? (splitDataUrl(part.source.url)?.data ?? part.source.url) : part.source.data;
 }

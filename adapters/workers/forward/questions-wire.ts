@@ -1,5 +1,6 @@
 import type { DecideTask, Task, TaskBatch } from '../../../lib/backend.ts';
 import type { ChatMessage, Part } from '../../../lib/conversation.ts';
+import { dataUrlOf } from '../../../lib/data-url.ts';
 import { audioFormat } from '../../../lib/messages.ts';
 import { withCallersParam } from './callers-param.ts';
 import { shape } from './task-wire.ts';
@@ -47,7 +48,7 @@ function part(role: ChatMessage['role'], one: Part): object {
   if (source.type === 'base64' && format !== null) {
     return { type: 'input_audio', input_audio: { data: source.data, format } };
   }
-  const url = source.type === 'url' ? source.url : `data:${source.mimeType};base64,${source.data}`;
+  const url = source.type === 'url' ? source.url : dataUrlOf(source);
   return one.type === 'audio'
     ? { type: 'input_audio', audio_url: url }
     : { type: 'input_image', image_url: url, detail };

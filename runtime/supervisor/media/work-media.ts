@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import { splitDataUrl } from '../../../lib/data-url.ts';
 import type { Work } from '../../protocol/messages.ts';
 
 /** Returns the image and audio parts of a request: first those before the context, then those in messages. */
@@ -29,10 +30,9 @@ export function withoutFiles(work: Work): Work {
   return mapMedia(work, (part) => {
     const { source } = part;
     if (source.type === 'url' && !/^data:/iu.test(source.url)) return part;
-    const [type = '', data = ''] =
-      source.type === 'base64' ? [source.mimeType, source.data] : source.url.slice('data:'.length).split(',', 2);
-    // In a data URL, `;base64` follows the media type (RFC 2397).
-    const [mimeType = ''] = type.split(';', 1);
+    const file = source.type === 'base64' ? source : splitDataUrl(source.url);
+    // A data URL that cannot be split is refused later; the log does not show it.
+    const { mimeType, data } = file ?? { mimeType: '', data: '' };
     const bytes = Buffer.from(data, 'base64');
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     return { ...part, source: { type: 'base64', mimeType, data: `${bytes.length} bytes, sha256 ${sha256}` } };

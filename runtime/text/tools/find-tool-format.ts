@@ -1,3 +1,4 @@
+import { escapePattern } from '../../../lib/escape-pattern.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
 import { TemplateError } from '../sandboxed-jinja.ts';
 import { findTags } from './find-tags.ts';
@@ -67,7 +68,9 @@ export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat):
   if (answerAt === null) return null;
   const json = partsOf(one, { from: answerAt, name: FIRST, args: JSON_ARGUMENTS });
   const tags = json ? null : findTags(rendered(calls([FIRST], '', MORE_ARGUMENTS)) ?? '', MORE_ARGUMENTS);
-  const args = tags ? textMatcher(`${tags.open}probe_key${tags.named}probe_value${tags.close}`) : JSON_ARGUMENTS;
+  const args = tags
+    ? new RegExp(escapePattern(`${tags.open}probe_key${tags.named}probe_value${tags.close}`), 'u')
+    : JSON_ARGUMENTS;
   const first = json ?? (tags && partsOf(one, { from: answerAt, name: FIRST, args }));
   if (!first) return null;
   const head = withoutReasoning(first.head, reasoning);
@@ -133,10 +136,6 @@ function separatorOf(two: string | null, one: string, { between, args }: CallPar
   if (!parts || secondAt < 0) return null;
   const second = partsOf(parts.rest, { from: secondAt, name: SECOND, args });
   return second?.between === between ? parts.rest.slice(0, secondAt) : null;
-}
-
-function textMatcher(text: string): RegExp {
-  return new RegExp(text.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&'), 'u');
 }
 
 /** Removes a reasoning block that a prompt opens at its end. */

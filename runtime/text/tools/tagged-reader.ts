@@ -1,5 +1,6 @@
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
 import type { TaggedMember, TaggedObject } from '../../../lib/grammar/tagged-object.ts';
+import { overlap } from '../overlap.ts';
 import type { CallReader } from './tool-output.ts';
 
 /**
@@ -63,12 +64,7 @@ export class TaggedReader implements CallReader {
    * none.
    */
   #partOfString(close: string): string | null {
-    let safe = this.#text.length;
-    for (let length = Math.min(close.length - 1, safe); length > 0; length--) {
-      if (!this.#text.endsWith(close.slice(0, length))) continue;
-      safe -= length;
-      break;
-    }
+    const safe = this.#text.length - overlap(this.#text, close);
     const part = this.#text.slice(0, safe);
     this.#text = this.#text.slice(safe);
     return part === '' ? null : escaped(part);
