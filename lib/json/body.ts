@@ -1,6 +1,6 @@
-import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
+import { BodyBytes } from './body-bytes.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
 /** Maximum size of a body, 20 MiB, counted as it is read (docs/interface.md, D-10). */
@@ -95,7 +95,7 @@ export async function readBytes(
   maxBytes: number,
   share?: BodyShare,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  const bytes = new BodyBytes();
   let total = 0;
   let refused: unknown;
   const reader = stream?.getReader();
@@ -111,15 +111,15 @@ export async function readBytes(
     if (refused) continue;
     try {
       share?.take(chunk.value.byteLength);
-      chunks.push(chunk.value);
+      bytes.push(chunk.value);
     } catch (error) {
       refused = error;
-      chunks.length = 0;
+      bytes.clear();
       share?.release();
     }
   }
   if (refused) throw refused;
-  return chunks.length === 1 ? at(chunks, 0) : joined(chunks, total);
+  return bytes.joined();
 }
 
 function brokenOff(cause: unknown): never {
@@ -128,14 +128,4 @@ function brokenOff(cause: unknown): never {
 
 function tooLarge(maxBytes: number): AssayError {
   return new AssayError('request_too_large', `The body is longer than ${maxBytes} bytes. Send less in one request.`);
-}
-
-function joined(chunks: readonly Uint8Array[], total: number): Uint8Array {
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
 }
