@@ -119,6 +119,12 @@ describe('accepted and refused values, keyword by keyword', () => {
       ['{"k":1}', '{"k":12,"z":"a"}'],
       ['{"k":12}', '{"k":1,"z":"a"}'],
     ],
+    [
+      'anyOf with a value that another branch allows but does not generate',
+      { anyOf: [{ maxLength: 3 }, { enum: [null, true] }] },
+      ['"abc"', 'null', 'true'],
+      ['"abcd"', 'false', '1'],
+    ],
     ['oneOf apart', { oneOf: [T, { type: 'null' }] }, ['"a"', 'null'], ['1']],
     [
       'oneOf of numbers',

@@ -95,7 +95,7 @@ export class Resolver implements MatchContext {
   /**
    * Returns the alternatives that one leaf allows.
    *
-   * @param texts JSON texts of the literals that the node already has; new ones are added
+   * @param texts JSON texts of the literals that the node already generates; new ones are added
    */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
@@ -108,7 +108,8 @@ export class Resolver implements MatchContext {
       const fresh = values.filter((value) => {
         const text = this.canonical(value);
         if (texts.has(text) || !node.ids.every((id) => matches(value, id, this))) return false;
-        texts.add(text);
+        // A literal that is not generated must not keep a later alternative from generating it.
+        if (written) texts.add(text);
         return true;
       });
       return fresh.length > 0 ? [make({ kind: 'literals', values: fresh, ...measureValues(fresh) }, written)] : [];
