@@ -67,3 +67,13 @@ it('optional members may be omitted; the others keep their order', () => {
 it.each(['a>\nb', 'a\n</p>'])('a name that would end its tag is refused: %j', (name) => {
   expect(() => constraintOf({ [name]: { type: 'string' } })).toThrow(/use another name/);
 });
+
+it('every value of an enum can be written, also one that another continues with a line break', () => {
+  const values = ['', 'a', 'a\n', 'a\nb'];
+  for (const value of values) {
+    const constraint = constraintOf({ a: { enum: values } });
+    constraint.skip(`f<p=a>\n${value}\n</p>\n</f>`);
+    expect(constraint.complete, JSON.stringify(value)).toBe(true);
+  }
+  expect(() => constraintOf({ a: { enum: values } }).skip('f<p=a>\nb')).toThrow(RangeError);
+});

@@ -80,7 +80,9 @@ export class LiteralFrame extends OpenFrame {
     if (low < high) {
       const last = low + 1 === high && texts[low]?.length === at + 1;
       into.push(last ? this.after : LiteralFrame.make(texts, low, high, at + 1, this.after));
-    } else if (this.whole) this.after.step(byte, into);
+    }
+    // Of texts without quotes, as between tags, one may continue like what follows a shorter one.
+    if (this.whole) this.after.step(byte, into);
   }
 
   override forced(): number {
