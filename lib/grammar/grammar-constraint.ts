@@ -90,7 +90,9 @@ export class GrammarConstraint implements Constraint {
   }
 
   mask(into: Uint32Array): void {
-    if (this.stringLoop.looping && (this.closingQuote(into) || this.closingTag(into))) return;
+    // Withheld bytes come first: a token that only closes the string does not begin with them.
+    const closes = this.stringLoop.looping && this.withheld.length === 0;
+    if (closes && (this.closingQuote(into) || this.closingTag(into))) return;
     this.masks.fill(this.state, this.withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
