@@ -6,7 +6,10 @@ export class UpstreamFault extends Error {
   override readonly name = 'UpstreamFault';
   /** Error for the caller if no other upstream answers either. */
   readonly error: AssayError;
-  /** True if the upstream is at fault. False if it is healthy, but busy or has another model loaded. */
+  /**
+   * True if the upstream is at fault. False if it is healthy, but busy, has another model loaded, or has ended a stream
+   * that the caller did not read.
+   */
   readonly broken: boolean;
 
   constructor(error: AssayError, broken: boolean) {
