@@ -140,6 +140,8 @@ describe('runTasks', () => {
     ['a proxy that lost its box', [new Response('<html>', { status: 502 }), ok], 2, null],
     ['a box that does not know the key', [error(401, 'invalid_api_key'), ok], 2, null],
     ['an answer cut short', [new Response('{"id":"x","mod'), ok], 2, null],
+    ['an answer that breaks off', [stream('{"id":"x","mod', new TypeError('terminated')), ok], 2, null],
+    ['an answer without end', [endless(), ok], 2, null],
     [
       'a redirect, which is never followed',
       [new Response(null, { status: 302, headers: { location: '/' } }), ok],
@@ -239,6 +241,11 @@ const end =
     { finish_reason: 'stop' },
     { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
   ) + SSE_DONE;
+
+function endless(): () => Response {
+  const mebibyte = new Uint8Array(1024 * 1024).fill(0x20);
+  return () => new Response(new ReadableStream({ pull: (to) => to.enqueue(mebibyte) }));
+}
 
 /** Builds a response with a stream of these chunks. `null` makes the stream wait for ever, an `Error` breaks it. */
 function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Response {

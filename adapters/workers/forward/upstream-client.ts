@@ -119,22 +119,23 @@ export async function readUpstream(
 }
 
 /**
- * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off, and `timeout` if it is not
- * complete within `deadlineMs` milliseconds.
+ * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off or is too long, and `timeout` if
+ * it is not complete within `deadlineMs` milliseconds.
  */
-export async function readText(response: Response, deadlineMs: number): Promise<string> {
-  try {
-    return await withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
-  } catch (error) {
-    throw error instanceof AssayError && error.code === 'timeout' ? error : unreachable(error);
-  }
+export function readText(response: Response, deadlineMs: number): Promise<string> {
+  return withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
 }
 
 async function wholeText(response: Response): Promise<string> {
   // HTTP guarantees that a body is not longer than its Content-Length, so `text` cannot read too much.
   const length = Number(response.headers.get('content-length') ?? Number.NaN);
-  if (length <= MOST_BYTES) return response.text();
-  return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
+  try {
+    if (length <= MOST_BYTES) return await response.text();
+    return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
+  } catch (cause) {
+    // `readBytes` reports a broken or long body as an error of the request that it belongs to.
+    throw unreachable(cause);
+  }
 }
 
 /** Returns the error for an upstream that did not answer within `ms` milliseconds. */
