@@ -81,6 +81,10 @@ describe('Health', () => {
     ['refuses', () => Promise.reject(new TypeError('refused'))],
     ['answers 503', () => Response.json({ active_model: 'none' }, { status: 503 })],
     ['is something else', () => new Response('<html>')],
+    [
+      'never ends its answer',
+      () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(4096)) })),
+    ],
   ])('opens the breaker of a box that %s three times, and closes it when it is well', async (_, answer) => {
     let well = false;
     const { health, say, pass } = setUp(() => (well ? Response.json({ active_model: 'none' }) : answer()));

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
+import { readBytes } from '../../../lib/json/body.ts';
 import { afterFailure, afterProbe, afterSuccess, type Breaker, NEW_BREAKER } from './breaker.ts';
 import { Load } from './load.ts';
 import type { EdgeReport, FleetStatus, UpstreamReport } from './report.ts';
@@ -19,6 +20,9 @@ const PROBE_DEADLINE_MS = 2_000;
  * last probe is oldest come first.
  */
 const PROBES_A_ROUND = 100;
+
+/** Largest answer to a probe that is read, in bytes; it lists a few devices, each with a reason. */
+const MOST_HEALTH_BYTES = 64 * 1024;
 
 /** Describes the members of an upstream's `GET /health` that are read (docs/interface.md, M-4). */
 const UpstreamHealth = v.object({ active_model: v.string() });
@@ -88,7 +92,8 @@ export class Health {
     try {
       const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
       const response = await fetch(`${known.upstream.url}/health`, { signal, redirect: 'manual' });
-      const health = v.parse(UpstreamHealth, await response.json());
+      const text = new TextDecoder().decode(await readBytes(response.body, MOST_HEALTH_BYTES));
+      const health = v.parse(UpstreamHealth, JSON.parse(text));
       if (!response.ok) throw new Error(`status ${response.status}`);
       known.active = health.active_model === 'none' ? null : health.active_model;
       known.breaker = afterProbe(known.breaker, clock.now());
