@@ -143,6 +143,12 @@ describe('runTasks', () => {
     ['an answer that breaks off', [stream('{"id":"x","mod', new TypeError('terminated')), ok], 2, null],
     ['an answer without end', [endless(), ok], 2, null],
     [
+      'a short answer that decompresses to one without end',
+      [endless({ 'content-encoding': 'gzip', 'content-length': '4096' }), ok],
+      2,
+      null,
+    ],
+    [
       'a redirect, which is never followed',
       [new Response(null, { status: 302, headers: { location: '/' } }), ok],
       2,
@@ -242,9 +248,9 @@ const end =
     { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
   ) + SSE_DONE;
 
-function endless(): () => Response {
+function endless(headers: Record<string, string> = {}): () => Response {
   const mebibyte = new Uint8Array(1024 * 1024).fill(0x20);
-  return () => new Response(new ReadableStream({ pull: (to) => to.enqueue(mebibyte) }));
+  return () => new Response(new ReadableStream({ pull: (to) => to.enqueue(mebibyte) }), { headers });
 }
 
 /** Builds a response with a stream of these chunks. `null` makes the stream wait for ever, an `Error` breaks it. */

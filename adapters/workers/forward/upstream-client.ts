@@ -119,16 +119,18 @@ export async function readUpstream(
 }
 
 /**
- * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off or is too long, and `timeout` if
- * it is not complete within `deadlineMs` milliseconds.
+ * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off or is too long, and `timeout`
+ * if it is not complete within `deadlineMs` milliseconds.
  */
 export function readText(response: Response, deadlineMs: number): Promise<string> {
   return withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));
 }
 
 async function wholeText(response: Response): Promise<string> {
-  // HTTP guarantees that a body is not longer than its Content-Length, so `text` cannot read too much.
-  const length = Number(response.headers.get('content-length') ?? Number.NaN);
+  // HTTP guarantees that a body is not longer than its Content-Length, so `text` cannot read too much. That header of a
+  // compressed body counts the bytes before `fetch` decompresses them.
+  const compressed = response.headers.has('content-encoding');
+  const length = Number((compressed ? null : response.headers.get('content-length')) ?? Number.NaN);
   try {
     if (length <= MOST_BYTES) return await response.text();
     return new TextDecoder().decode(await readBytes(response.body, MOST_BYTES));
