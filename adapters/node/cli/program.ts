@@ -27,7 +27,8 @@ export function createProgram(parts: { compose: typeof compose }): Command {
     .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
     .version(VERSION)
     .exitOverride()
-    .showHelpAfterError('(Run assay --help for all commands.)')
+    // Commander's own messages begin as those of the commands do.
+    .configureOutput({ outputError: (message, write) => write(message.replace(/^error: /, 'assay: ')) })
     .addHelpText('after', EXAMPLES);
   program.commandsGroup('Ask:');
   addDecide(program);
@@ -53,8 +54,19 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   program.commandsGroup('Shell:');
   // Added after all other commands, because it reads them.
   addCompletion(program, { completionCommandName: 'completion' });
-  program.commands.find((command) => command.name() === 'completion')?.addHelpText('after', COMPLETION_HELP);
+  program.commands
+    .find((command) => command.name() === 'completion')
+    ?.description('Write a script that completes commands and flags in a shell.')
+    .addHelpText('after', COMPLETION_HELP);
+  nameHelp(program, 'assay');
   return program;
+}
+
+/** Makes the errors of a command, and of the commands below it, name the help of the command that was typed. */
+function nameHelp(command: Command, typed: string): void {
+  const what = command.commands.length > 0 ? 'all commands' : 'its flags';
+  command.showHelpAfterError(`(Run ${typed} --help for ${what}.)`);
+  for (const below of command.commands) nameHelp(below, `${typed} ${below.name()}`);
 }
 
 const COMPLETION_HELP = `
