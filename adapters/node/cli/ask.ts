@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
+import { LANGUAGES } from '../../../lib/schema/language.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { UsageError } from '../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
@@ -41,7 +42,7 @@ export function modelFlags(command: Command, defaultText: string): Command {
 
 /** Adds the flags of `AskFlags`. Call it after the command's own flags were added, which help lists first. */
 export function askFlags(command: Command): Command {
-  const language = new Option('--language <code>', 'language of the answer, such as en or de').helpGroup(GROUP);
+  const language = new Option('--language <code>', 'language of the answer').choices(LANGUAGES).helpGroup(GROUP);
   return modelFlags(command.addOption(language), '0');
 }
 

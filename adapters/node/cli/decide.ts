@@ -4,7 +4,7 @@ import { DecideResponse } from '../../../lib/schema/task-response.ts';
 import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
 import { EXIT } from './exit-code.ts';
-import { repeated, share, wholeNumber } from './parse-flags.ts';
+import { distinct, repeated, share, wholeNumber } from './parse-flags.ts';
 import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from './probabilities.ts';
 import { type InputFlags, readContext } from './read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
@@ -27,7 +27,7 @@ export function addDecide(program: Command): void {
       .command('decide')
       .description('Answer one question about a text, an image or a recording.')
       .argument('<question>', 'what to decide')
-      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', repeated)
+      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinct)
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
       .option('-i, --image <path>', IMAGE_HELP, repeated)

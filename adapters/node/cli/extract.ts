@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { ExtractResponse } from '../../../lib/schema/task-response.ts';
+import { UsageError } from '../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { repeated } from './parse-flags.ts';
+import { distinct, repeated } from './parse-flags.ts';
 import { type InputFlags, readContext, readJson } from './read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
 import { screen } from './screen.ts';
@@ -17,8 +18,8 @@ export function addExtract(program: Command): void {
     program
       .command('extract')
       .description('Extract fields from a text, an image or a recording, as JSON.')
-      .argument('[instruction]', 'what to extract', 'Extract the requested fields.')
-      .option('-k, --key <name>', 'a field; repeat the flag for each', repeated)
+      .argument('[instruction]', 'what to extract; optional with --key or --schema')
+      .option('-k, --key <name>', 'a field; repeat the flag for each', distinct)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
       .option('-f, --file <path>', 'file with the text (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
@@ -26,8 +27,12 @@ export function addExtract(program: Command): void {
       .option('--audio <path>', AUDIO_HELP, repeated),
   )
     .addHelpText('after', EXTRACT_HELP)
-    .action(async (instruction: string, flags: ExtractFlags) => {
-      const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema) };
+    .action(async (asked: string | undefined, flags: ExtractFlags) => {
+      if (asked === undefined && flags.key === undefined && flags.schema === undefined) {
+        throw new UsageError('Say what to extract: give an instruction, --key or --schema. For example: -k total');
+      }
+      const instruction = asked ?? 'Extract the requested fields.';
+      const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema, '--schema') };
       const context = await readContext(flags, 'assay extract --key total');
       const media = await readMedia(flags);
       const answer = await withModel(flags, async (connection, model) => {

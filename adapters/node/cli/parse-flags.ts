@@ -23,6 +23,12 @@ export function repeated(one: string, all: string[] | undefined): string[] {
   return [...(all ?? []), one];
 }
 
+/** Appends a value as `repeated` does. Throws `InvalidArgumentError` for a value that is there already. */
+export function distinct(one: string, all: string[] | undefined): string[] {
+  if (all?.includes(one)) throw new InvalidArgumentError('It is given twice.');
+  return repeated(one, all);
+}
+
 /** Parses a probability, a number from 0 to 1. Throws `InvalidArgumentError` for any other value. */
 export function share(text: string): number {
   const value = Number(text);

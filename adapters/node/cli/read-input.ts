@@ -52,14 +52,14 @@ export function whyNotRead(cause: unknown): string {
 
 /**
  * Parses `fileOrText` as JSON if it begins with `{` or `[`; otherwise reads the file of that name and parses its
- * content. Throws `UsageError` if the file cannot be read or the JSON is invalid.
+ * content. Throws `UsageError` if the file cannot be read or the JSON is invalid; its message calls JSON text `name`.
  */
-export async function readJson(fileOrText: string): Promise<unknown> {
+export async function readJson(fileOrText: string, name: string): Promise<unknown> {
   const inPlace = /^\s*[[{]/.test(fileOrText);
   const source = inPlace ? fileOrText : await readText(fileOrText);
   try {
     return JSON.parse(source);
   } catch (cause) {
-    throw new UsageError(`${inPlace ? 'The text' : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
+    throw new UsageError(`${inPlace ? name : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
   }
 }

@@ -27,7 +27,7 @@ export function addRun(program: Command): void {
   )
     .addHelpText('after', RUN_HELP)
     .action(async (file: string, flags: RunFlags) => {
-      const content = await readJson(file);
+      const content = await readJson(file, 'The list of tasks');
       const request = Array.isArray(content) ? { tasks: content } : content;
       if (typeof request !== 'object' || request === null || !('tasks' in request)) {
         throw new UsageError(
