@@ -1,8 +1,10 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
 import { logprobsOf } from '../decision/logprobs.ts';
+import { messageOf } from '../errors.ts';
 import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
 import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
+import { validate } from '../validation/validate.ts';
 import { type CalibratedKind, rightOrWrong } from './calibration.ts';
 import type { Labelled } from './fit.ts';
 
@@ -13,7 +15,7 @@ export interface Label {
   label: unknown;
 }
 
-const Line = v.looseObject({ input: v.string(), label: v.unknown() });
+const Line = v.object({ input: v.string(), label: v.unknown() });
 
 /**
  * Reads a line of a labels file: an object with `input`, the members of a question of /v1/decisions, and `label`. The
@@ -23,15 +25,31 @@ const Line = v.looseObject({ input: v.string(), label: v.unknown() });
  * @throws Error whose message says what is wrong with the line
  */
 export function readLabel(line: string): Label {
-  const { input, label, ...question } = v.parse(v.pipe(v.string(), v.parseJson(), Line), line);
-  const checked = v.safeParse(DecisionQuestion, question);
-  if (!checked.success) throw new Error(`it is not a question of /v1/decisions (${v.getDotPath(checked.issues[0])})`);
-  const read: Label = { input, question: checked.output, label };
-  if (checked.output.type === 'extract') {
-    if (typeof label !== 'object' || label === null) throw new Error('the label of an extraction must be an object');
-  } else if (indexOfLabel(checked.output, label) === -1) throw new Error('the label must be one of the answers');
-  return read;
+  const value = parsed(line);
+  const { input, label } = validate(Line, value);
+  // The cast is safe: the value has passed a schema of an object.
+  const { input: _input, label: _label, ...rest } = value as Record<string, unknown>;
+  const question = validate(DecisionQuestion, rest);
+  if (question.type === 'extract') {
+    if (typeof label !== 'object' || label === null) throw new Error('The label of an extraction must be an object.');
+  } else if (indexOfLabel(question, label) === -1) throw new Error(`label must be ${ANSWERS[question.type]}.`);
+  return { input, question, label };
 }
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new Error(`This is not JSON: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+/** Names the labels that a type of question allows, as the end of a sentence. */
+const ANSWERS = {
+  predicate: 'true or false',
+  choice: 'the value of one of the choices',
+  score: 'the label of one of the levels',
+};
 
 /** Returns the index of the option that the label names; -1 if it names none. */
 function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {

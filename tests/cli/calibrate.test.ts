@@ -63,18 +63,21 @@ describe('calibrate', () => {
   it.each([
     ['no file and no --reset', [], '', 'Give either a file of labels or --reset.'],
     ['too few labels', ['FILE'], LABELS.slice(0, 5).join('\n'), 'has 5 labels. Calibration needs at least 20'],
-    ['a line that is not JSON', ['FILE'], '{', 'line 1:'],
+    ['--reset with a plot', ['--reset', '--plot', 'x.svg'], '', '--plot and --out need a file of labels.'],
+    ['a folder that does not exist', ['FILE', '--out', '/none/x.json'], '', '/none cannot be written to (ENOENT).'],
+    ['a line that is not JSON', ['FILE'], '{', 'line 1: This is not JSON: '],
+    ['a line without a text', ['FILE'], '{"label":true}', 'line 1: input is required. assay calibrate --help shows'],
     [
       'a question of no known type',
       ['FILE'],
       '{"input":"x","type":"guess","label":true}',
-      'it is not a question of /v1/decisions',
+      'type must be one of: "predicate", "choice", "score", "extract".',
     ],
     [
       'a label that is none of the answers',
       ['FILE'],
       '{"input":"x","type":"predicate","instructions":"?","label":"yes"}',
-      'the label must be one of the answers',
+      'label must be true or false.',
     ],
   ])('%s is told', async (_, args, content, message) => {
     const { run, file } = await beside();

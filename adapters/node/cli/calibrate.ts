@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { access, constants, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../lib/calibration/calibration.ts';
@@ -6,6 +7,7 @@ import { FEWEST_LABELS, fitTemperature, type Labelled, reliabilityBins, scaled }
 import { type Label, readLabel, samplesOf } from '../../../lib/calibration/labels.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
+import { systemCode } from '../../../runtime/store/disk-error.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { type ModelFlags, withModel } from './ask.ts';
@@ -39,6 +41,9 @@ export function addCalibrate(program: Command): void {
     .action(async (file: string | undefined, flags: CalibrateFlags) => {
       if (Boolean(flags.reset) === (file !== undefined))
         throw new UsageError('Give either a file of labels or --reset.');
+      const written = [flags.plot, flags.out].filter((path) => path !== undefined);
+      if (flags.reset && written.length > 0) throw new UsageError('--plot and --out need a file of labels.');
+      await Promise.all(written.map(checkFolder));
       const labels = file === undefined ? [] : await readLabels(file);
       await withModel(flags, async (connection, model) => {
         const fingerprint = await fingerprintOf(connection, model);
@@ -48,6 +53,14 @@ export function addCalibrate(program: Command): void {
     });
 }
 
+/** Throws `UsageError` if the file's folder cannot be written to, before the model is asked for minutes. */
+async function checkFolder(file: string): Promise<void> {
+  const folder = dirname(resolve(file));
+  await access(folder, constants.W_OK).catch((cause: unknown) => {
+    throw new UsageError(`${folder} cannot be written to (${systemCode(cause)}). Choose another folder.`, { cause });
+  });
+}
+
 async function readLabels(file: string): Promise<Label[]> {
   const lines = (await readText(file)).split('\n');
   const labels = lines.flatMap((line, i) => {
@@ -55,7 +68,7 @@ async function readLabels(file: string): Promise<Label[]> {
     try {
       return [readLabel(line)];
     } catch (error) {
-      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)}. assay calibrate --help shows the form.`);
+      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)} assay calibrate --help shows the form.`);
     }
   });
   if (labels.length < FEWEST_LABELS) {
@@ -96,6 +109,9 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
   if (flags.plot !== undefined) await writeFile(flags.plot, plot(samples, kinds));
   if (flags.json) screen.json(calibration);
   else screen.line(figures(kinds));
+  for (const [kind, { temperature }] of Object.entries(kinds)) {
+    if (temperature === 1) screen.note(`No temperature improves ${kind}: its probabilities stay as they are.`);
+  }
   await store(calibration, flags, connection);
 }
 
