@@ -24,7 +24,9 @@ export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 export const ModelCalibration = v.object({
   from: v.pipe(
     v.picklist(['own', 'bundled']),
-    v.description('own: fitted on this machine with assay calibrate. bundled: shipped with the model.'),
+    v.description(
+      'own: fitted on this machine with assay calibrate; kinds without labels keep what ships with the model. bundled: shipped with the model.',
+    ),
   ),
   fitted: v.pipe(v.string(), v.description('Date on which the calibration was fitted.')),
   kinds: CalibratedKinds,

@@ -44,6 +44,17 @@ test('what was fitted here counts before what ships, until it is removed', async
   expect(await store.find(starter, fingerprint)).toMatchObject({ from: 'bundled' });
 });
 
+test('kinds that were not fitted here keep what ships with the model', async () => {
+  const shipped = { ...calibration, kinds: { choice: fit, score: { ...fit, temperature: 3 } } };
+  const store = folders(shipped);
+  const kinds = { predicate: fit, score: { ...fit, temperature: 1.5 } };
+  await store.write({ ...calibration, kinds });
+  expect(await store.find(starter, fingerprint)).toMatchObject({
+    from: 'own',
+    calibration: { kinds: { choice: fit, ...kinds } },
+  });
+});
+
 test.each<[string, object]>([
   ['of other weights', { ...calibration, fingerprint: 'cd'.repeat(32) }],
   ['that is damaged', { version: 1 }],

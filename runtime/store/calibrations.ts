@@ -32,15 +32,15 @@ export class Calibrations {
 
   /**
    * Returns the calibration to use for a model: the one fitted on this machine, otherwise the one that ships with the
-   * model; null if there is none.
+   * model; null if there is none. Kinds that were not fitted on this machine keep what ships with the model.
    *
    * @param fingerprint hash over the model's source files (`sourceHash`)
    */
   async find(model: ModelId, fingerprint: string): Promise<ActiveCalibration | null> {
     const own = await this.#readFile(this.#paths.calibration(fingerprint), fingerprint);
-    if (own) return { calibration: own, from: 'own' };
     const file = this.#paths.bundledCalibration(model);
-    const bundled = file && (await this.#readFile(file, fingerprint));
+    const bundled = file === null ? null : await this.#readFile(file, fingerprint);
+    if (own) return { calibration: { ...own, kinds: { ...bundled?.kinds, ...own.kinds } }, from: 'own' };
     return bundled ? { calibration: bundled, from: 'bundled' } : null;
   }
 
