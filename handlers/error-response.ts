@@ -54,8 +54,10 @@ function sendable(thrown: unknown, format: ErrorFormat): ErrorStatus & { error: 
   const status = thrown instanceof AssayError ? errorStatus(thrown.code, format) : undefined;
   // The cast is safe: there is a status only for an `AssayError`.
   if (status) return { error: thrown as AssayError, ...status };
-  const message = 'The server failed with an internal error. Search its log for the request id.';
-  return { error: new AssayError('internal_error', message, { cause: thrown }), ...INTERNAL_ERROR };
+  return { error: new AssayError('internal_error', INTERNAL_MESSAGE, { cause: thrown }), ...INTERNAL_ERROR };
 }
+
+/** Message of an error whose details are only logged. */
+export const INTERNAL_MESSAGE = 'The server failed with an internal error. Search its log for the request id.';
 
 const INTERNAL_ERROR: ErrorStatus = { status: 500, type: 'server_error' };

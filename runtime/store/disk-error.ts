@@ -18,7 +18,7 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
       { cause: error },
     );
   }
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || isMkdir(error)) {
     return new AssayError(
       'internal_error',
       `${variable} cannot be written to (${code}). Set it to a directory that you can write to.`,
@@ -37,6 +37,11 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
   );
 }
 
+/** Tells whether a directory could not be created. The code may mislead: `ENOENT` for a read-only file system. */
+function isMkdir(error: unknown): boolean {
+  return isFileError(error) && error.syscall === 'mkdir';
+}
+
 /** Returns the operating system's error code, such as `ENOENT`; undefined if the error has none. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
@@ -46,7 +51,7 @@ export function systemCode(error: unknown): string | undefined {
  * Tells whether an error comes from the file system. Another attempt does not help then. Such an error has the name of
  * a system call itself; for an error of `fetch`, only its cause has one.
  */
-export function isFileError(error: unknown): boolean {
+export function isFileError(error: unknown): error is Error & { syscall: string } {
   return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';
 }
 

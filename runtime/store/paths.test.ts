@@ -116,6 +116,21 @@ describe('names from outside', () => {
   });
 });
 
+it('a directory that cannot be created names the variable that sets another', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'assay-paths-')), 'file');
+  await writeFile(file, '');
+  const store = new StorePaths({ hubCache: join(file, 'hub'), assayHome: join(file, 'home'), bundled: null });
+  const id = parseModelId('acme/tiny');
+  await expect(store.makeDirectory(store.compiledModel(id))).rejects.toMatchObject({
+    code: 'internal_error',
+    message: 'ASSAY_HOME cannot be written to (ENOTDIR). Set it to a directory that you can write to.',
+  });
+  await expect(store.makeDirectory(store.blobs(id))).rejects.toMatchObject({
+    code: 'internal_error',
+    message: 'HF_HUB_CACHE cannot be written to (ENOTDIR). Set it to a directory that you can write to.',
+  });
+});
+
 describe('links', () => {
   const setUp = async (): Promise<{ outside: string; hub: string; store: StorePaths; id: ModelId }> => {
     const base = await mkdtemp(join(tmpdir(), 'assay-paths-'));

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
 import type { ModelId } from '../../lib/model-id.ts';
+import { diskError } from './disk-error.ts';
 import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } from './safe-names.ts';
 
 /**
@@ -170,16 +171,22 @@ export class StorePaths {
     return root !== null && real !== null && isInside(root, real) ? real : null;
   }
 
-  /** Creates a directory and its parents. Throws `invalid_value` if a link on the way leads out of the root. */
+  /**
+   * Creates a directory and its parents. Throws `invalid_value` if a link on the way leads out of the root, and
+   * `internal_error` or `disk_full` if the root cannot be written to.
+   */
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
-    await fs.mkdir(root, { recursive: true });
+    const refused = (error: unknown) => {
+      throw diskError(error, root === this.roots.hubCache ? 'HF_HUB_CACHE' : 'ASSAY_HOME');
+    };
+    await fs.mkdir(root, { recursive: true }).catch(refused);
     // Directories are created from the root downwards: creating them all at once could follow a link out of the root.
     let current = root;
     for (const segment of path.relative(root, directory).split(path.sep).filter(Boolean)) {
       current = path.join(current, segment);
       await fs.mkdir(current).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
+        if (error.code !== 'EEXIST') refused(error);
       });
       if ((await this.real(current)) !== null) continue;
       // Another process that removes the model may have removed the directory again.

@@ -1,4 +1,6 @@
 import { stat } from 'node:fs/promises';
+import { INTERNAL_MESSAGE } from '../../../handlers/error-response.ts';
+import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey } from '../../../lib/keys.ts';
 import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
@@ -30,8 +32,17 @@ export async function connectInProcess(home: string): Promise<Connection> {
     url: null,
     request: async (path, options = {}) => {
       const request = new Request(`http://localhost${path}`, requestOf(options, 'owner'));
-      return successOf(await app.fetch(request));
+      return successOf(await app.fetch(request)).catch((error: unknown) => {
+        throw withoutServer(error);
+      });
     },
     close: () => parts.close(),
   };
+}
+
+/** Rewords an error that refers to the server's log, because this process has no server and keeps no log. */
+export function withoutServer(error: unknown): unknown {
+  if (!(error instanceof AssayError) || error.message !== INTERNAL_MESSAGE) return error;
+  const message = 'An internal error occurred. Run the command again with ASSAY_DEBUG=1 to see the cause.';
+  return new AssayError('internal_error', message, { cause: error });
 }
