@@ -79,7 +79,7 @@ export function prepareVocabulary(vocabulary: Vocabulary): void {
 }
 
 /** Returns the constraint of an answer's shape, for extract tasks and for `response_format` of chat. */
-export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): Constraint {
+export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): GrammarConstraint {
   return new GrammarConstraint(shapeAutomaton(shape), masksOf(vocabulary));
 }
 

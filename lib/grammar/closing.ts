@@ -41,6 +41,20 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
   return text;
 }
 
+/**
+ * Returns the number of bytes of the text that stay part of the answer, however it continues and wherever it is cut:
+ * every reading of the text keeps them, and so does `close`.
+ */
+export function settledLength(bytes: Uint8Array, state: State): number {
+  return Math.min(...state.frames.map((frame) => settledBy(frame, bytes)));
+}
+
+function settledBy(frame: Frame, bytes: Uint8Array): number {
+  const length = bytes.length - unsettledBytes(frame);
+  // `close` removes a comma after which nothing follows.
+  return !(frame instanceof StringFrame) && bytes[length - 1] === BYTE.comma ? length - 1 : length;
+}
+
 /** Returns the objects and arrays around a frame, the innermost first. */
 function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
   const open: (ObjectFrame | ArrayFrame)[] = [];

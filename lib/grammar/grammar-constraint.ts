@@ -8,7 +8,7 @@ import { NumberFrame } from './automaton/number-frame.ts';
 import { RawTextFrame } from './automaton/raw-text-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
-import { close, type Missing } from './closing.ts';
+import { close, type Missing, settledLength } from './closing.ts';
 import type { Constraint } from './constraint.ts';
 import type { Masks } from './vocabulary/masks.ts';
 import { descend } from './vocabulary/trie.ts';
@@ -149,10 +149,23 @@ export class GrammarConstraint implements Constraint {
   }
 
   closed(): string {
+    return close(this.whole, this.state, this.missing);
+  }
+
+  /**
+   * Returns the beginning of `text()` that stays part of the answer, even if it is cut here or later: without an
+   * incomplete character, number, literal or name at its end.
+   */
+  settled(): string {
+    return decode(this.bytes.subarray(0, Math.min(this.written, settledLength(this.whole, this.state))));
+  }
+
+  /** Bytes so far, with those that are withheld. */
+  private get whole(): Uint8Array {
     const whole = new Uint8Array(this.written + this.withheld.length);
     whole.set(this.bytes.subarray(0, this.written));
     whole.set(this.withheld, this.written);
-    return close(whole, this.state, this.missing);
+    return whole;
   }
 
   fork(): GrammarConstraint {

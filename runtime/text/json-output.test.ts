@@ -1,17 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { JsonSchema } from '../../lib/answer-shape.ts';
+import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import { JsonOutput } from './json-output.ts';
 import { loadTextModel } from './text-model.ts';
 
 const { vocabulary } = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname);
 
-/** Returns a constraint whose text is the next of `texts` after each call of `grow`. */
+/**
+ * Returns a constraint whose text is the next of `texts` after each call of `grow`. It is settled as far as it agrees
+ * with `closed`.
+ */
 function growing(texts: readonly string[], closed: string) {
   const left = [...texts];
   let now = left.shift()!;
-  const constraint = { text: () => now, closed: () => closed } as Constraint;
+  const settled = () => {
+    const differs = [...now].findIndex((character, i) => character !== closed[i]);
+    return differs < 0 ? now : now.slice(0, differs);
+  };
   return {
-    constraint,
+    constraint: { text: () => now, settled, closed: () => closed },
     grow() {
       now = left.shift() ?? now;
     },
@@ -43,6 +50,37 @@ describe('JsonOutput', () => {
     [['{"a":', '{"a":4', '{"a":42'], '{"a":null,"b":null}', true, '{"a":null,"b":null}'],
   ])('%j', (texts, closed, cut, whole) => {
     expect(read(texts, closed, { cut }).content.join('')).toBe(whole);
+  });
+
+  const text = { type: 'string' };
+  const short = { type: 'string', maxLength: 3 };
+  const members = (names: string, required: string[]) => ({
+    type: 'object',
+    properties: Object.fromEntries([...names].map((name) => [name, text])),
+    required,
+  });
+  it.each<[string, JsonSchema, string, string]>([
+    [
+      'a member that only one alternative requires',
+      { anyOf: [members('ab', ['a', 'b']), members('acd', ['a'])] },
+      '{"a":"x","c',
+      '{"a":"x"}',
+    ],
+    [
+      'a text that is too long for one alternative',
+      { type: 'object', properties: { v: { anyOf: [short, { enum: ['abcdef', 'abcdeg'] }] } }, required: ['v'] },
+      '{"v":"abcd',
+      '{"v":null}',
+    ],
+  ])('returns nothing that a cut takes back: %s', (_, schema, start, whole) => {
+    const constraint = shapeConstraint({ kind: 'schema', schema }, vocabulary);
+    const output = new JsonOutput(vocabulary, constraint, []);
+    let content = '';
+    for (const character of start) {
+      content += output.push({ token: 65 }).content;
+      constraint.skip(character);
+    }
+    expect(content + output.end(true).content).toBe(whole);
   });
 
   it('stops before a stop string', () => {

@@ -1,18 +1,20 @@
 import type { TokenLogprob } from '../../lib/backend.ts';
-import type { Constraint } from '../../lib/grammar/constraint.ts';
+import type { GrammarConstraint } from '../../lib/grammar/grammar-constraint.ts';
 import { type ChatDelta, type SampledToken, spellToken } from './chat-output.ts';
 import { StopScanner } from './stop-scanner.ts';
 import type { TextVocabulary } from './vocabulary.ts';
 
+type AnswerText = Pick<GrammarConstraint, 'text' | 'settled' | 'closed'>;
+
 /** Converts sampled tokens to the text of an answer under a grammar, including the text that the grammar forces. */
 export class JsonOutput {
   readonly #vocabulary: TextVocabulary;
-  readonly #constraint: Constraint;
+  readonly #constraint: AnswerText;
   readonly #scanner: StopScanner;
   #written = '';
   #pending: TokenLogprob[] = [];
 
-  constructor(vocabulary: TextVocabulary, constraint: Constraint, stops: readonly string[]) {
+  constructor(vocabulary: TextVocabulary, constraint: AnswerText, stops: readonly string[]) {
     this.#vocabulary = vocabulary;
     this.#constraint = constraint;
     this.#scanner = new StopScanner(stops);
@@ -29,7 +31,7 @@ export class JsonOutput {
   push(sampled: SampledToken): ChatDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];
-    const delta = this.#give(this.#settled());
+    const delta = this.#give(this.#constraint.settled());
     if (delta.content !== '') return { ...delta, logprobs };
     this.#pending.unshift(...logprobs);
     return delta;
@@ -40,22 +42,10 @@ export class JsonOutput {
    * write that text, so stop strings do not apply to it.
    */
   end(cut: boolean): ChatDelta {
-    const delta = this.#give(cut ? this.#settled() : this.#constraint.text());
+    const delta = this.#give(cut ? this.#constraint.settled() : this.#constraint.text());
     const rest = this.#scanner.end();
     const closing = cut && !this.#scanner.stopped ? this.#constraint.closed().slice(this.#written.length) : '';
     return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
-  }
-
-  /**
-   * Returns the text that stays part of the answer even if it is cut here: without an incomplete character, number,
-   * literal or name at its end.
-   */
-  #settled(): string {
-    const text = this.#constraint.text();
-    const closed = this.#constraint.closed();
-    let same = 0;
-    while (same < text.length && text[same] === closed[same]) same++;
-    return text.slice(0, same);
   }
 
   #give(text: string): ChatDelta {

@@ -75,9 +75,20 @@ test('a mask is what brute force finds, and a cut answer is valid JSON at every 
     fc.property(objectSchema, fc.nat(), (schema, seed) => {
       const shape = accepted(schema);
       if (!shape) return;
+      const schemaOnly: JsonSchema = (shape as { schema: JsonSchema }).schema;
+      const answer = shapeConstraint({ kind: 'schema', schema: schemaOnly }, small);
       let steps = 0;
+      let settled = '';
       const check = (constraint: Constraint) => {
-        expect(() => JSON.parse(constraint.closed())).not.toThrow();
+        const closed = constraint.closed();
+        expect(() => JSON.parse(closed)).not.toThrow();
+        // What was settled before stays, wherever the answer is cut.
+        expect([settled, closed.startsWith(settled), answer.settled().startsWith(settled)]).toEqual([
+          settled,
+          true,
+          true,
+        ]);
+        settled = answer.settled();
         if (steps++ % 4 !== 0) return;
         const allowed = new Set(allowedTokens(constraint, small));
         for (let token = 0; token < small.size; token++) {
@@ -90,10 +101,7 @@ test('a mask is what brute force finds, and a cut answer is valid JSON at every 
           }
         }
       };
-      const schemaOnly: JsonSchema = (shape as { schema: JsonSchema }).schema;
-      generate(shapeConstraint({ kind: 'schema', schema: schemaOnly }, small), small, randomFrom(seed), {
-        before: check,
-      });
+      generate(answer, small, randomFrom(seed), { before: check });
     }),
     { numRuns: Math.ceil(numRuns / 3), seed: 2 },
   );
