@@ -159,3 +159,11 @@ test('probabilities among the options add up to 1, also for tiny ones', () => {
   expect(probabilities.reduce((sum, one) => sum + one, 0)).toBeCloseTo(1, 12);
   expect(probabilities[0]! / probabilities[1]!).toBeCloseTo(Math.E, 9);
 });
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+  'logits that are all %d score no option',
+  (logit) => {
+    const trie = new OptionTrie([[1], [2]]);
+    expect(() => trie.score(0, new Float32Array(4).fill(logit))).toThrow('not numbers');
+  },
+);

@@ -129,10 +129,11 @@ export class OptionTrie {
 
   /**
    * Scores the children of a node from the logits after it. The log-probability of the node itself must be known: it is
-   * 0 for the root (node 0), and set by scoring the parent for all others.
+   * 0 for the root (node 0), and set by scoring the parent for all others. Throws if the logits are not numbers.
    */
   score(node: number, logits: Float32Array): void {
     const normaliser = logSumExp(logits);
+    if (!Number.isFinite(normaliser)) throw new Error('the logits are not numbers');
     const { children, logprob } = this.#node(node);
     for (const [token, child] of children) this.#node(child).logprob = logprob + at(logits, token) - normaliser;
   }

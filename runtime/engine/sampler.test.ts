@@ -42,6 +42,15 @@ describe('argmax', () => {
   test('nothing allowed is an error', () => {
     expect(() => argmax(Float32Array.of(1, 2), maskOf())).toThrow('no token is allowed');
   });
+
+  test.each([null, maskOf(1, 2)])('logits that are not numbers are an error, with the mask %j', (mask) => {
+    const logits = new Float32Array(3).fill(Number.NaN);
+    expect(() => argmax(logits, mask)).toThrow('not numbers');
+    for (const temperature of [0, 1])
+      expect(() => chooseToken(logits, { ...GREEDY, temperature }, mask, new Map(), new Random(5))).toThrow(
+        'not numbers',
+      );
+  });
 });
 
 describe('sampling', () => {

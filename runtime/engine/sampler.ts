@@ -29,7 +29,10 @@ export function chooseToken(
   return { token, logprob: (before.get(token) ?? logitOf(logits, token)) - normaliser, top: topLogprobs };
 }
 
-/** Returns the allowed token with the highest logit, the lowest id on a tie. Throws if no token is allowed. */
+/**
+ * Returns the allowed token with the highest logit, the lowest id on a tie. Throws if no token is allowed, or if the
+ * logits are not numbers.
+ */
 export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   let best = -1;
   let highest = Number.NEGATIVE_INFINITY;
@@ -48,6 +51,8 @@ export function argmax(logits: Float32Array, mask: TokenMask | null): number {
       }
     });
   }
+  // Comparisons with NaN are false, so without this check any token could be the result.
+  if (Number.isNaN(best < 0 ? logits[0] : highest)) throw new Error('the logits are not numbers');
   if (best < 0) throw new Error('no token is allowed');
   return best;
 }
