@@ -127,22 +127,26 @@ export class Decoding {
     let left = Math.min(most, contextLength - text.length);
     let found = continuationOf(text);
     if (!grammar && (found?.matched ?? 0) < LEAST_MATCH) return [];
-    while (steps.length < choices) {
-      const expected = grammar?.expected();
-      const token = expected ?? (found ? text[found.from] : undefined);
-      // Ids beyond the vocabulary stand for features of media, which an answer cannot contain.
-      if (token === undefined || token >= vocabSize || this.#spec.endTokens.has(token)) break;
-      if (grammar && !grammar.accepts(token)) break;
-      grammar?.accept(token);
-      const step = [token, ...(grammar?.takeForced() ?? [])];
-      left -= step.length;
-      if (left < 0 || grammar?.complete) break;
-      text.push(...step);
-      found =
-        step.length === 1 && found && expected === undefined
-          ? { ...found, from: found.from + 1 }
-          : continuationOf(text);
-      steps.push(step);
+    try {
+      while (steps.length < choices) {
+        const expected = grammar?.expected();
+        const token = expected ?? (found ? text[found.from] : undefined);
+        // Ids beyond the vocabulary stand for features of media, which an answer cannot contain.
+        if (token === undefined || token >= vocabSize || this.#spec.endTokens.has(token)) break;
+        if (grammar && !grammar.accepts(token)) break;
+        grammar?.accept(token);
+        const step = [token, ...(grammar?.takeForced() ?? [])];
+        left -= step.length;
+        if (left < 0 || grammar?.complete) break;
+        text.push(...step);
+        found =
+          step.length === 1 && found && expected === undefined
+            ? { ...found, from: found.from + 1 }
+            : continuationOf(text);
+        steps.push(step);
+      }
+    } catch {
+      // The grammar has no tokens for what follows this guess. If the model chooses it too, that ends its job.
     }
     return steps;
   }
