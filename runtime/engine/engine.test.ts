@@ -311,6 +311,16 @@ describe('what is refused', () => {
     for (const { branches } of await Promise.all(both)) expect(branches[0]!.tokens).toHaveLength(4);
   });
 
+  test('a job for which there is no memory ends alone', async () => {
+    // Longer than any array may be.
+    const engine = engineOf({ kv: { layers: [{ heads: 1, headSize: 2 ** 46 }] } });
+    const failed = engine.submit(job()).catch((reason: unknown) => reason);
+    while (await engine.step());
+    engine.checkIntegrity();
+    expect(await failed).toMatchObject({ code: 'engine_failed', message: expect.stringContaining('memory') });
+    expect(engine.queued).toBe(0);
+  });
+
   test('options of which one begins another are refused, and nothing leaks', async () => {
     const engine = engineOf();
     const done = engine

@@ -4,7 +4,7 @@ import { BatchPlanner } from './batch-planner.ts';
 import type { Forward, SequenceRun } from './forward.ts';
 import type { Job, JobResult } from './job.ts';
 import { JobRun } from './job-run.ts';
-import { KvCache } from './kv-cache.ts';
+import { type Acquired, KvCache } from './kv-cache.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import type { KvShape } from './sequence.ts';
 import { LogitRows } from './tensors.ts';
@@ -155,7 +155,15 @@ export class Engine {
     const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
     for (let submitted = this.#waiting.next(); submitted; submitted = this.#waiting.next()) {
       if (this.#running.length >= maxRunning) return;
-      const acquired = this.#kv.acquire(submitted.job.prefix, this.#cells(submitted.job));
+      let acquired: Acquired | undefined;
+      try {
+        acquired = this.#kv.acquire(submitted.job.prefix, this.#cells(submitted.job));
+      } catch (cause) {
+        this.#waiting.remove(submitted);
+        const message = 'The machine has too little memory for this input. Shorten it, or try again later.';
+        submitted.reject(new AssayError('engine_failed', message, { cause }));
+        continue;
+      }
       if (!acquired) return;
       this.#waiting.admit(submitted);
       submitted.startedAt = this.#now();

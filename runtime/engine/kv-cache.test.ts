@@ -31,3 +31,11 @@ describe('the bytes of all sequences', () => {
     expect(cache.acquire(tokens(200), 4096)).toMatchObject({ cached: 200 });
   });
 });
+
+it('a sequence that cannot grow stays cached', () => {
+  const cache = cacheOf(1024);
+  cache.release(filled(cache, tokens(200), 256), 200);
+  expect(() => cache.acquire(tokens(200), 2 ** 50)).toThrow(RangeError);
+  cache.checkIntegrity([]);
+  expect(cache.acquire(tokens(200), 256)).toMatchObject({ cached: 200 });
+});

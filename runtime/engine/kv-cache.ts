@@ -50,7 +50,7 @@ export class KvCache {
   /**
    * Returns a sequence with at least `cells` cells that begins with the longest part of `prefix` that any sequence
    * holds. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a cache serves one
-   * loaded model.
+   * loaded model. Throws a RangeError if the system gives no memory.
    */
   acquire(prefix: readonly number[], cells: number): Acquired | undefined {
     const capacity = this.#roundUp(cells);
@@ -119,7 +119,12 @@ export class KvCache {
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
     sequence.truncate(cached);
-    this.reserve(sequence, cells);
+    try {
+      this.reserve(sequence, cells);
+    } catch (error) {
+      this.release(sequence, cached);
+      throw error;
+    }
     return { sequence, cached };
   }
 
