@@ -6,6 +6,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
+import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
 import { textsIn } from './evidence.ts';
@@ -42,7 +43,7 @@ export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
 
 function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
   const name = taskName(index);
-  const asked = wordsOf(question.instructions);
+  const asked = wordsOf(question.instructions) || DEFAULT_INSTRUCTIONS[question.type];
   switch (question.type) {
     case 'predicate':
       return predicateTask(name, asked, question.criteria?.true, question.criteria?.false);

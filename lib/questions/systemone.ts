@@ -7,6 +7,7 @@ import { joinMembers } from '../json/members.ts';
 import { pathTo } from '../param-path.ts';
 import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
+import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';
 import { type SourceText, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
@@ -28,17 +29,8 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   };
 }
 
-/** Default instructions for a question that has none. */
-const DEFAULT_INSTRUCTIONS = {
-  noul: 'Is this so?',
-  choice: 'Which of these fits best?',
-  score: 'Which level fits best?',
-  extract: 'Extract the requested fields.',
-};
-
 function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
-  const asked =
-    question.instructions === undefined ? DEFAULT_INSTRUCTIONS[question.type] : textOf(question.instructions);
+  const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[kindOf(question)];
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};
@@ -55,6 +47,10 @@ function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: F
     case 'extract':
       return { type: 'extract', name, instruction: asked, shape: answerShape(question, path, fuel) };
   }
+}
+
+function kindOf({ type }: SystemOneQuestion): keyof typeof DEFAULT_INSTRUCTIONS {
+  return type === 'noul' ? 'predicate' : type;
 }
 
 function labelsOf(criteria: Extract<SystemOneQuestion, { type: 'choice' }>['criteria']): string[] {

@@ -60,8 +60,9 @@ function messageOf({ type, role, content, output, call_id }: ResponsesItem, path
 }
 
 function partsOf(content: string | readonly ResponsesPart[], path: string): Part[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return content.flatMap((part, i) => partOf(part, `${path}[${i}]`));
+  const parts = typeof content === 'string' ? [] : content.flatMap((part, i) => partOf(part, `${path}[${i}]`));
+  // A list may be empty, or contain only reasoning; then the message has an empty text, as a chat's would.
+  return parts.length > 0 ? parts : [{ type: 'text', text: typeof content === 'string' ? content : '' }];
 }
 
 function partOf(part: ResponsesPart, path: string): Part[] {
