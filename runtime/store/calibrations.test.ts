@@ -63,6 +63,19 @@ test.each<[string, object]>([
   expect(await folders(bundled).find(starter, fingerprint)).toBeNull();
 });
 
+test('what ships with a model counts for its weights only, whichever are asked for first', async () => {
+  const other = 'cd'.repeat(32);
+  for (const order of [
+    [fingerprint, other],
+    [other, fingerprint],
+  ]) {
+    const store = folders(calibration);
+    for (const asked of order) {
+      expect(await store.find(starter, asked)).toEqual(asked === other ? null : { from: 'bundled', calibration });
+    }
+  }
+});
+
 test('a calibration that cannot be removed is an error, not "there was none"', async () => {
   const store = folders({});
   const file = await store.write(calibration);

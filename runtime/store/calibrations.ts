@@ -70,11 +70,12 @@ export class Calibrations {
   async #readFile(file: string, fingerprint: string): Promise<Calibration | null> {
     const stat = await fs.stat(file).catch(() => null);
     if (!stat) return null;
-    const known = this.#read.get(file);
-    if (known?.changed === stat.mtimeMs) return known.calibration;
-    const parsed = v.safeParse(Text, await fs.readFile(file, 'utf8').catch(() => ''));
-    const calibration = parsed.success && parsed.output.fingerprint === fingerprint ? parsed.output : null;
-    this.#read.set(file, { changed: stat.mtimeMs, calibration });
-    return calibration;
+    let known = this.#read.get(file);
+    if (known?.changed !== stat.mtimeMs) {
+      const parsed = v.safeParse(Text, await fs.readFile(file, 'utf8').catch(() => ''));
+      known = { changed: stat.mtimeMs, calibration: parsed.success ? parsed.output : null };
+      this.#read.set(file, known);
+    }
+    return known.calibration?.fingerprint === fingerprint ? known.calibration : null;
   }
 }
