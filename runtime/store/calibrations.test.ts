@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -74,6 +75,15 @@ test('what ships with a model counts for its weights only, whichever are asked f
       expect(await store.find(starter, asked)).toEqual(asked === other ? null : { from: 'bundled', calibration });
     }
   }
+});
+
+test('a reader sees a calibration whole, old or new', async () => {
+  const store = folders({});
+  const reader = await open(await store.write(calibration));
+  await store.write({ ...calibration, fitted: '2026-12-01' });
+  expect(JSON.parse(await reader.readFile('utf8'))).toEqual(calibration);
+  await reader.close();
+  expect(await store.find(starter, fingerprint)).toMatchObject({ calibration: { fitted: '2026-12-01' } });
 });
 
 test('a calibration that cannot be removed is an error, not "there was none"', async () => {

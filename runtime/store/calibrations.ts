@@ -48,7 +48,9 @@ export class Calibrations {
   async write(calibration: Calibration): Promise<string> {
     const file = this.#paths.calibration(calibration.fingerprint);
     await this.#paths.makeDirectory(dirname(file));
-    await fs.writeFile(file, `${JSON.stringify(v.parse(Calibration, calibration), null, 2)}\n`);
+    // Renamed into place, because a server may read it at any time, and a full disk must not damage the earlier one.
+    await fs.writeFile(`${file}.new`, `${JSON.stringify(v.parse(Calibration, calibration), null, 2)}\n`);
+    await fs.rename(`${file}.new`, file);
     return file;
   }
 
