@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Model, makeNode } from '../onnx/model.ts';
+import { type Model, makeNode, makeTensor } from '../onnx/model.ts';
 import { contextLength } from './context-length.ts';
 
 const WINDOWS = { sliding_window: 64, layer_types: ['sliding_attention', 'full_attention'] };
@@ -27,8 +27,23 @@ function lengthFor(config: object, model: Model): Promise<number> {
   return contextLength(folder, model).finally(() => rmSync(folder, { recursive: true }));
 }
 
+/** Looks up the cosines of each token in a table of 100 rows, as mobius does for positions in three parts. */
+function modelWithTable(): Model {
+  const model = modelWith({});
+  const cosines = makeTensor('cosines', [100, 1], new Float32Array(100));
+  model.graph.initializers.set('cosines', cosines);
+  model.graph.nodes.unshift(
+    makeNode('Gather', ['cosines', 'rows'], ['height']),
+    makeNode('Gather', ['cosines', 'columns'], ['width']),
+    makeNode('Where', ['is_height', 'height', 'width'], ['mixed']),
+    makeNode('RotaryEmbedding', ['query', 'mixed', 'mixed'], ['rotated']),
+  );
+  return model;
+}
+
 test.each([
   ['as the configuration says', {}, modelWith({}), 512],
+  ['as many positions as a table of rotary positions has', {}, modelWithTable(), 100],
   ['one window, where the graph leaves windows out', WINDOWS, modelWith({}), 64],
   ['all, where the graph has the windows', WINDOWS, modelWith({ local_window_size: 64 }), 512],
   ['all, where a mask may hold the windows', WINDOWS, modelWith({}, 'MatMul'), 512],

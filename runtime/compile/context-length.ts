@@ -37,17 +37,27 @@ export async function contextLength(folder: string, { graph }: Model): Promise<n
  * position would fail in the middle of an answer.
  */
 function tableLength(graph: Graph): number {
-  const tables = graph.nodes.map(
-    (node) => graph.initializers.get(rotaryTable(node))?.dims[0] ?? Number.POSITIVE_INFINITY,
-  );
-  return Math.min(...tables);
+  const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
+  const lengths = graph.nodes.flatMap(rotaryTables).map((name) => rowsOf(name, graph, producers));
+  return Math.min(...lengths);
 }
 
-/** Returns the name of the table of cosines that a node reads, with a row for each position; empty if it reads none. */
-function rotaryTable(node: Node): string {
-  if (node.op === 'MRotaryEmbedding') return node.inputs[2] ?? '';
+/** Returns the rows of a table from which a value is looked up; `Infinity` if there is none. */
+function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, Node>): number {
+  const table = graph.initializers.get(name);
+  if (table) return table.dims[0] ?? Number.POSITIVE_INFINITY;
+  const node = producers.get(name);
+  // Rotary positions in three parts (mRoPE) are looked up one by one, and then chosen between.
+  const from = node?.op === 'Gather' ? node.inputs.slice(0, 1) : node?.op === 'Where' ? node.inputs.slice(1) : [];
+  return Math.min(...from.map((input) => rowsOf(input, graph, producers)));
+}
+
+/** Returns the name of the cosines that a node reads: a table with a row for each position, or rows of one. */
+function rotaryTables(node: Node): string[] {
+  if (node.op === 'MRotaryEmbedding') return node.inputs.slice(2, 3);
+  if (node.op === 'RotaryEmbedding' && node.domain === '') return node.inputs.slice(1, 2);
   const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
-  return rotates ? (node.inputs[7] ?? '') : '';
+  return rotates ? node.inputs.slice(7, 8) : [];
 }
 
 /**
