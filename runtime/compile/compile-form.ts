@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { chooseRotaryTables } from '../onnx/choose-rotary.ts';
 import { fuseEmbeddings } from '../onnx/fuse-embeddings.ts';
@@ -7,8 +6,7 @@ import type { Model } from '../onnx/model.ts';
 import { readModel } from '../onnx/read-model.ts';
 import type { StaticShape } from '../onnx/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
-import { judgeArchitecture } from '../store/architecture.ts';
-import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
@@ -72,8 +70,7 @@ export async function planForm(
  * model has none, or one that is not used here.
  */
 export async function planEncoder(source: string): Promise<PlannedGraphs | null> {
-  const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
-  const { reads } = judgeArchitecture(config, undefined);
+  const { reads } = await judgeFolder(source);
   const encoder = reads && sourceGraphs(source, 'keep').embeddings && encoderGraph(source, reads);
   if (!encoder) return null;
   const model = readModel(encoder);

@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { MediaKind } from '../../lib/conversation.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
 import { ENCODERS } from '../store/media-models.ts';
 import type { Precision } from './precision.ts';
 
@@ -29,6 +30,8 @@ export interface SourceGraphs {
  * model.
  */
 export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
+  const genai = genaiGraphs(folder);
+  if (genai) return genai;
   const files = graphsIn(folder);
   const best = (name: string) => bestOf(files, name, precision);
   const model = best('model');
@@ -44,7 +47,19 @@ export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto
 
 /** Returns the published graph that computes features from images or audio; undefined if the folder has none. */
 export function encoderGraph(folder: string, kind: MediaKind): string | undefined {
+  if (genaiGraphs(folder)) return genaiGraph(folder, kind === 'image' ? 'vision' : 'speech');
   return bestOf(graphsIn(folder), ENCODERS[kind], 'keep');
+}
+
+/** Returns the graphs of a model in parts in the layout of onnxruntime-genai; undefined for any other model. */
+function genaiGraphs(folder: string): Required<SourceGraphs> | undefined {
+  if (!existsSync(join(folder, GENAI_CONFIG))) return undefined;
+  const [model, embeddings] = [genaiGraph(folder, 'decoder'), genaiGraph(folder, 'embedding')];
+  return model !== undefined && embeddings !== undefined ? { model, embeddings } : undefined;
+}
+
+function genaiGraph(folder: string, name: GenaiGraph): string | undefined {
+  return GENAI_GRAPHS[name].map((file) => join(folder, file)).find((file) => existsSync(file));
 }
 
 /** Returns the published file of the graph `name` that suits a precision best; undefined if the graph has no file. */

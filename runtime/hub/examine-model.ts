@@ -72,8 +72,11 @@ export async function examineModel(
     const path = files.support[name];
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
-  const [config, genai] = [await read('config.json'), await read('genai_config.json')];
-  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture(config, genai);
+  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture({
+    config: await read('config.json'),
+    genai: await read('genai_config.json'),
+    processor: files.layout === 'genai' ? await read('processor_config.json') : undefined,
+  });
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
@@ -87,7 +90,7 @@ export async function examineModel(
       layout: files.layout,
       dtype: files.dtype,
       graph: files.graph,
-      path: files.layout === 'genai' ? 'packed' : null,
+      path: files.layout === 'genai' && !files.parts ? 'packed' : null,
       downloadBytes: bytesOf(wanted),
       memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * DEFAULT_PROMPT_LEN) : null,
     },

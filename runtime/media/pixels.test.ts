@@ -14,7 +14,7 @@ interface Case {
   pixels: string[];
 }
 
-describe.each(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'gemma4'])(
+describe.each(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'gemma4', 'genai-qwen2-vl', 'genai-qwen2.5-vl'])(
   "%s: pixels have the bits of Python's processor",
   async (model) => {
     const family = await readMediaFamily(fixture(model), 1536);

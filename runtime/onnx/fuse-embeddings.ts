@@ -1,4 +1,4 @@
-import { DataType, type Model, makeNode, makeTensor, type Node } from './model.ts';
+import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor, type ValueInfo } from './model.ts';
 import { unusable } from './unusable.ts';
 
 /** Names of the inputs for media of a graph that `fuseEmbeddings` made. */
@@ -12,6 +12,7 @@ export const MEDIA_ROWS = 'media_rows';
 export const MEDIA_WIDTHS = 'assay/media/widths';
 
 const EMBEDDINGS = 'inputs_embeds';
+const TOKENS = 'input_ids';
 const PREFIX = 'assay/embed_tokens/';
 
 /**
@@ -21,20 +22,24 @@ const PREFIX = 'assay/embed_tokens/';
  * If the decoder also adds features after its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
  * Qwen3-VL), each row has all of them side by side. Other outputs of the embedding graph that the decoder reads by name
  * (`per_layer_inputs`, Gemma 4) are joined as they are: for media they are those of the token id 0, which is fed for
- * them. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
+ * them. Further inputs of the embedding graph are features that it would put in the place of media itself (the layout
+ * of onnxruntime-genai); they get no rows. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do
+ * not fit together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
   const input = graph.inputs.find(({ name }) => name === EMBEDDINGS);
   const width = input?.dims.at(-1);
-  const tokens = embeddings.graph.inputs.find(({ name }) => !embeddings.graph.initializers.has(name));
   const { outputs } = embeddings.graph;
+  const given = embeddings.graph.inputs.filter(({ name }) => !embeddings.graph.initializers.has(name));
+  const tokens = given.find(({ name }) => name === TOKENS) ?? given[0];
   const made = outputs.find(({ name }) => name === EMBEDDINGS) ?? outputs[0];
   if (!input || !tokens || !made) throw unusable('its decoder does not read the embeddings that embed_tokens makes');
   if (typeof width !== 'number') throw unusable('its decoder does not say how wide its embeddings are');
 
   const renamed = (name: string): string => (name === '' || name === tokens.name ? name : `${PREFIX}${name}`);
-  for (const tensor of embeddings.graph.initializers.values()) {
+  const features = given.filter((info) => info !== tokens).map(noRows);
+  for (const tensor of [...embeddings.graph.initializers.values(), ...features]) {
     const name = renamed(tensor.name);
     graph.initializers.set(name, { ...tensor, name });
   }
@@ -70,6 +75,14 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
     decoder.opsets.set(domain, Math.max(version, decoder.opsets.get(domain) ?? 0));
   }
   return decoder;
+}
+
+/** Returns the value of an input for features of media, `[features, width]`, that has none. */
+function noRows({ name, dims, dataType }: ValueInfo): Tensor {
+  const [, width] = dims;
+  if (dims.length !== 2 || typeof width !== 'number')
+    throw unusable(`its graph for embeddings has the input "${name}", which is not known`);
+  return { name, dims: [0, width], dataType, data: { bytes: new Uint8Array(0) } };
 }
 
 /** Returns the names of deepstack features among those of a graph, in the order of the layers. */

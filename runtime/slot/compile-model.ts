@@ -12,7 +12,8 @@ import {
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
-import { baseName, join } from '../store/paths.ts';
+import { pathInVariant } from '../store/model-files.ts';
+import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { verifySource } from './verify-source.ts';
 
@@ -40,7 +41,11 @@ export async function compileModel(
     await paths.remove(staging);
     for (const directory of [source, target]) await paths.makeDirectory(directory);
     // The compile sees only the files of the chosen variant, even if the repository has several.
-    for (const file of files) await fs.symlink(file.real, join(source, baseName(file.path)), 'file');
+    for (const file of files) {
+      const link = paths.file(source, pathInVariant(model.files, file.path));
+      await paths.makeDirectory(dirname(link));
+      await fs.symlink(file.real, link, 'file');
+    }
     const spec = {
       source,
       target,

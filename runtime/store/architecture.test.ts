@@ -3,6 +3,38 @@ import { judgeArchitecture } from './architecture.ts';
 
 const SHAPE = { hidden_size: 1024, num_hidden_layers: 16, num_attention_heads: 16, num_key_value_heads: 8 };
 
+/** As mobius describes Qwen2-VL, Qwen2.5-VL and Qwen3-VL. */
+const QWEN = {
+  type: 'qwen2_5_vl',
+  decoder: { filename: 'decoder/model.onnx', inputs: { inputs_embeds: 'inputs_embeds' } },
+  embedding: { filename: 'embedding/model.onnx' },
+  vision: { filename: 'vision_encoder/model.onnx', outputs: { image_features: 'image_features' } },
+};
+const DEEPSTACK = { outputs: { image_features: 'image_features', deep: 'deepstack_features_0' } };
+const cutInto = (type: string, patch_size: number) => ({
+  processor: { transforms: [{ operation: { type, attrs: { patch_size } } }] },
+});
+
+test.each<[what: string, model: object, processor: unknown, reads: string | null]>([
+  ['patches of 14 pixels', QWEN, cutInto('PatchImage', 14), 'image'],
+  ['the size of its patches in another step', QWEN, cutInto('Resize', 14), 'image'],
+  ['no file about images', QWEN, undefined, 'image'],
+  ['patches of 16 pixels', QWEN, cutInto('PatchImage', 16), null],
+  ['patches of 16 pixels in its own section', { ...QWEN, vision: { ...QWEN.vision, patch_size: 16 } }, undefined, null],
+  ['the name of Qwen3-VL', { ...QWEN, type: 'qwen3_vl' }, undefined, null],
+  [
+    'the name of Qwen3-VL and its deepstack features',
+    { ...QWEN, type: 'qwen3_vl', vision: { ...QWEN.vision, ...DEEPSTACK } },
+    undefined,
+    'image',
+  ],
+])('media of a genai_config.json with %s', (_, model, processor, reads) => {
+  const verdict = judgeArchitecture({ genai: { model }, processor });
+  expect(verdict).toMatchObject({ refusal: null, reads });
+  if (reads) expect(verdict.mediaRefusal).toBeNull();
+  else expect(verdict.mediaRefusal).toMatch(/deepstack features.*Send text alone, or load/);
+});
+
 test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null]>([
   ['a decoder', { model_type: 'llama', architectures: ['LlamaForCausalLM'] }, undefined, null],
   ['a kind that nobody has named here', { model_type: 'new', architectures: ['NewForCausalLM'] }, undefined, null],
@@ -40,6 +72,21 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
     { model: { decoder: { inputs: { inputs_embeds: 'x' } }, vision: {}, speech: {}, embedding: {} } },
     /beside its decoder \(vision, speech\)/,
   ],
+  ['Qwen2.5-VL by mobius', undefined, { model: QWEN }, null],
+  ['a graph at another path', undefined, { model: { ...QWEN, vision: {} } }, /names no file as its graph "vision"/],
+  [
+    'a graph outside its folder',
+    undefined,
+    { model: { ...QWEN, decoder: { ...QWEN.decoder, filename: '../model.onnx' } } },
+    /names \.\.\/model\.onnx as its graph "decoder", which is looked for at decoder\/model\.onnx or /,
+  ],
+  [
+    'a processor that is not known',
+    undefined,
+    { model: { ...QWEN, vision: { ...QWEN.vision, config_filename: 'x.json' } } },
+    /x\.json as the file that says how images are prepared/,
+  ],
+  ['a pipeline of decoders', undefined, { model: { ...QWEN, type: 'decoder-pipeline' } }, /not for decoder-pipeline/],
   [
     'a Granite that listens',
     { model_type: 'granite_speech', text_config: { model_type: 'granite' } },
@@ -48,7 +95,7 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
   ],
   ['a Gemma 3 with images, whose text works', { model_type: 'gemma3', vision_config: {} }, undefined, null],
 ])('%s', (_, config, genai, refusal) => {
-  const verdict = judgeArchitecture(config, genai);
+  const verdict = judgeArchitecture({ config, genai });
   if (refusal) expect(verdict.refusal).toMatch(refusal);
   else expect(verdict.refusal).toBeNull();
 });
@@ -80,7 +127,7 @@ test.each<[what: string, config: object, reads: string | null, refusal: RegExp |
   ],
   ['a model type that is a member of every object', { model_type: 'toString', vision_config: {} }, null, /toString/],
 ])('media of %s', (_, config, reads, refusal) => {
-  const verdict = judgeArchitecture(config, undefined);
+  const verdict = judgeArchitecture({ config });
   expect(verdict.reads).toBe(reads);
   if (refusal) expect(verdict.mediaRefusal).toMatch(refusal);
   else expect(verdict.mediaRefusal).toBeNull();
@@ -109,5 +156,5 @@ test.each<[what: string, config: unknown, genai: unknown, bytes: number | null]>
   ],
   ['nothing', {}, undefined, null],
 ])('KV of a token: %s', (_, config, genai, bytes) => {
-  expect(judgeArchitecture(config, genai).kvBytes).toBe(bytes);
+  expect(judgeArchitecture({ config, genai }).kvBytes).toBe(bytes);
 });

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { MediaKind } from '../../lib/conversation.ts';
-import { mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
+import { GenaiConfig, genaiFamily, genaiMediaRefusal, genaiRefusal } from './genai-config.ts';
+import { MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
 
 /** Model types (`model_type`) that cannot run here in any published format, with the reason and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -48,21 +49,6 @@ const Config = v.looseObject({
   vision_config: v.optional(v.unknown()),
   audio_config: v.optional(v.unknown()),
 });
-const GenaiConfig = v.looseObject({
-  model: v.looseObject({
-    /** Graphs that compute the embeddings of images (`vision`) and of audio (`speech`). */
-    vision: v.optional(v.unknown()),
-    speech: v.optional(v.unknown()),
-    decoder: v.looseObject({
-      head_size: Count,
-      num_hidden_layers: Count,
-      num_key_value_heads: Count,
-      layer_types: Texts,
-      inputs: v.optional(v.fallback(v.record(v.string(), v.unknown()), {}), {}),
-    }),
-  }),
-});
-
 /** Tells from a model's configuration, without its weights, whether it can run. */
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
@@ -78,17 +64,29 @@ export interface ArchitectureVerdict {
   kvBytes: number | null;
 }
 
-/**
- * Judges whether a model can run here, from the parsed contents of its `config.json` and `genai_config.json`. Each is
- * undefined if the file is missing.
- */
-export function judgeArchitecture(config: unknown, genai: unknown): ArchitectureVerdict {
+/** Holds the parsed contents of the files that describe a model; undefined for a file that is missing. */
+export interface ModelConfiguration {
+  /** `config.json` */
+  config?: unknown;
+  /** `genai_config.json` */
+  genai?: unknown;
+  /** `processor_config.json` */
+  processor?: unknown;
+}
+
+/** Judges from its configuration whether a model can run here. */
+export function judgeArchitecture({ config, genai, processor }: ModelConfiguration): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);
   const refusal =
     (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
   const kvBytes =
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
+  const family = built.success ? genaiFamily(built.output, processor) : null;
+  if (built.success && family) {
+    const refused = genaiMediaRefusal(built.output, family);
+    return { refusal, reads: refused ? null : MEDIA_FAMILIES[family], mediaRefusal: refused, kvBytes };
+  }
   const media = published.success ? mediaOf(published.output) : null;
   return { refusal, reads: media && mediaRead(media), mediaRefusal: media && mediaRefusal(media), kvBytes };
 }
@@ -122,15 +120,7 @@ function configRefusal(config: v.InferOutput<typeof Config>): string | null {
     : null;
 }
 
-function genaiRefusal({ model: { decoder, ...model } }: v.InferOutput<typeof GenaiConfig>): string | null {
-  const given = Object.keys(decoder.inputs);
-  if (given.length === 0 || given.includes('input_ids')) return null;
-  const others = (['vision', 'speech'] as const).filter((name) => model[name] !== undefined);
-  const named = others.length > 0 ? ` (${others.join(', ')})` : '';
-  return `genai_config.json has graphs beside its decoder${named}, and the decoder reads their embeddings, not tokens. These graphs are not supported, because onnxruntime-genai's builder exports only the decoder and the scripts that export the others differ; use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model`;
-}
-
-function genaiKv({ model: { decoder } }: v.InferOutput<typeof GenaiConfig>): number | null {
+function genaiKv({ model: { decoder } }: GenaiConfig): number | null {
   const { head_size, num_hidden_layers, num_key_value_heads, layer_types } = decoder;
   return bytesOf(num_hidden_layers, layer_types, num_key_value_heads, head_size);
 }

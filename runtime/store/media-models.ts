@@ -23,8 +23,8 @@ export const MEDIA_FAMILIES = {
 /** Names the model type of a supported family. */
 export type MediaFamilyName = keyof typeof MEDIA_FAMILIES;
 
-/** Advice at the end of each refusal. */
-const INSTEAD =
+/** Advice at the end of each refusal of media. */
+export const INSTEAD =
   'Send text alone, or load a model of the SmolVLM or Qwen-VL family for images, of the Voxtral or Ultravox family for audio.';
 
 const BOTH_DIRECTIONS =

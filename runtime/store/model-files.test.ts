@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Dtype, pathsOf, selectModelFiles } from './model-files.ts';
+import { type Dtype, pathInVariant, pathsOf, selectModelFiles, withEncoderFor } from './model-files.ts';
 
 /** Returns files of a large model, with a gigabyte in each graph. */
 const entries = (...paths: string[]) => paths.map((path) => ({ path, size: path.includes('.onnx') ? 2 ** 30 : 1000 }));
@@ -41,6 +41,32 @@ const graphOf = (...args: Parameters<typeof selectModelFiles>) => {
   const selection = selectModelFiles(...args);
   return 'files' in selection ? selection.files.graph : selection.missing;
 };
+
+describe('a model in parts of onnxruntime-genai', () => {
+  const select = (...paths: string[]) => selectModelFiles(entries('tokenizer.json', ...paths), { device: 'CPU' });
+
+  it.each([
+    ['mobius', 'decoder/model.onnx', 'embedding/model.onnx', 'vision_encoder/model.onnx'],
+    ['Olive', 'text.onnx', 'embedding.onnx', 'vision.onnx'],
+    ['the builder, and scripts', 'model.onnx', 'embedding.onnx', 'vision.onnx'],
+  ])('as written by %s', (_, graph, embeddings, image) => {
+    const all = [graph, embeddings, image].map((path) => `cpu/${path}`);
+    const found = select('cpu/genai_config.json', ...all, `cpu/${image}.data`);
+    if ('missing' in found) throw new Error(found.missing);
+    const { files } = found;
+    expect(files).toMatchObject({ layout: 'genai', graph: `cpu/${graph}`, data: [`cpu/${image}.data`] });
+    expect(files.parts).toEqual({ embeddings: `cpu/${embeddings}`, image: `cpu/${image}` });
+    const here = ['tokenizer.json', 'genai_config.json', `${image}.data`, embeddings, image, graph];
+    expect(pathsOf(files).map((path) => pathInVariant(files, path))).toEqual(here);
+    expect(pathsOf(withEncoderFor(null, files))).toEqual([
+      'tokenizer.json',
+      'cpu/genai_config.json',
+      `cpu/${embeddings}`,
+      `cpu/${graph}`,
+    ]);
+    expect(withEncoderFor('image', files)).toEqual(files);
+  });
+});
 
 describe('the best variant', () => {
   it.each<['CPU' | 'GPU' | 'NPU', Dtype | undefined, string]>([

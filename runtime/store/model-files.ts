@@ -1,6 +1,8 @@
 import type { Device } from '../../lib/backend.ts';
 import type { MediaKind } from '../../lib/conversation.ts';
+import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
 import { ENCODERS } from './media-models.ts';
+import { baseName } from './paths.ts';
 
 /** File name of the template for conversations with tools in the folder of a compiled model. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
@@ -66,6 +68,9 @@ const SMALL_BYTES = 600_000_000;
 /** Names the layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
+/** Paths of the graphs of a model in parts, besides its decoder. */
+export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
+
 /** Lists the files of one variant of a model. */
 export interface ModelFiles {
   layout: Layout;
@@ -73,8 +78,8 @@ export interface ModelFiles {
   dtype: Dtype | null;
   /** Path of the ONNX graph of the language model. */
   graph: string;
-  /** Paths of separate graphs for embeddings and the media encoders; absent if there are none. */
-  parts?: readonly string[];
+  /** Paths of the separate graphs for embeddings and the media encoders; absent if there are none. */
+  parts?: ModelParts;
   /** Paths of the external weight data of all graphs. */
   data: readonly string[];
   /** Path of each existing file of `TEXT_FILES`, by its name. */
@@ -88,7 +93,6 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
 };
-const GENAI_CONFIG = 'genai_config.json';
 
 /**
  * Selects the files that the engine needs, in the best variant for a device.
@@ -108,26 +112,43 @@ export function selectModelFiles(entries: readonly FileEntry[], options: { devic
 }
 
 /** Tells whether an unquantized variant has few enough weights to count as small. */
-function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts = [] }: ModelFiles): boolean {
+function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts }: ModelFiles): boolean {
   if (dtype !== 'fp16' && dtype !== 'fp32') return false;
-  const weights = new Set([graph, ...data, ...parts]);
+  const weights = new Set([graph, ...data, ...Object.values(parts ?? {})]);
   const bytes = entries.reduce((sum, { path, size }) => sum + (weights.has(path) ? size : 0), 0);
   return bytes <= (dtype === 'fp16' ? 1 : 2) * SMALL_BYTES;
 }
 
 /** Lists the paths of all selected files. */
 export function pathsOf(files: ModelFiles): string[] {
-  return [...Object.values(files.support), ...files.data, ...(files.parts ?? []), files.graph];
+  return [...Object.values(files.support), ...files.data, ...Object.values(files.parts ?? {}), files.graph];
+}
+
+/**
+ * Returns the path of a selected file in the folder of one variant. All files of the layout of transformers.js are in
+ * the folder itself; the graphs of a model in parts of onnxruntime-genai may be in folders of their own, because all
+ * have the same name.
+ */
+export function pathInVariant({ layout, support }: ModelFiles, path: string): string {
+  const folder = layout === 'genai' ? folderOf(support[GENAI_CONFIG] ?? '') : '';
+  const isGraph = !Object.values(support).includes(path);
+  return layout === 'genai' && isGraph ? path.slice(folder.length) : baseName(path);
 }
 
 /** Returns the files without the encoders of media that the model does not read here. */
 export function withEncoderFor(reads: MediaKind | null, files: ModelFiles): ModelFiles {
   const { parts, data } = files;
   if (!parts) return files;
-  const unused = [ENCODERS.image, ENCODERS.audio].filter((name) => reads === null || name !== ENCODERS[reads]);
-  const isUsed = (path: string) => !unused.some((name) => path.startsWith(`onnx/${name}`));
-  return { ...files, parts: parts.filter(isUsed), data: data.filter(isUsed) };
+  const unused = KINDS.flatMap((kind) => (kind === reads ? [] : (parts[kind] ?? [])));
+  const read = reads === null ? undefined : parts[reads];
+  return {
+    ...files,
+    parts: { embeddings: parts.embeddings, ...(reads && read !== undefined ? { [reads]: read } : {}) },
+    data: data.filter((path) => !unused.some((graph) => path.startsWith(graph))),
+  };
 }
+
+const KINDS = ['image', 'audio'] as const satisfies readonly MediaKind[];
 
 function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
   if (paths.has(GENAI_CONFIG)) return null;
@@ -152,19 +173,30 @@ function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): Mode
   if (dtype === undefined) return null;
   const path = (name: string) => {
     const found = named(name, [dtype, ...wanted, ...DTYPES]);
-    return found === undefined ? [] : [`onnx/${name}${DTYPE_SUFFIX[found]}.onnx`];
+    return found === undefined ? undefined : `onnx/${name}${DTYPE_SUFFIX[found]}.onnx`;
   };
-  const [graph] = path('decoder_model_merged');
+  const graph = path('decoder_model_merged');
   const embeddings = path('embed_tokens');
-  if (graph === undefined || embeddings.length === 0) return null;
-  const parts = [...embeddings, ...Object.values(ENCODERS).flatMap(path)];
-  const data = [graph, ...parts].flatMap((file) => externalData(paths, file));
+  if (graph === undefined || embeddings === undefined) return null;
+  const parts = partsOf(embeddings, { image: path(ENCODERS.image), audio: path(ENCODERS.audio) });
+  const data = dataOf(paths, graph, parts);
   return { layout: 'transformers', dtype, graph, parts, data, support: supportIn(paths, '') };
+}
+
+function partsOf(
+  embeddings: string,
+  { image, audio }: { image: string | undefined; audio: string | undefined },
+): ModelParts {
+  return { embeddings, ...(image === undefined ? {} : { image }), ...(audio === undefined ? {} : { audio }) };
+}
+
+function dataOf(paths: ReadonlySet<string>, graph: string, parts: ModelParts): string[] {
+  return [graph, ...Object.values(parts)].flatMap((file) => externalData(paths, file));
 }
 
 /**
  * Selects a model from the folders of onnxruntime-genai. Each folder contains a whole model and a `genai_config.json`,
- * often for one device and number format.
+ * often for one device and number format. A model in parts has a graph for embeddings.
  */
 function selectGenai(
   paths: ReadonlySet<string>,
@@ -174,13 +206,19 @@ function selectGenai(
   const found: ModelFiles[] = [];
   for (const config of paths) {
     if (config !== GENAI_CONFIG && !config.endsWith(`/${GENAI_CONFIG}`)) continue;
-    const folder = config.slice(0, -GENAI_CONFIG.length);
-    const graph = `${folder}model.onnx`;
-    if (!paths.has(graph)) continue;
+    const folder = folderOf(config);
+    const path = (name: GenaiGraph) => GENAI_GRAPHS[name].map((file) => folder + file).find((file) => paths.has(file));
+    const embeddings = path('embedding');
+    const graph = embeddings === undefined ? `${folder}model.onnx` : path('decoder');
+    if (graph === undefined || !paths.has(graph)) continue;
     const dtype = dtypeOfFolder(folder);
     if (options.dtype && dtype !== options.dtype) continue;
-    const support = supportIn(paths, folder);
-    found.push({ layout: 'genai', dtype, graph, data: externalData(paths, graph), support });
+    const files = { layout: 'genai' as const, dtype, graph, support: supportIn(paths, folder) };
+    const parts =
+      embeddings === undefined ? null : partsOf(embeddings, { image: path('vision'), audio: path('speech') });
+    found.push(
+      parts ? { ...files, parts, data: dataOf(paths, graph, parts) } : { ...files, data: externalData(paths, graph) },
+    );
   }
   const rank = (files: ModelFiles): number => {
     const byDevice = GENAI_FOLDER[options.device].findIndex((pattern) => pattern.test(files.graph));
@@ -197,6 +235,11 @@ const GENAI_FOLDER: Readonly<Record<Device, readonly RegExp[]>> = {
   GPU: [/cuda|gpu|directml|webgpu/i, /cpu/i],
   NPU: [/npu|qnn|vitis|openvino/i, /cpu/i],
 };
+
+/** Returns the folder of a `genai_config.json`, with a slash at its end; empty for the top folder. */
+function folderOf(config: string): string {
+  return config.slice(0, -GENAI_CONFIG.length);
+}
 
 function dtypeOfFolder(folder: string): Dtype | null {
   if (/int4|q4|awq|rtn/i.test(folder)) return 'q4';
@@ -235,10 +278,9 @@ function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): str
 
 /** Returns a sentence that refuses a genai model of several graphs and says what to use; empty if there is none. */
 function severalGraphs(paths: ReadonlySet<string>, graphs: readonly string[]): string {
-  const folders = [...paths]
-    .filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`))
-    .map((path) => path.slice(0, -GENAI_CONFIG.length));
+  const folders = [...paths].filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`)).map(folderOf);
+  const { decoder, embedding } = GENAI_GRAPHS;
   return folders.some((folder) => graphs.some((path) => path.startsWith(folder)))
-    ? ` Its ${GENAI_CONFIG} describes several graphs, as for a model that reads images or audio, which is not supported. Use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
+    ? ` Its ${GENAI_CONFIG} describes several graphs, as for a model that reads images or audio. They are looked for at ${decoder.join(', ')} and ${embedding.join(', ')} only. Use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
     : '';
 }

@@ -12,8 +12,7 @@ import { prefixBytes } from '../engine/sequence.ts';
 import { readMediaFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
-import { judgeArchitecture } from '../store/architecture.ts';
-import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { judgeFolder } from '../store/judge-folder.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
@@ -59,8 +58,7 @@ async function openMedia(
   const hasEncoder = media !== undefined && existsSync(join(dir, media.encoder));
   const family = hasEncoder ? await readMediaFamily(dir, maxPromptLen) : null;
   if (!hasEncoder || !family) {
-    const config = await readBoundedJson(join(dir, 'config.json'), CONFIG_BOUNDS);
-    const { mediaRefusal } = judgeArchitecture(config, undefined);
+    const { mediaRefusal } = await judgeFolder(dir);
     return mediaRefusal ? { mediaRefusal } : {};
   }
   const opened = await openMediaEncoder(dir, media, family, threads);

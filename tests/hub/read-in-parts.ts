@@ -14,6 +14,30 @@ function inParts(config: { model_type: string; vision_config?: object; audio_con
   });
 }
 
+/** Creates a repository in the layout of onnxruntime-genai, as mobius writes it, in a folder. */
+function genaiInParts(type: string, patch_size: number): HubRepository {
+  const inputs = { inputs_embeds: 'inputs_embeds' };
+  const filename = (folder: string) => ({ filename: `${folder}/model.onnx` });
+  const model = {
+    type,
+    decoder: { ...filename('decoder'), inputs },
+    embedding: filename('embedding'),
+    vision: { ...filename('vision_encoder'), outputs: { image_features: 'image_features' } },
+  };
+  const transforms = [{ operation: { type: 'PatchImage', attrs: { patch_size } } }];
+  return hubRepository(`acme/genai-${type}-${patch_size}`, {
+    'cpu-int4/genai_config.json': JSON.stringify({ model }),
+    'cpu-int4/processor_config.json': JSON.stringify({ processor: { transforms } }),
+    'cpu-int4/tokenizer.json': '{}',
+    'cpu-int4/decoder/model.onnx': 'decoder',
+    'cpu-int4/decoder/model.onnx.data': 'x'.repeat(200),
+    'cpu-int4/embedding/model.onnx': 'embeddings',
+    'cpu-int4/vision_encoder/model.onnx': 'an encoder of images',
+    'cpu-int4/vision_encoder/model.onnx.data': 'y'.repeat(300),
+  });
+}
+
+const GENAI_IMAGES = ['cpu-int4/vision_encoder/model.onnx', 'cpu-int4/vision_encoder/model.onnx.data'];
 const IMAGES = ['onnx/vision_encoder_q4.onnx', 'onnx/vision_encoder_q4.onnx_data'];
 
 /** Models in parts, each with the paths of the encoders that a pull fetches. */
@@ -24,6 +48,9 @@ export const READ_IN_PARTS: readonly [model: HubRepository, encoders: readonly s
   [inParts({ model_type: 'gemma3', vision_config: {} }), []],
   [inParts({ model_type: 'gemma3n', vision_config: {}, audio_config: {} }), []],
   [inParts({ model_type: 'llava', vision_config: {} }), []],
+  [genaiInParts('qwen2_5_vl', 14), GENAI_IMAGES],
+  [genaiInParts('qwen2_5_vl', 16), []],
+  [genaiInParts('qwen3_vl', 16), []],
 ];
 
 /** Returns the files of a model in parts that a pull fetches. */

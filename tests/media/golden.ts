@@ -10,6 +10,8 @@ export const MEDIA_TOKEN = {
   'qwen2-vl': 5,
   'qwen2.5-vl': 5,
   'qwen3-vl': 5,
+  'genai-qwen2-vl': 5,
+  'genai-qwen2.5-vl': 5,
   gemma4: 7,
   voxtral: 20,
   ultravox: 5,

@@ -38,6 +38,9 @@ async function prepared(bytes: Buffer, plan: MediaPlan): Promise<Uint8Array> {
   return new Uint8Array(logMel(await decodeAudio(bytes), plan).buffer);
 }
 
+/** Stands for the decoder of a model whose files are arranged by `asOliveWrites`. */
+const OLIVE = 'olive';
+
 /**
  * The models. Some are there with the decoder of either exporter: with fused attention, whose branches are packed, and
  * without.
@@ -49,10 +52,54 @@ const MODELS = [
   { model: 'qwen2-vl' as const, decoder: 'qwen2-vl-plain', path: 'plain' },
   { model: 'qwen2.5-vl' as const, decoder: 'qwen2.5-vl/onnx', path: 'packed' },
   { model: 'qwen3-vl' as const, decoder: 'qwen3-vl/onnx', path: 'packed' },
+  { model: 'genai-qwen2-vl' as const, decoder: 'genai-qwen2-vl', path: 'packed' },
+  { model: 'genai-qwen2.5-vl' as const, decoder: 'genai-qwen2.5-vl', path: 'packed' },
+  { model: 'genai-qwen2.5-vl' as const, decoder: 'genai-qwen2.5-vl-plain', path: 'plain' },
+  { model: 'qwen2.5-vl' as const, decoder: OLIVE, path: 'packed' },
   { model: 'gemma4' as const, decoder: 'gemma4/onnx', path: 'plain' },
   { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
   { model: 'ultravox' as const, decoder: 'ultravox/onnx', path: 'packed' },
 ];
+
+/**
+ * Arranges a model as Olive's recipes do for onnxruntime-genai: all graphs in one folder, and no `config.json`. The
+ * graphs are those of the layout of transformers.js, whose embeddings take tokens alone.
+ */
+function asOliveWrites(name: string): string {
+  const made = mkdtempSync(join(folder, 'olive-'));
+  const from = fixture(name);
+  copyFileSync(join(from, 'onnx/decoder_model_merged.onnx'), join(made, 'model.onnx'));
+  copyFileSync(join(from, 'onnx/embed_tokens.onnx'), join(made, 'embedding.onnx'));
+  copyFileSync(join(from, 'onnx/vision_encoder.onnx'), join(made, 'vision.onnx'));
+  for (const file of ['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja'])
+    copyFileSync(join(from, file), join(made, file));
+  const read = (file: string) => JSON.parse(readFileSync(join(from, file), 'utf8'));
+  const { image_token_id, text_config } = read('config.json');
+  const { min_pixels, max_pixels, image_mean, image_std, rescale_factor, ...cut } = read('preprocessor_config.json');
+  const { patch_size, merge_size, temporal_patch_size } = cut;
+  const step = (type: string, attrs: object) => ({ operation: { name: type, type, attrs } });
+  const transforms = [
+    step('DecodeImage', { color_space: 'RGB' }),
+    step('Resize', { smart_resize: 1, min_pixels, max_pixels, patch_size, merge_size }),
+    step('Rescale', { rescale_factor }),
+    step('Normalize', { mean: image_mean, std: image_std, qwen2_5_vl: 1 }),
+    step('PatchImage', { patch_size, temporal_patch_size, merge_size }),
+  ];
+  const write = (file: string, value: object) => writeFileSync(join(made, file), JSON.stringify(value));
+  write('processor_config.json', { processor: { name: 'qwen2_5_image_processor', transforms } });
+  const names = (...all: string[]) => Object.fromEntries(all.map((one) => [one, one]));
+  const model = {
+    type: 'qwen2_5_vl',
+    context_length: text_config.max_position_embeddings,
+    eos_token_id: text_config.eos_token_id,
+    image_token_id,
+    decoder: { filename: 'model.onnx', inputs: names('inputs_embeds', 'attention_mask', 'position_ids') },
+    embedding: { filename: 'embedding.onnx', inputs: names('input_ids') },
+    vision: { filename: 'vision.onnx', config_filename: 'processor_config.json', patch_size },
+  };
+  write('genai_config.json', { model });
+  return made;
+}
 
 interface Opened {
   dir: string;
@@ -67,14 +114,16 @@ async function openMedia(name: string, decoder: string): Promise<Opened> {
 }
 
 /** Compiles and opens a model. `config`: what its configuration says instead. */
-async function openModelOf(name: string, decoder: string, config: object = {}) {
+async function openModelOf(name: string, decoder: string, config?: object) {
   const base = mkdtempSync(join(folder, 'model-'));
   const source = join(base, 'source');
   const dir = join(base, 'compiled');
-  cpSync(fixture(name), source, { recursive: true });
-  cpSync(fixture(decoder), join(source, 'onnx'), { recursive: true });
+  if (decoder === OLIVE) cpSync(asOliveWrites(name), source, { recursive: true });
+  else cpSync(fixture(name), source, { recursive: true });
+  if (decoder !== OLIVE)
+    cpSync(fixture(decoder), name.startsWith('genai') ? source : join(source, 'onnx'), { recursive: true });
   const configFile = join(source, 'config.json');
-  writeFileSync(configFile, JSON.stringify({ ...JSON.parse(readFileSync(configFile, 'utf8')), ...config }));
+  if (config) writeFileSync(configFile, JSON.stringify({ ...JSON.parse(readFileSync(configFile, 'utf8')), ...config }));
   await compileModel({ source, target: dir, device: 'CPU', precision: 'keep', maxPromptLen: 1536 });
   for (const name of TEXT_FILES) if (existsSync(join(source, name))) copyFileSync(join(source, name), join(dir, name));
   const model = await openModel(dir, { threads: 1 });

@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
+import { GenaiConfig, genaiFamily } from '../../store/genai-config.ts';
 import { isMediaFamily, type MediaFamilyName } from '../../store/media-models.ts';
 import type { MediaFamily } from './family.ts';
 import { Gemma4Config, gemma4 } from './gemma4.ts';
+import { genaiFiles } from './genai-files.ts';
 import { Idefics3Config, idefics3 } from './idefics3.ts';
 import { QwenVlConfig, qwenVl } from './qwen-vl.ts';
 import { UltravoxConfig, ultravox } from './ultravox.ts';
@@ -37,21 +39,31 @@ const FAMILIES: Readonly<Record<MediaFamilyName, Reader>> = {
  */
 export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
-  const [config, preprocessor, processor] = await Promise.all([
+  const [config, preprocessor, processor, genai] = await Promise.all([
     read('config.json'),
     read('preprocessor_config.json'),
     read('processor_config.json'),
+    read('genai_config.json'),
   ]);
-  const named = v.safeParse(v.looseObject({ model_type: v.string() }), config);
-  const type = named.success ? named.output.model_type : '';
+  const built = v.safeParse(GenaiConfig, genai);
+  const type = (built.success ? genaiFamily(built.output, processor) : null) ?? modelType(config);
   if (!isMediaFamily(type)) return null;
   const family = FAMILIES[type];
+  const files = built.success ? genaiFiles(built.output, processor) : null;
   try {
-    return family({ config, preprocessor: preprocessor ?? imageProcessor(processor), processor }, maxPromptLen);
+    return family(
+      files ?? { config, preprocessor: preprocessor ?? imageProcessor(processor), processor },
+      maxPromptLen,
+    );
   } catch (cause) {
     const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads images or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });
   }
+}
+
+function modelType(config: unknown): string {
+  const named = v.safeParse(v.looseObject({ model_type: v.string() }), config);
+  return named.success ? named.output.model_type : '';
 }
 
 /**

@@ -1,0 +1,120 @@
+import * as v from 'valibot';
+import { INSTEAD, isMediaFamily, type MediaFamilyName } from './media-models.ts';
+
+/** Configuration file of onnxruntime-genai, which is in the folder of each model in its layout. */
+export const GENAI_CONFIG = 'genai_config.json';
+
+/** Names the sections of `genai_config.json` that describe a graph. */
+export type GenaiGraph = 'decoder' | 'embedding' | 'vision' | 'speech';
+
+/**
+ * Paths at which each graph of a model in parts may be, relative to the folder of `genai_config.json`: those of the
+ * exporter mobius first, then those of Olive's recipes.
+ */
+export const GENAI_GRAPHS: Readonly<Record<GenaiGraph, readonly string[]>> = {
+  decoder: ['decoder/model.onnx', 'text.onnx', 'model.onnx'],
+  embedding: ['embedding/model.onnx', 'embedding.onnx'],
+  vision: ['vision_encoder/model.onnx', 'vision.onnx'],
+  speech: ['audio_encoder/model.onnx', 'speech.onnx'],
+};
+
+/** Names of the files that may say how images are prepared (`config_filename` in the section `vision`). */
+export const GENAI_PROCESSORS: readonly string[] = ['processor_config.json'];
+
+const Count = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null), null);
+const Text = v.optional(v.fallback(v.nullable(v.string()), null), null);
+const Names = v.optional(v.fallback(v.record(v.string(), v.unknown()), {}), {});
+const Section = v.looseObject({ filename: Text, config_filename: Text, inputs: Names, outputs: Names });
+const Encoder = v.optional(
+  v.fallback(v.nullable(v.looseObject({ ...Section.entries, patch_size: Count })), null),
+  null,
+);
+
+export const GenaiConfig = v.looseObject({
+  model: v.looseObject({
+    type: Text,
+    image_token_id: v.optional(v.unknown()),
+    /** Graphs for the features of images (`vision`) and of audio (`speech`), and for the embeddings of a prompt. */
+    vision: Encoder,
+    speech: Encoder,
+    embedding: v.optional(v.fallback(v.nullable(Section), null), null),
+    decoder: v.looseObject({
+      ...Section.entries,
+      head_size: Count,
+      num_hidden_layers: Count,
+      num_key_value_heads: Count,
+      layer_types: v.optional(v.fallback(v.array(v.string()), []), []),
+    }),
+  }),
+});
+export type GenaiConfig = v.InferOutput<typeof GenaiConfig>;
+
+/** Size in pixels of the patches of Qwen2-VL and Qwen2.5-VL; those of later models are larger. */
+const QWEN_2_PATCH = 14;
+
+/**
+ * Returns the family of a model whose decoder reads embeddings; null if its images and audio are not known here.
+ * Exporters give the type of Qwen2.5-VL also to Qwen2-VL, which is prepared in the same way, and to Qwen3-VL.
+ */
+export function genaiFamily({ model }: GenaiConfig, processor: unknown): MediaFamilyName | null {
+  if (!model.vision || model.type === null || !READ.includes(model.type)) return null;
+  if (model.type !== 'qwen2_5_vl') return isMediaFamily(model.type) ? model.type : null;
+  const patch = patchSize(processor) ?? model.vision.patch_size ?? QWEN_2_PATCH;
+  return patch === QWEN_2_PATCH ? 'qwen2_5_vl' : 'qwen3_vl';
+}
+
+/** Types (`model.type`) of the models in parts that can be used. */
+const READ: readonly string[] = ['qwen2_5_vl', 'qwen3_vl'];
+
+/** Returns why images are refused with a model whose graphs leave out what its images need; null if none is known. */
+export function genaiMediaRefusal({ model }: GenaiConfig, family: MediaFamilyName): string | null {
+  const given = Object.values(model.vision?.outputs ?? {});
+  if (family !== 'qwen3_vl' || given.includes('deepstack_features_0')) return null;
+  return `Images are refused with these files of the model: their encoder leaves out the deepstack features of Qwen3-VL, without which it sees little. ${INSTEAD}`;
+}
+
+/** Returns why a model cannot run; null if its `genai_config.json` shows no reason. */
+export function genaiRefusal({ model }: GenaiConfig): string | null {
+  const { decoder, embedding, vision, speech, type } = model;
+  const given = Object.keys(decoder.inputs);
+  if (given.length === 0 || given.includes('input_ids')) return null;
+  const use = 'use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model';
+  if (type === null || !READ.includes(type) || !vision) {
+    const others = Object.entries({ vision, speech }).flatMap(([name, section]) => (section ? [name] : []));
+    const named = others.length > 0 ? ` (${others.join(', ')})` : '';
+    return `genai_config.json has graphs beside its decoder${named}, and the decoder reads their embeddings, not tokens. In this layout, that is supported for ${READ.join(' and ')}, not for ${type ?? 'an unnamed type'}, whose results could not be compared with those of PyTorch; ${use}`;
+  }
+  const sections = { decoder, embedding, vision };
+  for (const [name, section] of Object.entries(sections)) {
+    const known = GENAI_GRAPHS[name as keyof typeof sections];
+    if (!section?.filename || !known.includes(section.filename)) {
+      return `genai_config.json names ${section?.filename ?? 'no file'} as its graph "${name}", which is looked for at ${known.join(' or ')} only; ${use}`;
+    }
+  }
+  const processor = vision.config_filename ?? GENAI_PROCESSORS[0];
+  return processor !== undefined && GENAI_PROCESSORS.includes(processor)
+    ? null
+    : `genai_config.json names ${processor} as the file that says how images are prepared, which must be ${GENAI_PROCESSORS.join(' or ')}; ${use}`;
+}
+
+/** Returns the attributes of a step of an image processor of onnxruntime-extensions; empty if it has no such step. */
+export function processorStep(processor: unknown, type: string): Readonly<Record<string, unknown>> {
+  const parsed = v.safeParse(Processor, processor);
+  const steps = parsed.success ? parsed.output.processor.transforms : [];
+  return steps.find(({ operation }) => operation.type === type)?.operation.attrs ?? {};
+}
+
+const Processor = v.looseObject({
+  processor: v.looseObject({
+    transforms: v.array(
+      v.looseObject({
+        operation: v.looseObject({ type: v.string(), attrs: v.optional(v.record(v.string(), v.unknown())) }),
+      }),
+    ),
+  }),
+});
+
+function patchSize(processor: unknown): number | undefined {
+  const { patch_size: size } = { ...processorStep(processor, 'Resize'), ...processorStep(processor, 'PatchImage') };
+  return typeof size === 'number' ? size : undefined;
+}
