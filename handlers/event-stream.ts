@@ -1,5 +1,6 @@
 import { SSE_COMMENT, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
+import { endEarly } from './end-early.ts';
 import { errorBody } from './error-response.ts';
 import { logged } from './request-log.ts';
 
@@ -49,7 +50,7 @@ export function eventStream(
       logged(c, services, 'caller_left');
       leaving.abort();
       next?.catch(() => {});
-      void source.return?.();
+      endEarly(source);
     },
   });
   return new Response(body, {

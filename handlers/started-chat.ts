@@ -3,6 +3,7 @@ import { AssayError } from '../lib/errors.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
+import { endEarly } from './end-early.ts';
 
 /** Represents a chat that the backend has accepted and given a slot in its queue. */
 export interface StartedChat {
@@ -24,6 +25,17 @@ export async function startChat(c: AppContext, services: Services, request: Chat
   const leaving = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, leaving.signal]);
   const events = services.backend.chat(request, callOf(c, services.quota, signal))[Symbol.asyncIterator]();
+  const model = await startedModel(c, events).catch((error: unknown) => {
+    leaving.abort();
+    endEarly(events);
+    throw error;
+  });
+  const created = Math.floor(services.clock.now() / 1000);
+  return { model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
+}
+
+/** Returns the model that the first event, `start`, names, and checks that the caller's key may use it. */
+async function startedModel(c: AppContext, events: AsyncIterator<ChatEvent>): Promise<string> {
   const { value } = await events.next();
   if (value?.type !== 'start') {
     throw new AssayError(
@@ -31,13 +43,7 @@ export async function startChat(c: AppContext, services: Services, request: Chat
       'The backend sent other events before "start". Search the log for the request id.',
     );
   }
-  try {
-    // A request may omit the model; then only this event names it.
-    checkRight(c, value.model);
-  } catch (error) {
-    leaving.abort();
-    throw error;
-  }
-  const created = Math.floor(services.clock.now() / 1000);
-  return { model: value.model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
+  // A request may omit the model; then only this event names it.
+  checkRight(c, value.model);
+  return value.model;
 }
