@@ -327,6 +327,20 @@ describe('chat', () => {
       ['start', 'content: a', 'finish'],
     ],
     [
+      'a box whose stream names no model',
+      [stream(begin.replaceAll(head.model, 'none'), end), stream(begin, end)],
+      2,
+      null,
+      ['start', 'finish'],
+    ],
+    [
+      'a box whose stream begins with a word',
+      [stream(chunk({ content: 'a' }), end), stream(begin, end)],
+      2,
+      null,
+      ['start', 'finish'],
+    ],
+    [
       'an engine that fails before its first word',
       [stream(begin, sseData({ error: { code: 'engine_failed', message: 'm', type: 't' } })), stream(begin, end)],
       2,

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { at } from '../../../lib/at.ts';
 import type { ChatEvent } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import { parseModelId } from '../../../lib/model-id.ts';
+import { asModelId, type ModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
 
@@ -15,8 +15,11 @@ const MOST_CHARACTERS = 1024 * 1024;
  * reports an error, has an invalid chunk, or ends before its last chunk.
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
+  let started = false;
   for await (const data of eventData(pieces)) {
     for (const event of readChunk(data)) {
+      started ||= event.type === 'start';
+      if (!started) throw unreachable(new Error('the stream does not begin with a role'));
       yield event;
       // Nothing follows but `[DONE]`.
       if (event.type === 'finish') return;
@@ -47,7 +50,7 @@ function* readChunk(data: string): Generator<ChatEvent> {
   if (error) throw new UpstreamFault(new AssayError(error.code, error.message), true);
   const { model, choices, usage, metrics } = parseChunk(data);
   const { delta, finish_reason, logprobs } = at(choices, 0);
-  if (delta.role !== undefined) yield { type: 'start', model: parseModelId(model) };
+  if (delta.role !== undefined) yield { type: 'start', model: modelOf(model) };
   if (delta.reasoning_content !== undefined) yield { type: 'reasoning', text: delta.reasoning_content };
   if (delta.content !== undefined) {
     const tokens = logprobs?.content?.map(({ top_logprobs, ...token }) => ({
@@ -78,6 +81,12 @@ function parseChunk(data: string): ChatCompletionChunk {
   } catch (cause) {
     throw unreachable(cause);
   }
+}
+
+function modelOf(text: string): ModelId {
+  const id = asModelId(text);
+  if (!id) throw unreachable(new Error('the stream names no model id'));
+  return id;
 }
 
 function withBytes<T extends { token: string; bytes: number[] | null }>(token: T): T & { bytes: number[] } {
