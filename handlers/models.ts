@@ -19,8 +19,9 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
 export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {
     const wanted = c.req.param('model_id') ?? '';
+    const call = callOf(c, quota);
     checkRight(c, wanted);
-    const models = await backend.listModels(callOf(c, quota));
+    const models = await backend.listModels(call);
     const found = models.find(({ id }) => id === wanted);
     if (found) return c.json<Model>(modelBody(found));
     const served = models.filter(({ status }) => status === 'active').map(({ id }) => id);

@@ -26,8 +26,9 @@ export function answerQuestions(deps: AppDeps): AppHandler {
   return async (c) => {
     const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
     const { batch, body } = questionsIn(c, json, server);
+    const call = callOf(c, deps.quota);
     checkRight(c, batch.model);
-    const answer = await deps.backend.runTasks(batch, callOf(c, deps.quota));
+    const answer = await deps.backend.runTasks(batch, call);
     return new Response(body(answer), { headers: { 'content-type': 'application/json' } });
   };
 }

@@ -21,10 +21,10 @@ export interface StartedChat {
  * Errors up to that point are thrown, so they can still be answered with their HTTP status.
  */
 export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
-  if (request.model !== undefined) checkRight(c, request.model);
   const leaving = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, leaving.signal]);
-  const events = services.backend.chat(request, callOf(c, services.quota, signal))[Symbol.asyncIterator]();
+  const call = callOf(c, services.quota, AbortSignal.any([c.req.raw.signal, leaving.signal]));
+  if (request.model !== undefined) checkRight(c, request.model);
+  const events = services.backend.chat(request, call)[Symbol.asyncIterator]();
   const model = await startedModel(c, events).catch((error: unknown) => {
     leaving.abort();
     endEarly(events);

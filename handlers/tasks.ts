@@ -32,8 +32,8 @@ function answering<TSchema extends v.GenericSchema>(
   return async (c) => {
     const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
     const batch = batchOf(validate(schema, json));
-    checkRight(c, batch.model);
     const call = callOf(c, quota);
+    checkRight(c, batch.model);
     const answer = await backend.runTasks(batch, call);
     const headers = {
       'content-type': 'application/json',

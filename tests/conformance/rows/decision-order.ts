@@ -81,6 +81,12 @@ export const decisionOrder: readonly Row[] = [
     { app: { keys: noRight } },
   ),
   row(
+    'a header before the right to the model',
+    { path, json: good, headers: { 'assay-priority': 'high' } },
+    { status: 422, error: { code: 'invalid_value', param: 'assay-priority' }, calls: [] },
+    { app: { keys: noRight } },
+  ),
+  row(
     'an unsupported schema before the right to the model',
     {
       path,
