@@ -1,6 +1,7 @@
 import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
+import { PRIORITY_HEADER } from './call.ts';
 
 /** Converts anything thrown to an error response. All error responses are built here. */
 export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
@@ -38,6 +39,7 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object
  */
 function detailOf({ message, param, code }: AssayError): string | object[] {
   if (param === undefined) return message;
+  if (param === PRIORITY_HEADER) return [{ loc: ['header', param], msg: message, type: code }];
   const loc: (string | number)[] = ['body'];
   // Splits a path such as `questions.a[0]` or `questions["a b"].criteria` into names and indices.
   for (const [, name, index, quoted] of param.matchAll(/([A-Za-z_$][\w$]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {

@@ -134,4 +134,16 @@ export const systemOneErrors: readonly Row[] = [
     keys: ['b'],
     schema: { a: 'string' },
   }),
+  {
+    name: '/v1/systemone: 422 invalid_value: a priority of another name',
+    request: { path, json: body({}), headers: { 'assay-priority': 'high' } },
+    expect: {
+      status: 422,
+      like: {
+        detail: [{ loc: ['header', 'assay-priority'], type: 'invalid_value' }],
+        error: { code: 'invalid_value', param: 'assay-priority' },
+      },
+      calls: [],
+    },
+  },
 ];
