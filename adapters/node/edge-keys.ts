@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { hashSecret } from '../../lib/keys.ts';
+import { COMMAND } from './command.ts';
 import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -62,7 +63,7 @@ export class EdgeKeys {
    */
   async revoke(name: string): Promise<void> {
     const key = (await this.list()).find((one) => one.name === name);
-    if (!key) throw new UsageError(`There is no key named ${name}. List the keys: assay keys list --edge`);
+    if (!key) throw new UsageError(`There is no key named ${name}. List the keys: ${COMMAND} keys list --edge`);
     const { sha256, ...rest } = key;
     await this.#put(sha256, { ...rest, revoked: true });
   }

@@ -1,5 +1,6 @@
 import { downloadBytes, modelFor } from '../../lib/catalogue/recommended-models.ts';
 import { VERSION } from '../../lib/version.ts';
+import { COMMAND } from './command.ts';
 import type { ServerConfig } from './config.ts';
 
 /** Returns the message that a server shows once it listens: its address and where it keeps its files. */
@@ -25,8 +26,7 @@ export function noKeyYet(home: string): string {
   const command = `keys add my-key --admin --home ${shellWord(home)}`;
   return [
     'There is no API key yet, and the server makes none, because this output is not a terminal and could be a log. Make a key:',
-    `  assay ${command}`,
-    `  npm run -s assay -- ${command}    (in a checkout)`,
+    `  ${COMMAND} ${command}`,
     'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',
   ].join('\n');
 }
@@ -40,7 +40,7 @@ export function nextModel(totalMemory: number): string | null {
   const model = modelFor(totalMemory);
   if (!model) return null;
   const size = (downloadBytes(model) / 1e9).toFixed(1);
-  return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; assay models lists more):\n  assay pull ${model.id} && assay load ${model.id}\n`;
+  return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; ${COMMAND} models lists more):\n  ${COMMAND} pull ${model.id} && ${COMMAND} load ${model.id}\n`;
 }
 
 /** Returns a curl command to paste into a shell in which `ASSAY_API_KEY` is set. */

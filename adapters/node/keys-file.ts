@@ -7,6 +7,7 @@ import { PRIORITIES } from '../../lib/backend.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, type StoredKey } from '../../lib/keys.ts';
 import { lock } from '../../runtime/store/lock.ts';
+import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Describes a stored API key, in keys.json and in the KV of a Workers gateway (`edge-keys.ts`). */
@@ -77,7 +78,7 @@ export class KeysStore {
     await this.#change((keys) => {
       const left = keys.filter((key) => key.name !== name);
       if (left.length === keys.length)
-        throw new UsageError(`There is no key named ${name}. List the keys: assay keys list`);
+        throw new UsageError(`There is no key named ${name}. List the keys: ${COMMAND} keys list`);
       return left;
     });
   }
@@ -106,7 +107,7 @@ export class KeysStore {
     try {
       return v.parse(KeysFile, JSON.parse(text)).keys;
     } catch (cause) {
-      throw new Error(`${this.file} is damaged. Move it away, then make new keys with: assay keys add`, { cause });
+      throw new Error(`${this.file} is damaged. Move it away, then make new keys with: ${COMMAND} keys add`, { cause });
     }
   }
 

@@ -53,7 +53,7 @@ describe('without a server', { timeout: 60_000 }, () => {
 
   it('compiles again for another prompt length, and removes what it made', async () => {
     expect((await run(['compile', QWEN, '--max-prompt-len', '64'])).out).toBe(
-      `Compiled for prompts up to 64 tokens. Load it with: assay load ${QWEN} --max-prompt-len 64\n`,
+      `Compiled for prompts up to 64 tokens. Load it with: npm run -s assay -- load ${QWEN} --max-prompt-len 64\n`,
     );
     expect((await run(['rm', QWEN])).out).toMatch(
       /^Removed compiled files \(.*\), downloaded weights \(356 kB\), lock files of acme\/qwen3\.\n$/,

@@ -155,11 +155,14 @@ describe('decide', () => {
     [['decide', 'Urgent?', '-o', 'yes', '-o', 'yes'], "argument 'yes' is invalid. It is given twice."],
     [['extract', '-k', 'a', '-k', 'a'], "argument 'a' is invalid. It is given twice."],
     [['extract', '-c', 'x'], 'Say what to extract: give an instruction, --key or --schema.'],
-    [['decide'], "assay: missing required argument 'question'\n(Run assay decide --help for its flags.)\n"],
+    [
+      ['decide'],
+      "assay: missing required argument 'question'\n(Run npm run -s assay -- decide --help for its flags.)\n",
+    ],
     [['decide', 'Urgent?', '--nonsense'], "unknown option '--nonsense'"],
-    [['frobnicate'], "assay: unknown command 'frobnicate'\n(Run assay --help for all commands.)\n"],
-    [['keys', 'ad'], '(Run assay keys --help for all commands.)\n'],
-    [['keys', 'add'], '(Run assay keys add --help for its flags.)\n'],
+    [['frobnicate'], "assay: unknown command 'frobnicate'\n(Run npm run -s assay -- --help for all commands.)\n"],
+    [['keys', 'ad'], '(Run npm run -s assay -- keys --help for all commands.)\n'],
+    [['keys', 'add'], '(Run npm run -s assay -- keys add --help for its flags.)\n'],
     [['pull', '../../etc/passwd'], 'A model id is <namespace>/<name>'],
     [['extract', '--schema', '{bad', '-c', 'x'], '--schema is not JSON'],
     [['run', '[bad', '-c', 'x'], 'The list of tasks is not JSON'],
@@ -188,7 +191,7 @@ describe('decide', () => {
     const { code, err } = await run(['decide', 'Urgent?'], 'x');
     expect({ code, err }).toEqual({
       code: 4,
-      err: 'assay: The server has no model loaded (its slot is error). It broke. Load one: assay load assay/starter\n',
+      err: 'assay: The server has no model loaded (its slot is error). It broke. Load one: npm run -s assay -- load assay/starter\n',
     });
   });
 });
@@ -378,7 +381,7 @@ describe('models', () => {
   it('compile for another length says how that is loaded', async () => {
     const { run } = await beside();
     const { out } = await run(['compile', 'acme/tiny', '--max-prompt-len', '1024']);
-    expect(out).toMatch(/Load it with: assay load acme\/tiny --max-prompt-len 1024\n$/);
+    expect(out).toMatch(/Load it with: npm run -s assay -- load acme\/tiny --max-prompt-len 1024\n$/);
   });
 
   it('pull shows progress in plain lines where nobody watches', async () => {
@@ -398,7 +401,7 @@ describe('models', () => {
       'Downloading acme/tiny: 0 B of 2.0 MB (0 %)\nCompiling acme/tiny: 500 kB of 2.0 MB, weights (25 %)\n',
     );
     expect(out).toMatch(
-      /^Fetched 2\.0 MB\. Compiled for prompts up to \d+ tokens\. Load it with: assay load acme\/tiny\n$/,
+      /^Fetched 2\.0 MB\. Compiled for prompts up to \d+ tokens\. Load it with: npm run -s assay -- load acme\/tiny\n$/,
     );
   });
 
@@ -428,7 +431,7 @@ describe('the server', () => {
       const { code, err } = await assay(args, { env: { PORT: '9', ASSAY_HOME: await newFolder() } });
       expect({ code, err }).toEqual({
         code: 3,
-        err: 'assay: No server is running at http://127.0.0.1:9. Start one with: assay serve\n',
+        err: 'assay: No server is running at http://127.0.0.1:9. Start one with: npm run -s assay -- serve\n',
       });
     },
   );
@@ -437,7 +440,7 @@ describe('the server', () => {
     const { code, err } = await assay(['list', '--url', NOWHERE], { env: { ASSAY_HOME: await newFolder() } });
     expect({ code, err }).toEqual({
       code: 3,
-      err: `assay: No Assay server answers at ${NOWHERE}. Is it running? Start one with: assay serve\n`,
+      err: `assay: No Assay server answers at ${NOWHERE}. Is it running? Start one with: npm run -s assay -- serve\n`,
     });
   });
 
@@ -490,7 +493,7 @@ describe('keys', () => {
     expect((await run('revoke', 'shop')).out).toBe('The key shop is revoked.\n');
     expect(await run('revoke', 'shop')).toMatchObject({
       code: 2,
-      err: 'assay: There is no key named shop. List the keys: assay keys list\n',
+      err: 'assay: There is no key named shop. List the keys: npm run -s assay -- keys list\n',
     });
     await run('add', 'twice');
     expect((await run('add', 'twice')).code).toBe(2);
@@ -554,13 +557,13 @@ describe('what to do next', () => {
 
   it('with a server without a model: how to load one', async () => {
     const { run } = await beside({ slot: { state: 'unloaded', model: null, device: 'CPU' } });
-    expect((await run([])).out).toMatch(/without a model\.[\s\S]*assay load assay\/starter/);
+    expect((await run([])).out).toMatch(/without a model\.[\s\S]*assay -- load assay\/starter/);
   });
 
   it('without a server: how to start one', async () => {
     const { code, out } = await assay([], { env: { PORT: '1' } });
     expect(code).toBe(0);
-    expect(out).toMatch(/No server is running[\s\S]*assay serve[\s\S]*assay decide/);
+    expect(out).toMatch(/No server is running[\s\S]*assay -- serve[\s\S]*assay -- decide/);
   });
 });
 

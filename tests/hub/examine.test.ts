@@ -134,7 +134,7 @@ it('assay doctor --model says it, and ends with 1 for a model that cannot run', 
   const env = { HF_ENDPOINT: hub.endpoint };
   const good = await assay(['doctor', '--model', 'acme/genai'], { env });
   expect(good).toMatchObject({ code: 0 });
-  expect(good.out).toMatch(/should run here.*assay pull acme\/genai/s);
+  expect(good.out).toMatch(/should run here.*assay -- pull acme\/genai/s);
   const bad = await assay(['doctor', '--model', 'acme/mamba', '--json'], { env });
   expect(bad).toMatchObject({ code: 1 });
   expect(JSON.parse(bad.out)).toMatchObject({ model: 'acme/mamba', refusal: expect.stringMatching(/attention/) });

@@ -41,7 +41,7 @@ describe('a first start', () => {
     const { said, home } = await start();
     const greeting = said.join('\n');
     expect(greeting.match(/sk-assay-\S+/g)).toHaveLength(1);
-    expect(greeting).toMatch(/assay pull \S+ && assay load \S+/);
+    expect(greeting).toMatch(/^ {2}npm run -s assay -- pull \S+ && npm run -s assay -- load \S+$/m);
     expect(await new KeysStore(home).list()).toMatchObject([{ name: 'default', models: ['*'] }]);
     const exported = /export ASSAY_API_KEY=\S+/.exec(greeting)?.[0];
     const command = greeting.slice(greeting.indexOf('curl ')).split('\n\n')[0] ?? '';
@@ -55,7 +55,7 @@ describe('a first start', () => {
   test('makes no key where the output may be a log, and says how to make one', async () => {
     const { said, home, url } = await start({}, { terminal: false });
     expect(said.join('\n')).not.toContain('sk-assay-');
-    expect(said.join('\n')).toContain(`assay keys add my-key --admin --home ${home}\n`);
+    expect(said.join('\n')).toContain(`  npm run -s assay -- keys add my-key --admin --home ${home}\n`);
     const keys = new KeysStore(home);
     expect(await keys.list()).toEqual([]);
     const key = await keys.create({ name: 'my-key', models: ['*'], scopes: ['admin'] });
@@ -89,7 +89,7 @@ describe('a first start', () => {
     expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
     expect(good.said.at(-3)).toBe('assay/starter is ready on the CPU after 0.0 s.');
     expect(good.said.at(-2)).toContain('Try it:');
-    expect(good.said.at(-1)).toMatch(/assay pull \S+/);
+    expect(good.said.at(-1)).toMatch(/assay -- pull \S+/);
     const absent = await start({ model: 'org/absent' });
     expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
     expect((await fetch(absent.url)).status).toBe(200);
@@ -117,7 +117,9 @@ describe('the address', () => {
 
   test('one that other machines reach refuses to start without a key, and makes none', async () => {
     const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
-    await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(/needs an API key\. Make one first: assay keys add/);
+    await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(
+      /needs an API key\. Make one first: npm run -s assay -- keys add/,
+    );
     expect(await new KeysStore(home).list()).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { LANGUAGES } from '../../../lib/schema/language.ts';
 import { Health } from '../../../lib/schema/status.ts';
+import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { loadModel } from './load.ts';
@@ -82,7 +83,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
     const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
     if (isWatched())
       screen.note(
-        `No server is running, so this call loads ${model} itself. For faster calls, start a server: assay serve`,
+        `No server is running, so this call loads ${model} itself. For faster calls, start a server: ${COMMAND} serve`,
       );
     warnOfForm(await loadModel(connection, model, { json: !isWatched() }));
     return model;
@@ -90,13 +91,15 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   if (flags.model !== undefined) return flags.model;
   const health = v.safeParse(Health, await (await connection.request('/health')).json());
   if (!health.success)
-    throw new UsageError(`${connection.url} has more than one model. Name one with --model (assay list shows them).`);
+    throw new UsageError(
+      `${connection.url} has more than one model. Name one with --model (${COMMAND} list shows them).`,
+    );
   const { state, active_model: model, reason } = health.output;
   if (state === 'loaded' && model !== 'none') return model;
   const why = reason ? ` ${reason}` : '';
   throw new AssayError(
     'model_not_loaded',
-    `The server has no model loaded (its slot is ${state}).${why} Load one: assay load assay/starter`,
+    `The server has no model loaded (its slot is ${state}).${why} Load one: ${COMMAND} load assay/starter`,
   );
 }
 

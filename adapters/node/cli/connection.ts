@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
+import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { connectInProcess } from './connect-in-process.ts';
@@ -57,8 +58,8 @@ export async function connect(
     throw new UsageError(`${url} is not a URL. Use one such as http://127.0.0.1:8080.`);
   if (await isAssay(url)) return serverConnection(url, key, home);
   if (named !== undefined)
-    throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: assay serve`);
-  if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: assay serve`);
+    throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: ${COMMAND} serve`);
+  if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: ${COMMAND} serve`);
   return connectInProcess(home);
 }
 

@@ -18,6 +18,7 @@ import { hubEnvironment } from '../../../runtime/store/environment.ts';
 import { DTYPES } from '../../../runtime/store/model-files.ts';
 import { StorePaths } from '../../../runtime/store/paths.ts';
 import { openIsolation } from '../../../runtime/supervisor/isolation/isolation.ts';
+import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { configOf } from './config-of.ts';
@@ -104,7 +105,7 @@ function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): st
     lines.push(`     memory: about ${formatBytes(memoryBytes)}, in 8 bits with a prompt of 4,096 tokens; ${free}`);
     if (memoryBytes > totalmem()) lines.push('     → that is more than this machine has: choose a smaller model');
   }
-  if (!refusal) lines.push(`     → assay pull ${model}`);
+  if (!refusal) lines.push(`     → ${COMMAND} pull ${model}`);
   return lines;
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
 import { progressView } from './progress.ts';
 import { screen, table } from './screen.ts';
@@ -104,7 +105,7 @@ async function install(plugin: Plugin, flags: PluginFlags & { file?: string }): 
     const { directory, bytes } = await store.install(plugin, flags.file === undefined ? fetched : { file: flags.file });
     view.end();
     if (flags.json) return screen.json({ name: plugin.name, version, directory, fetched: true });
-    screen.line(`Installed ${name} (${formatBytes(bytes)}). See what it can use: assay doctor`);
+    screen.line(`Installed ${name} (${formatBytes(bytes)}). See what it can use: ${COMMAND} doctor`);
   } finally {
     view.end();
     process.off('SIGINT', stop);

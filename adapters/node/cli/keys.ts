@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PRIORITIES, type Priority } from '../../../lib/backend.ts';
+import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
 import { EdgeKeys } from '../edge-keys.ts';
 import { KeysStore } from '../keys-file.ts';
@@ -67,7 +68,7 @@ export function addKeys(program: Command): void {
     .action(async (flags: KeyFlags) => {
       const all = await storeOf(flags).list();
       if (flags.json) return screen.json(all.map(({ sha256: _, ...shown }) => shown));
-      if (all.length === 0) return screen.line('There are no keys. Make one with: assay keys add my-key');
+      if (all.length === 0) return screen.line(`There are no keys. Make one with: ${COMMAND} keys add my-key`);
       const rows = all.map(({ name, models, requestsPerMinute, priority = 'interactive', scopes, created }) => {
         const limit = requestsPerMinute === undefined ? 'no limit' : `${requestsPerMinute} requests a minute`;
         return [name, created.slice(0, 10), models.join(' '), limit, priority, scopes.join(' ')];

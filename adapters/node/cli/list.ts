@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { ModelList } from '../../../lib/schema/model-list.ts';
+import { COMMAND } from '../command.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { screen, table } from './screen.ts';
 
@@ -14,7 +15,7 @@ export function addList(program: Command): void {
         const list = v.parse(ModelList, await (await connection.request('/v1/models')).json());
         if (flags.json) screen.json(list);
         else if (list.data.length === 0)
-          screen.line('There are no models on this machine. Fetch one: assay pull onnx-community/Qwen3-0.6B-ONNX');
+          screen.line(`There are no models on this machine. Fetch one: ${COMMAND} pull onnx-community/Qwen3-0.6B-ONNX`);
         else screen.line(table([['MODEL', 'STATUS'], ...list.data.map(({ id, status }) => [id, status])]));
       } finally {
         await connection.close();

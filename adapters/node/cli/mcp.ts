@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { COMMAND } from '../command.ts';
 import { KeysStore } from '../keys-file.ts';
 import type { Ask } from '../mcp/tools.ts';
 import { UsageError } from '../usage-error.ts';
@@ -95,7 +96,7 @@ async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
     ...(apiKeyFile === undefined ? {} : { apiKeyFile }),
   });
   const access = await accessOf({ ...config, host: '127.0.0.1' }, new KeysStore(config.home));
-  if (access.firstKey) throw new UsageError('MCP over HTTP needs a key. Make one first: assay keys add agent');
+  if (access.firstKey) throw new UsageError(`MCP over HTTP needs a key. Make one first: ${COMMAND} keys add agent`);
   const server = await startServer(mcpOverHttp(ask, access).fetch, { host: '127.0.0.1', port: flags.port });
   screen.line(`assay mcp listens on ${server.url}/mcp. Stop with Ctrl-C.`);
   await stopSignal();

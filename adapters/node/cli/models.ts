@@ -14,6 +14,7 @@ import { examineModel } from '../../../runtime/hub/examine-model.ts';
 import { openHub } from '../../../runtime/hub/open-hub.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../runtime/store/environment.ts';
+import { COMMAND } from '../command.ts';
 import { EXIT } from './exit-code.ts';
 import { screen, table } from './screen.ts';
 
@@ -55,7 +56,7 @@ export function addModels(program: Command): void {
       ]);
       screen.line(table([HEAD, ...rows]));
       const recommended = models.find((model) => model.recommended);
-      if (recommended) screen.line(`\n* for this machine: assay pull ${recommended.id}`);
+      if (recommended) screen.line(`\n* for this machine: ${COMMAND} pull ${recommended.id}`);
     });
 }
 

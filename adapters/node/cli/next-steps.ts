@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { modelFor } from '../../../lib/catalogue/recommended-models.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { VERSION } from '../../../lib/version.ts';
+import { COMMAND } from '../command.ts';
 import { type ConnectionFlags, connect } from './connection.ts';
 import { NoServerError } from './exit-code.ts';
 import { table } from './screen.ts';
@@ -12,7 +13,7 @@ import { table } from './screen.ts';
  */
 export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
   const [state, steps] = await stepsOf(flags);
-  const rows = [...steps, ['assay --help', 'all commands, each with --help']].map(([command, why]) => [
+  const rows = [...steps, [`${COMMAND} --help`, 'all commands, each with --help']].map(([command, why]) => [
     `  ${command}`,
     why ?? '',
   ]);
@@ -24,12 +25,12 @@ export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
   ].join('\n');
 }
 
-const ASK = ['assay decide "Is this urgent?" -o yes -o no -c "The server is down."', 'answer one question'];
+const ASK = [`${COMMAND} decide "Is this urgent?" -o yes -o no -c "The server is down."`, 'answer one question'];
 
 /** Returns the step after the starter model, which is small: to fetch the model that suits this machine. */
 function larger(active: string): string[][] {
   const model = modelFor(totalmem());
-  return model && active === 'assay/starter' ? [[`assay pull ${model.id}`, 'fetch a larger model']] : [];
+  return model && active === 'assay/starter' ? [[`${COMMAND} pull ${model.id}`, 'fetch a larger model']] : [];
 }
 
 async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: string[][]]> {
@@ -41,8 +42,8 @@ async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: s
       return [
         `A server runs at ${connection.url}, without a model.`,
         [
-          ['assay load assay/starter', 'load the model that ships with Assay'],
-          ['assay list', 'the models of this machine'],
+          [`${COMMAND} load assay/starter`, 'load the model that ships with Assay'],
+          [`${COMMAND} list`, 'the models of this machine'],
         ],
       ];
     }
@@ -51,7 +52,7 @@ async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: s
       [
         ASK,
         [`${connection.url}/playground`, 'try it in the browser'],
-        ['assay top', 'queue, tokens and memory of the server'],
+        [`${COMMAND} top`, 'queue, tokens and memory of the server'],
         ...larger(model),
       ],
     ];
@@ -60,9 +61,9 @@ async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: s
     return [
       error.message,
       [
-        ['assay serve', 'start the server, with a playground in the browser'],
+        [`${COMMAND} serve`, 'start the server, with a playground in the browser'],
         [ASK[0]!, 'or answer one question without a server'],
-        ['assay doctor', 'what this machine can do'],
+        [`${COMMAND} doctor`, 'what this machine can do'],
       ],
     ];
   }

@@ -1,6 +1,7 @@
 import addCompletion from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
 import { VERSION } from '../../../lib/version.ts';
+import { COMMAND } from '../command.ts';
 import type { compose } from '../compose.ts';
 import { addCalibrate } from './calibrate.ts';
 import { addChat } from './chat.ts';
@@ -58,7 +59,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
     .find((command) => command.name() === 'completion')
     ?.description('Write a script that completes commands and flags in a shell.')
     .addHelpText('after', COMPLETION_HELP);
-  nameHelp(program, 'assay');
+  nameHelp(program, COMMAND);
   return program;
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
+import { COMMAND } from '../command.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { promptLength } from './parse-flags.ts';
 import { prepareModel } from './prepare.ts';
@@ -67,7 +68,7 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
     const compiled = report.compiled ? 'Compiled' : 'Compiled earlier';
     const asked = flags.maxPromptLen === undefined ? '' : ` --max-prompt-len ${flags.maxPromptLen}`;
     screen.line(
-      `${fetched} ${compiled} for prompts up to ${report.max_prompt_len} tokens. Load it with: assay load ${model}${asked}`.trim(),
+      `${fetched} ${compiled} for prompts up to ${report.max_prompt_len} tokens. Load it with: ${COMMAND} load ${model}${asked}`.trim(),
     );
   } finally {
     await connection.close();
