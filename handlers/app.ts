@@ -1,7 +1,6 @@
 import { Hono } from 'hono';
 import { systemClock } from '../lib/clock.ts';
 import { APIS } from '../lib/error-status.ts';
-import { AssayError } from '../lib/errors.ts';
 import { BodyBudget } from '../lib/json/body-budget.ts';
 import { randomSpanId } from '../lib/trace-context.ts';
 import { requireAdmin, requireKey } from './auth.ts';
@@ -14,6 +13,7 @@ import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels, retrieveModel } from './models.ts';
+import { notFound } from './not-found.ts';
 import { page } from './pages.ts';
 import { answerQuestions } from './questions.ts';
 import { requestId } from './request-id.ts';
@@ -44,7 +44,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
 
   app.use(requestId(services));
   app.onError(failed);
-  app.notFound(nothingThere);
+  app.notFound(notFound(app));
   if (deps.guard) app.use(guard(deps.guard));
   const bodies = new BodyBudget(services.bodyBytes);
   app.use(limitBodies(bodies));
@@ -94,9 +94,4 @@ function failed(error: Error, c: AppContext): Response {
   // request", which Hono's types do not include.
   if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
   return errorResponse(error, c.get('api') ?? 'models');
-}
-
-function nothingThere(c: AppContext): Response {
-  const message = 'There is nothing at this path. GET /openapi.json lists all routes.';
-  return errorResponse(new AssayError('route_not_found', message), c.get('api') ?? 'models');
 }

@@ -90,6 +90,35 @@ export const routeRows: readonly Row[] = [
       expect: { status: 403, error: { code: 'model_not_allowed', type: 'permission_error' }, calls: [] },
     }),
   ),
+  ...[
+    ['/v1/task', '/v1/tasks'],
+    ['/chat/completions', '/v1/chat/completions'],
+    ['/v1/v1/chat/completions', '/v1/chat/completions'],
+    ['/v1/tasks/', '/v1/tasks'],
+  ].map(
+    ([path = '', meant]): Row => ({
+      name: `${path} is not there, and the message names ${meant}`,
+      request: { path, json: {} },
+      expect: {
+        status: 404,
+        error: {
+          code: 'route_not_found',
+          message: new RegExp(`^There is nothing at this path\\. Did you mean ${meant}\\?`),
+        },
+      },
+    }),
+  ),
+  {
+    name: 'a path that resembles none gets no suggestion',
+    request: { path: '/v1/embeddings', json: {} },
+    expect: {
+      status: 404,
+      error: {
+        code: 'route_not_found',
+        message: /^There is nothing at this path\. GET \/openapi\.json lists all routes\.$/,
+      },
+    },
+  },
   {
     name: 'the model server alone has no decision paths',
     app: { apis: ['models'] },
