@@ -10,6 +10,11 @@ test.each([
     ['assay/starter'],
     'There is no such model here. Did you mean assay/starter? Loaded: assay/starter. GET /v1/models lists all.',
   ],
+  [
+    'starter',
+    ['assay/starter'],
+    'There is no such model here. Did you mean assay/starter? Loaded: assay/starter. GET /v1/models lists all.',
+  ],
   ['gpt-4o', [], 'There is no such model here. No model is loaded. GET /v1/models lists all.'],
   [
     'x'.repeat(10_000),

@@ -17,7 +17,7 @@ export interface KnownModels {
  * and lists the loaded models.
  */
 export function unknownModel(wanted: string, { served, known }: KnownModels): AssayError {
-  const meant = nearestName(wanted, known);
+  const meant = nearestName(wanted, known) ?? known.find((id) => nearestName(wanted, [nameOf(id)]) !== undefined);
   const more = served.length > MOST_NAMED ? ' and others' : '';
   const message = [
     'There is no such model here.',
@@ -26,4 +26,9 @@ export function unknownModel(wanted: string, { served, known }: KnownModels): As
     'GET /v1/models lists all.',
   ].join(' ');
   return new AssayError('model_not_found', message, { param: 'model' });
+}
+
+/** Returns the part of a model id after its namespace, which callers sometimes send alone. */
+function nameOf(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
 }
