@@ -125,7 +125,7 @@ export const ChatCompletionRequest = v.pipe(
     ),
     functions: noFunctions,
     function_call: noFunctionCall,
-    logit_bias: unsupported(isEmpty, 'is not supported'),
+    logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
       'must contain only text',
