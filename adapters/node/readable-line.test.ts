@@ -9,7 +9,12 @@ const LINES: [string, object, string][] = [
     '17:33:20 request method=GET path=/health status=200 ms=2.12\n',
   ],
   ['a warning', { level: 40, time, reason: 'disk full', msg: 'late' }, '17:33:20 WARN late reason="disk full"\n'],
-  ['a list', { level: 30, time, active: ['a', 'b'], msg: 'layers' }, '17:33:20 layers active=["a","b"]\n'],
+  ['a list', { level: 30, time, active: ['a', 'b'], msg: 'layers' }, '17:33:20 layers active=a,b\n'],
+  [
+    'an object',
+    { level: 30, time, inactive: { namespaces: 'no bwrap', limits: 'x' }, none: [], msg: 'layers' },
+    '17:33:20 layers inactive.namespaces="no bwrap" inactive.limits=x\n',
+  ],
   [
     'an error',
     { level: 50, time, err: { message: 'no', stack: 'Error: no\n    at x' }, msg: 'failed' },

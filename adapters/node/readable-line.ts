@@ -14,7 +14,7 @@ export function readableLine(line: string): string {
   const { level, time, msg, err } = record;
   const name = pino.levels.labels[Number(level)] ?? '';
   const clock = new Date(String(time)).toLocaleTimeString('en-GB');
-  const fields = Object.entries(record).flatMap(([key, value]) => (OMITTED.has(key) ? [] : [`${key}=${shown(value)}`]));
+  const fields = Object.entries(record).flatMap(([key, value]) => (OMITTED.has(key) ? [] : fieldsOf(key, value)));
   const parts = [clock, ...(name === 'info' ? [] : [name.toUpperCase()]), String(msg), ...fields];
   return `${parts.join(' ')}${stackOf(err)}\n`;
 }
@@ -27,6 +27,13 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
+}
+
+/** Returns a field as `key=value`: the members of an object one by one, and a list with commas. */
+function fieldsOf(key: string, value: unknown): string[] {
+  if (Array.isArray(value)) return value.length > 0 ? [`${key}=${value.map(shown).join(',')}`] : [];
+  if (typeof value !== 'object' || value === null) return [`${key}=${shown(value)}`];
+  return Object.entries(value).flatMap(([member, inner]) => fieldsOf(`${key}.${member}`, inner));
 }
 
 /** Formats a value on one line, without control characters, which could change the terminal. */
