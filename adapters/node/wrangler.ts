@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import type { Wrangler } from './edge-keys.ts';
 
 const run = promisify(execFile);
@@ -13,7 +13,9 @@ export const wrangler: Wrangler = async (args) => {
     });
     return stdout;
   } catch (cause) {
-    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
+    // Wrangler writes colors even into a pipe.
+    const said =
+      cause instanceof Error && 'stderr' in cause ? stripVTControlCharacters(String(cause.stderr)).trim() : '';
     throw new Error(
       `wrangler failed. Run this in the folder with wrangler.toml, after npm install and npx wrangler login.\n${said}`,
       { cause },
