@@ -30,7 +30,7 @@ export function hubError(model: ModelId, error: unknown, endpoint: string): Assa
   if (!(error instanceof HubRefusal)) {
     return new AssayError(
       'hub_unreachable',
-      `The hub at ${new URL(endpoint).host} cannot be reached. Check the network, the proxy and HF_ENDPOINT, then run the command again. It continues where it stopped.`,
+      `The hub at ${new URL(endpoint).host} cannot be reached. Check the network, the proxy and HF_ENDPOINT, then run the command again. A download continues where it stopped.`,
       { cause: error },
     );
   }

@@ -13,6 +13,12 @@ test('lists the models to start with, as a table and as JSON', async () => {
   expect(models.map(({ id }) => id)).toEqual(RECOMMENDED_MODELS.map(({ id }) => id));
 });
 
+test('--check without a hub is one message, with exit code 7', async () => {
+  const { code, out, err } = await assay(['models', '--check'], { env: { HF_ENDPOINT: 'http://127.0.0.1:9' } });
+  expect({ code, out }).toEqual({ code: 7, out: '' });
+  expect(err).toMatch(/^assay: The hub at 127\.0\.0\.1:9 cannot be reached\. [^\n]+\n$/);
+});
+
 test('--check finds models that the hub lacks, and a download of another size', async () => {
   const [first] = RECOMMENDED_MODELS;
   const hub = await HubServer.start(await fixtureModel('optimum/qwen3', first!.id));

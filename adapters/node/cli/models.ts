@@ -8,7 +8,7 @@ import {
   RECOMMENDED_MODELS,
   type RecommendedModel,
 } from '../../../lib/catalogue/recommended-models.ts';
-import { messageOf } from '../../../lib/errors.ts';
+import { isAssayError, messageOf } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { examineModel } from '../../../runtime/hub/examine-model.ts';
 import { openHub } from '../../../runtime/hub/open-hub.ts';
@@ -112,6 +112,8 @@ async function problemOf(model: RecommendedModel, hub: Awaited<ReturnType<typeof
     if (Math.abs(chosen.downloadBytes / stated - 1) <= TOLERANCE) return null;
     return `${formatBytes(chosen.downloadBytes)} to download, stated as ${formatBytes(stated)}`;
   } catch (error) {
+    // No other model can be checked then either.
+    if (isAssayError(error, 'hub_unreachable')) throw error;
     return messageOf(error);
   }
 }
