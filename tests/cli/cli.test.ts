@@ -499,6 +499,9 @@ describe('keys', () => {
     expect((await run('add', 'twice')).code).toBe(2);
     expect((await run('add', 'bad name')).code).toBe(2);
     expect((await run('add', 'hurry', '--priority', 'urgent')).code).toBe(2);
+    expect((await run('add', 'useless', '--models', 'assay/*', 'starter')).err).toBe(
+      'assay: --models starter matches no model id. Use an id such as assay/starter, or a pattern such as assay/*.\n',
+    );
   });
 });
 

@@ -1,9 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PRIORITIES, type Priority } from '../../../lib/backend.ts';
+import { asModelId } from '../../../lib/model-id.ts';
 import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
 import { EdgeKeys } from '../edge-keys.ts';
 import { KeysStore } from '../keys-file.ts';
+import { UsageError } from '../usage-error.ts';
 import { wrangler } from '../wrangler.ts';
 import { wholeNumber } from './parse-flags.ts';
 import { screen, table } from './screen.ts';
@@ -57,6 +59,12 @@ export function addKeys(program: Command): void {
     )
     .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, priority, admin } = flags;
+      const useless = models.find((pattern) => !pattern.includes('*') && asModelId(pattern) === null);
+      if (useless !== undefined) {
+        throw new UsageError(
+          `--models ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*.`,
+        );
+      }
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
       const key = await storeOf(flags).create({ name, models, priority, scopes: admin ? ['admin'] : [], ...limit });
       if (flags.json) screen.json({ name, key });
