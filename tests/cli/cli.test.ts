@@ -41,6 +41,20 @@ async function stub(answer: (request: IncomingMessage, response: ServerResponse)
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 const EDGE = '{"status":"degraded","active_model":"a/b"}';
+const listOf = (...ids: string[]) =>
+  JSON.stringify({
+    object: 'list',
+    data: ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'a', status: 'active' })),
+  });
+const DECIDED = JSON.stringify({
+  id: '1',
+  model: 'a/b',
+  choices: [{ message: { role: 'assistant', content: '{"value":"yes"}' }, finish_reason: 'stop' }],
+  result: { value: 'yes' },
+  decision: { value: 'yes' },
+  value: 'yes',
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+});
 
 const FAULT = (code: string) => ({ code, message: `This is ${code}.` }) as { code: 'engine_failed'; message: string };
 
@@ -367,6 +381,42 @@ describe('models', () => {
     const { run } = await beside();
     const { code, out, err } = await run([...args, '--json']);
     expect({ code, err, type: typeof JSON.parse(out) }).toEqual({ code: 0, err: '', type: 'object' });
+  });
+
+  it('an edge with one model is asked without --model', async () => {
+    const url = await stub((request, response) => {
+      if (request.url === '/health') response.end(EDGE);
+      else if (request.url === '/v1/models') response.end(listOf('a/b'));
+      else response.end(DECIDED);
+    });
+    const { code, out } = await assay(['decide', 'Urgent?', '-c', 'x'], { env: { ASSAY_URL: url } });
+    expect({ code, out }).toEqual({ code: 0, out: 'yes\n' });
+  });
+
+  it('an edge with several models is asked for one of them', async () => {
+    const url = await stub((request, response) =>
+      response.end(request.url === '/health' ? EDGE : listOf('a/b', 'c/d')),
+    );
+    expect(await assay(['decide', 'Urgent?', '-c', 'x'], { env: { ASSAY_URL: url } })).toEqual({
+      code: 2,
+      out: '',
+      err: `assay: ${url} has no single model to ask. Name one with --model. It has a/b, c/d.\n`,
+    });
+  });
+
+  it.each([
+    [['load', 'a/b'], 'is an edge: its boxes have the models. Name one of them with --url'],
+    [['unload'], 'is an edge'],
+    [['pull', 'a/b'], 'is an edge'],
+    [['compile', 'a/b'], 'is an edge'],
+    [['rm', 'a/b'], 'is an edge'],
+    [['top', '--once'], 'An edge has no metrics'],
+  ])('%j needs a box, not an edge', async (args, message) => {
+    const error = { type: 'not_found_error', message: 'There is nothing at this path.', code: 'route_not_found' };
+    const url = await stub((_, response) => response.writeHead(404).end(JSON.stringify({ error })));
+    const { code, out, err } = await assay(args, { env: { ASSAY_URL: url } });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(message);
   });
 
   it('status of an edge tells of its boxes', async () => {

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { LANGUAGES } from '../../../lib/schema/language.ts';
+import { ModelList } from '../../../lib/schema/model-list.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
@@ -73,8 +74,8 @@ export async function withModel<T>(
 }
 
 /**
- * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded. Without
- * a server, loads the model in this process.
+ * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded, or the
+ * only one of an edge. Without a server, loads the model in this process.
  *
  * @throws AssayError `model_not_loaded` if the server has no model loaded and the flag names none
  */
@@ -90,10 +91,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   }
   if (flags.model !== undefined) return flags.model;
   const health = v.safeParse(Health, await (await connection.request('/health')).json());
-  if (!health.success)
-    throw new UsageError(
-      `${connection.url} has more than one model. Name one with --model (${COMMAND} list shows them).`,
-    );
+  if (!health.success) return onlyModelOf(connection);
   const { state, active_model: model, reason } = health.output;
   if (state === 'loaded' && model !== 'none') return model;
   const why = reason ? ` ${reason}` : '';
@@ -101,6 +99,15 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
     'model_not_loaded',
     `The server has no model loaded (its slot is ${state}).${why} Load one: ${COMMAND} load assay/starter`,
   );
+}
+
+/** Returns the id of the only model of an edge, which has no loaded model of its own. */
+async function onlyModelOf(connection: Connection): Promise<string> {
+  const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
+  const [model, ...others] = data.map(({ id }) => id);
+  if (model !== undefined && others.length === 0) return model;
+  const named = model === undefined ? '' : ` It has ${[model, ...others].join(', ')}.`;
+  throw new UsageError(`${connection.url} has no single model to ask. Name one with --model.${named}`);
 }
 
 /** Warns on standard error if an answer was cut. `cut` has the names of the cut tasks if the request had several. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
-import { Health } from '../../../lib/schema/status.ts';
+import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
 import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
@@ -38,14 +38,15 @@ const PROBE_MS = 10_000;
 
 /**
  * Connects to the running server. If none runs and `alone` is true, connects to the app inside this process instead.
- * With `always`, connects to that app in any case. A server that `--url` or `ASSAY_URL` names must be running.
+ * With `always`, connects to that app in any case. A server that `--url` or `ASSAY_URL` names must be running. With
+ * `box`, it must not be an edge, whose boxes have the models.
  *
  * @throws NoServerError if no server runs and `alone` is false, or if the named server does not answer
  * @throws UsageError if the address or the key flags are invalid
  */
 export async function connect(
   flags: ConnectionFlags,
-  { alone, always = false }: { alone: boolean; always?: boolean },
+  { alone, always = false, box = false }: { alone: boolean; always?: boolean; box?: boolean },
 ): Promise<Connection> {
   const { env } = process;
   if (always) return connectInProcess(assayHome(flags, env));
@@ -56,20 +57,30 @@ export async function connect(
   // `localhost:8080` would parse as an address with the scheme `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url))
     throw new UsageError(`${url} is not a URL. Use one such as http://127.0.0.1:8080.`);
-  if (await isAssay(url)) return serverConnection(url, key, home);
+  const kind = await kindOf(url);
+  if (box && kind === 'edge') {
+    throw new UsageError(
+      `${url} is an edge: its boxes have the models. Name one of them with --url ${url}/boxes/<name> (GET ${url}/boxes lists them), and use a key with the admin scope.`,
+    );
+  }
+  if (kind !== null) return serverConnection(url, key, home);
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: ${COMMAND} serve`);
   if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: ${COMMAND} serve`);
   return connectInProcess(home);
 }
 
-async function isAssay(url: string): Promise<boolean> {
+/** Finds out what answers at an address: a server, an edge, or null for nothing and for other programs. */
+async function kindOf(url: string): Promise<'server' | 'edge' | null> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
-    // A gateway's body differs from a server's, but both send a request id.
-    return response.headers.has('x-request-id') || v.is(Health, await response.json());
+    const health: unknown = await response.json().catch(() => null);
+    if (v.is(Health, health)) return 'server';
+    // Another body is that of an edge, or of an error. Both have a request id.
+    if (!response.headers.has('x-request-id')) return null;
+    return v.is(EdgeHealth, health) ? 'edge' : 'server';
   } catch {
-    return false;
+    return null;
   }
 }
 

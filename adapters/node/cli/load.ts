@@ -28,7 +28,7 @@ export function addLoad(program: Command): void {
     .addHelpText('after', LOAD_HELP)
     .action(async (model: string, flags: LoadFlags) => {
       parseModelId(model);
-      const report = await loadModel(await connect(flags, { alone: false }), model, flags);
+      const report = await loadModel(await connect(flags, { alone: false, box: true }), model, flags);
       if (flags.json) return screen.json(report);
       showForm(report);
       const seconds = (report.load_ms / 1000).toFixed(1);
@@ -42,7 +42,7 @@ export function addLoad(program: Command): void {
   )
     .addHelpText('after', '\nExample:\n  $ assay unload')
     .action(async (flags: ConnectionFlags) => {
-      const connection = await connect(flags, { alone: false });
+      const connection = await connect(flags, { alone: false, box: true });
       const report = v.parse(UnloadResponse, await (await connection.request('/unload', { method: 'POST' })).json());
       if (flags.json) screen.json(report);
       else screen.line(report.model ? `${report.model} is unloaded.` : 'No model was loaded.');

@@ -38,6 +38,9 @@ async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: s
     const connection = await connect(flags, { alone: false });
     const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());
     const { active_model: model } = health;
+    if (!('state' in health)) {
+      return [`An edge runs at ${connection.url}.`, [ASK, [`${COMMAND} list`, 'the models of its boxes']]];
+    }
     if (model === 'none') {
       return [
         `A server runs at ${connection.url}, without a model.`,

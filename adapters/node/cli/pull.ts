@@ -53,7 +53,7 @@ Examples:
 async function run(model: string, flags: PullFlags, download: boolean): Promise<void> {
   parseModelId(model);
   if (flags.dtype) process.env.ASSAY_DTYPE = flags.dtype;
-  const connection = await connect(flags, { alone: true, always: flags.dtype !== undefined });
+  const connection = await connect(flags, { alone: true, box: true, always: flags.dtype !== undefined });
   try {
     const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
     const report = await prepareModel(

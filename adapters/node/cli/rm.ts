@@ -18,7 +18,7 @@ export function addRemove(program: Command): void {
     .addHelpText('after', REMOVE_HELP)
     .action(async (model: string, flags: ConnectionFlags & { compiledOnly?: boolean }) => {
       parseModelId(model);
-      const connection = await connect(flags, { alone: true });
+      const connection = await connect(flags, { alone: true, box: true });
       try {
         const body = { model, compiled_only: flags.compiledOnly ?? false };
         const report = v.parse(DeleteResponse, await (await connection.request('/v1/models/delete', { body })).json());

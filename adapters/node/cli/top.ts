@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { isAssayError } from '../../../lib/errors.ts';
 import { Health } from '../../../lib/schema/status.ts';
+import { UsageError } from '../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { wholeNumber } from './parse-flags.ts';
 import { screen, table } from './screen.ts';
@@ -23,8 +25,12 @@ export function addTop(program: Command): void {
     .addHelpText('after', TOP_HELP)
     .action(async (flags: TopFlags) => {
       const connection = await connect(flags, { alone: false });
-      const read = async (): Promise<Sample> =>
-        readSample(await (await connection.request('/metrics', { accept: 'text/plain' })).text(), performance.now());
+      const metrics = () =>
+        connection.request('/metrics', { accept: 'text/plain' }).catch((error: unknown) => {
+          if (!isAssayError(error, 'route_not_found')) throw error;
+          throw new UsageError(`An edge has no metrics, only its boxes have: give the address of one with --url.`);
+        });
+      const read = async (): Promise<Sample> => readSample(await (await metrics()).text(), performance.now());
       const once = flags.once || flags.json || process.stdout.isTTY !== true;
       let before = await read();
       do {
