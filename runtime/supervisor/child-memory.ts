@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-
 /**
  * Largest JavaScript heap of an engine process, in MiB. The heap holds mostly the tokenizer, and the largest published
  * vocabulary needs half of this. Weights and KV are outside the heap.
@@ -24,23 +22,3 @@ export const HEAP_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, `--max-semi-space
  *   fragment its heap.
  */
 export const ENGINE_MEMORY = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152' };
-
-/**
- * Returns the resident bytes of a process and all its descendants, read from `/proc`. Returns null if the process has
- * ended, and on systems other than Linux, where only the heartbeat reports the memory.
- */
-export async function residentBytes(pid: number | undefined): Promise<number | null> {
-  if (process.platform !== 'linux' || pid === undefined) return null;
-  const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => null);
-  const [status, children] = await Promise.all([read('status'), read(`task/${pid}/children`)]);
-  const kilobytes = /^VmRSS:\s*(\d+) kB$/mu.exec(status ?? '')?.[1];
-  if (kilobytes === undefined || children === null) return null;
-  const below = await Promise.all(
-    children
-      .trim()
-      .split(' ')
-      .filter(Boolean)
-      .map((child) => residentBytes(Number(child))),
-  );
-  return below.reduce<number>((sum, bytes) => sum + (bytes ?? 0), Number(kilobytes) * 1024);
-}

@@ -11,9 +11,11 @@ import {
   type Phase,
   type ToEngine,
 } from '../protocol/messages.ts';
-import { ENGINE_MEMORY, HEAP_FLAGS, residentBytes } from './child-memory.ts';
+import { ENGINE_MEMORY, HEAP_FLAGS } from './child-memory.ts';
 import type { Launch } from './isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from './isolation/kill-tree.ts';
+import { processorMs, residentBytes } from './process-tree.ts';
+import { SilenceClock } from './silence-clock.ts';
 import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -61,7 +63,8 @@ export class Child {
   readonly #watch: NodeJS.Timeout;
   #silenceLimits: SilenceLimits;
   #phase: Phase | 'start' = 'start';
-  #lastMessageAt = performance.now();
+  readonly #silence = new SilenceClock(performance.now());
+  #checking = false;
   #lastCheckAt = performance.now();
   #reason: string | null = null;
   #gone = false;
@@ -113,7 +116,7 @@ export class Child {
   #onMessage(message: unknown): void {
     // Messages of a process that is being killed are ignored.
     if (this.#gone || this.#reason !== null) return;
-    this.#lastMessageAt = performance.now();
+    this.#silence.heard(performance.now());
     const checked = v.safeParse(FromEngine, message);
     if (!checked.success) {
       const where = checked.issues[0].path?.map(({ key }) => String(key)).join('.') ?? '';
@@ -139,17 +142,23 @@ export class Child {
   }
 
   async #check(): Promise<void> {
+    // A starved machine may need longer than `watchMs` to read the figures.
+    if (this.#checking) return;
+    this.#checking = true;
+    const [usedMs, rssBytes] = await Promise.all([processorMs(this.pid), residentBytes(this.pid)]);
+    this.#checking = false;
+    if (this.#gone) return;
     const now = performance.now();
     // If the server itself was suspended (a debugger, Ctrl-Z), it has not read the child's messages yet, so the child
     // was not silent.
-    if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#lastMessageAt = now;
+    if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#silence.heard(now);
     this.#lastCheckAt = now;
-    const silentMs = now - this.#lastMessageAt;
-    if (silentMs > this.#silenceLimits[this.#phase]) {
-      this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
+    this.#silence.read(now, usedMs);
+    if (this.#silence.exceeds(this.#silenceLimits[this.#phase], now)) {
+      this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(this.#silence.silentMs(now) / 1000)} s`);
       return;
     }
-    this.rssBytes = (await residentBytes(this.pid)) ?? this.rssBytes;
+    this.rssBytes = rssBytes ?? this.rssBytes;
     const limit = this.#options.memoryLimitBytes;
     if (this.rssBytes !== null && this.rssBytes > limit) {
       this.kill(`used ${megabytes(this.rssBytes)} of memory, more than the ${megabytes(limit)} it may`);

@@ -13,7 +13,10 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
  * killed.
  */
 export interface ModelLimits {
-  /** Maximum milliseconds without progress while native code opens the model, or a compile works on one weight. */
+  /**
+   * Maximum milliseconds without progress (`SilenceClock`) while native code opens the model, or a compile works on one
+   * weight.
+   */
   openMs: number;
   /** Maximum resident bytes of the process. */
   memoryBytes: number;

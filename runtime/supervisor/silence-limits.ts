@@ -1,6 +1,9 @@
 import type { Phase } from '../protocol/messages.ts';
 
-/** Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed. */
+/**
+ * Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed. They
+ * are processor time of the process where the system reports it (`SilenceClock`).
+ */
 export type SilenceLimits = Readonly<Record<Phase | 'start', number>>;
 
 /** Default limits. Those of `open` and `compile` depend on the model's size (`model-limits.ts`). */

@@ -60,6 +60,7 @@ serve(
         onPhase('text');
         for (;;);
       }
+      if (dir === '/starved') starve(2_000);
       if (dir === '/broken') throw new AssayError('engine_failed', 'The graph is damaged.');
       if (dir === '/wrong') throw wrongNumbers('int8', 0.4, 0.2);
       if (dir === '/crash') process.exit(1);
@@ -81,6 +82,19 @@ serve(
   },
   process as Channel,
 );
+
+/** Works for 10 ms out of every 100, as a process that gets a tenth of a processor, without sending a message. */
+function starve(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    const { user, system } = process.cpuUsage();
+    for (let used = 0; used < 10_000; ) {
+      const now = process.cpuUsage();
+      used = now.user + now.system - user - system;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 90);
+  }
+}
 
 function questionOf(task: { type: string; question?: string } | undefined): string {
   return task?.question ?? '';

@@ -289,6 +289,11 @@ describe('a death', () => {
     await engine.load(SPEC);
   });
 
+  it.runIf(process.platform === 'linux')('does not end a load that gets little processor time', async () => {
+    const engine = start({ silenceLimits: { open: 1_000 } });
+    expect(await engine.load({ ...SPEC, dir: '/starved' })).toMatchObject({ model: SPEC.model });
+  });
+
   it('a process whose JavaScript values grow without end is ended by its own heap', async () => {
     const engine = start({ silenceLimits: { text: 60_000 } });
     await engine.load(SPEC);
