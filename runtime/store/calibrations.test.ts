@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,6 +96,36 @@ test('a calibration that cannot be removed is an error, not "there was none"', a
     message: expect.stringMatching(/^A file of ASSAY_HOME could not be used /u),
   });
 });
+
+test.runIf(existsSync('/dev/full'))('reports that the disk is full', async () => {
+  const store = folders({});
+  const file = await store.write(calibration);
+  symlinkSync('/dev/full', `${file}.new`);
+  await expect(store.write(calibration)).rejects.toMatchObject({
+    code: 'disk_full',
+    message: expect.stringMatching(/^The disk of ASSAY_HOME is full\. Free space/u),
+  });
+});
+
+test.each<[string, (file: string) => void, RegExp]>([
+  ['over a directory', (file) => mkdirSync(file), /^A file of ASSAY_HOME could not be used \(E[A-Z]+\)\. Try again/u],
+  ['in a home that is a file', replaceHome, /^ASSAY_HOME cannot be written to \(E[A-Z]+\)\. Set it to /u],
+])('reports that a calibration cannot be stored %s', async (_, spoil, message) => {
+  const store = folders({});
+  const file = await store.write(calibration);
+  rmSync(file);
+  spoil(file);
+  await expect(store.write(calibration)).rejects.toMatchObject({
+    code: 'internal_error',
+    message: expect.stringMatching(message),
+  });
+});
+
+function replaceHome(file: string): void {
+  const home = join(file, '..', '..');
+  rmSync(home, { recursive: true });
+  writeFileSync(home, '');
+}
 
 test('no path leads out of the home', async () => {
   await expect(folders({}).find(starter, '../../etc/passwd')).rejects.toMatchObject({ code: 'invalid_value' });

@@ -44,13 +44,21 @@ export class Calibrations {
     return bundled ? { calibration: bundled, from: 'bundled' } : null;
   }
 
-  /** Stores a calibration in place of an earlier one for the same source files. Returns the path of its file. */
+  /**
+   * Stores a calibration in place of an earlier one for the same source files. Returns the path of its file. Throws an
+   * `AssayError` if it cannot be stored: `disk_full`, or `internal_error` with the reason.
+   */
   async write(calibration: Calibration): Promise<string> {
     const file = this.#paths.calibration(calibration.fingerprint);
-    await this.#paths.makeDirectory(dirname(file));
-    // Renamed into place, because a server may read it at any time, and a full disk must not damage the earlier one.
-    await fs.writeFile(`${file}.new`, `${JSON.stringify(v.parse(Calibration, calibration), null, 2)}\n`);
-    await fs.rename(`${file}.new`, file);
+    const text = `${JSON.stringify(v.parse(Calibration, calibration), null, 2)}\n`;
+    try {
+      await this.#paths.makeDirectory(dirname(file));
+      // Renamed into place, because a server may read it at any time, and a full disk must not damage the earlier one.
+      await fs.writeFile(`${file}.new`, text);
+      await fs.rename(`${file}.new`, file);
+    } catch (error) {
+      throw diskError(error, 'ASSAY_HOME');
+    }
     return file;
   }
 
