@@ -5,11 +5,10 @@ import type { AppContext } from './context.ts';
 /**
  * Parses the model id of a request and checks that the caller's key may use the model.
  *
- * @param param path of the model id in the request, for errors
- * @throws AssayError `invalid_model_id` or `model_not_allowed`
+ * @throws AssayError `invalid_model_id` or `model_not_allowed`, with the `param` `model`
  */
-export function allowedModel(c: AppContext, text: string, param = 'model'): ModelId {
-  const id = parseModelId(text, param);
+export function allowedModel(c: AppContext, text: string): ModelId {
+  const id = parseModelId(text);
   checkRight(c, id);
   return id;
 }

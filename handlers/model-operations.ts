@@ -42,7 +42,7 @@ export function deleteModel(host: ModelHost): AppHandler {
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);
-    return remove(c, host, allowedModel(c, c.req.param('model_id') ?? '', 'model_id'), false);
+    return remove(c, host, allowedModel(c, c.req.param('model_id') ?? ''), false);
   };
 }
 

@@ -19,15 +19,14 @@ export function asModelId(text: string): ModelId | null {
 /**
  * Parses a model id (docs/interface.md, M-2).
  *
- * @param param path of the id in the request, for the error
- * @throws AssayError `invalid_model_id` if the text is not well-formed
+ * @throws AssayError `invalid_model_id`, with the `param` `model`, if the text is not well-formed
  */
-export function parseModelId(text: string, param = 'model'): ModelId {
+export function parseModelId(text: string): ModelId {
   const id = asModelId(text);
   if (id) return id;
   throw new AssayError(
     'invalid_model_id',
     'A model id is <namespace>/<name>, such as assay/starter. Each part has 1 to 96 of the characters A-Z a-z 0-9 . _ -, begins with a letter or digit, and has no "..".',
-    { param },
+    { param: 'model' },
   );
 }

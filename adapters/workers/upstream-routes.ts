@@ -93,7 +93,7 @@ function upstreamPath(method: string, path: string): string {
   if (method === 'GET' && GET.has(path)) return path;
   if (method === 'POST' && POST.has(path)) return path;
   if ((method === 'GET' || method === 'DELETE') && path.startsWith(MODEL)) {
-    return MODEL + parseModelId(decode(path.slice(MODEL.length)), 'model_id');
+    return MODEL + parseModelId(decode(path.slice(MODEL.length)));
   }
   throw new AssayError(
     'route_not_found',

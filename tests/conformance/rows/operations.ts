@@ -214,7 +214,7 @@ export const operationRows: readonly Row[] = [
   ].map((path) => ({
     name: `DELETE /v1/models/${path.slice(0, 40)} is no id: 400`,
     request: { method: 'DELETE', path: `/v1/models/${path}` },
-    expect: { status: 400, error: { code: 'invalid_model_id', param: 'model_id' }, calls: [] } as const,
+    expect: { status: 400, error: { code: 'invalid_model_id', param: 'model' }, calls: [] } as const,
   })),
   ...withBody.flatMap((path): Row[] => [
     ...badIds.map((id) => ({
