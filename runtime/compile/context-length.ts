@@ -77,8 +77,8 @@ function faithfulLength(config: unknown, graph: Graph): number {
   if (windowless && slides(config) && isLength(window)) {
     if (rotaryDiffersByLayer(config)) {
       throw unusable(
-        'its graph leaves out the sliding windows and their rotary positions that config.json describes; ' +
-          'try the file of another exporter',
+        'its graph leaves out the sliding windows and their rotary positions that config.json describes',
+        'Try the file of another exporter.',
       );
     }
     lengths.push(window);

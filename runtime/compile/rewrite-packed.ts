@@ -35,9 +35,7 @@ export function rewritePacked(model: Model, layout: Layout, precision: FixedPrec
   keepWholePast(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
   if (layout.states.length > 0 && !attention) {
-    throw unusable(
-      'it mixes layers that keep a state with attention that is not fused; choose another file of this model',
-    );
+    throw unusable('it mixes layers that keep a state with attention that is not fused');
   }
   const lanes = packStates(model, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];

@@ -64,14 +64,14 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
 
   const past = byLayer(inputs, PAST);
   const present = byLayer(graph.outputs, PRESENT);
-  if (past.length === 0) throw unusable('it has no KV cache inputs (export it "with past")');
+  if (past.length === 0) throw unusable('it has no KV cache inputs', 'Use a file that was exported "with past".');
   if (past.length !== present.length) throw unusable('its past and present KV do not match');
   const kv = past.map((layer, index): KvLayer => {
     const { key, value } = layer;
     if (key.dims[1] !== value.dims[1] || key.dims[3] !== value.dims[3])
       throw unusable(`keys and values of layer ${index} differ in shape`);
     if (key.dataType !== DataType.float && !isHalfType(key.dataType))
-      throw unusable('its KV cache is quantised; choose a file with a float KV cache');
+      throw unusable('its KV cache is quantised', 'Use a file with a float KV cache.');
     const heads = [key.dims[1], keyHeads(graph, key.name)].find(isSize);
     const headSize = [key.dims[3], publishedHeadSize, heads && keySize(graph, key.name, heads)].find(isSize);
     if (key.dims.length !== 4 || !heads || !headSize)
@@ -101,7 +101,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
     else if (name === 'position_ids')
       Object.assign(layout, { positions: name, ...(dims.length === 3 ? { positionRows: 3 } : {}) });
     else if (!known.has(name) && !PAST.test(name) && !PAST_STATE.test(name)) {
-      throw unusable(`it has the input "${name}", which is not supported; choose another file of this model`);
+      throw unusable(`it has the input "${name}", which is not supported`);
     }
   }
   keepAllLogits(graph);

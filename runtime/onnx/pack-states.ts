@@ -85,7 +85,8 @@ function stateNode(graph: Graph, { past, present }: StateTensor): Node {
     node.outputs[PRESENT_OUTPUT] === present;
   if (!node || !fits) {
     throw unusable(
-      `the state ${past} goes through ${node?.op ?? 'no operator'}, which is not supported; try the file of another publisher`,
+      `the state ${past} goes through ${node?.op ?? 'no operator'}, which is not supported`,
+      'Try the file of another publisher.',
     );
   }
   if (attribute(node, 'state_window')) throw unusable('it returns windows of states, which is not supported');

@@ -105,7 +105,7 @@ describe('files that cannot be used', () => {
   test('weights cut short', () => {
     cpSync(join(FIXTURES, 'genai/qwen3'), folder, { recursive: true });
     truncateSync(join(folder, 'model.onnx.data'), 5000);
-    expect(() => readModel(join(folder, 'model.onnx'))).toThrow(/download the model again/);
+    expect(() => readModel(join(folder, 'model.onnx'))).toThrow(/Download the model again\.$/);
   });
 
   test(`${RUNS} damaged graphs are read or refused, and nothing else`, () => {

@@ -12,7 +12,7 @@ import {
   type TensorData,
   tensorAttribute,
 } from './model.ts';
-import { unusable } from './unusable.ts';
+import { DOWNLOAD_AGAIN, unusable } from './unusable.ts';
 import {
   type ByteSource,
   type Field,
@@ -144,7 +144,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
     throw unusable(`the weight "${name}" is outside the model's folder`);
   }
   const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size === undefined) throw unusable('a file with its weights is missing; download the model again');
+  if (size === undefined) throw unusable('a file with its weights is missing', DOWNLOAD_AGAIN);
   const offset = Number(entries.get('offset') ?? 0);
   const length = Number(entries.get('length') ?? size - offset);
   if (
@@ -154,7 +154,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
     length < 0 ||
     offset + length > size
   ) {
-    throw unusable(`the weight "${name}" goes beyond the end of its file; download the model again`);
+    throw unusable(`the weight "${name}" goes beyond the end of its file`, DOWNLOAD_AGAIN);
   }
   return { file: path, offset, length };
 }
@@ -200,7 +200,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
   try {
     fd = openSync(file, 'r');
   } catch (cause) {
-    throw unusable('it cannot be opened', cause);
+    throw unusable('it cannot be opened', DOWNLOAD_AGAIN, cause);
   }
   const stat = fstatSync(fd);
   const { size } = stat;
@@ -213,7 +213,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
   return {
     size,
     read(start, end) {
-      if (start < 0 || end > size) throw unusable('it ends too early; download the model again');
+      if (start < 0 || end > size) throw unusable('it ends too early', DOWNLOAD_AGAIN);
       if (start < windowStart || end > windowStart + window.length) {
         window = new Uint8Array(Math.min(size - start, Math.max(end - start, 1 << 16)));
         windowStart = start;
@@ -229,7 +229,7 @@ function fileSource(file: string): ByteSource & { close(): void } {
 export function readFully(fd: number, into: Uint8Array, offset: number): void {
   for (let done = 0; done < into.length; ) {
     const got = readSync(fd, into, done, into.length - done, offset + done);
-    if (got === 0) throw unusable('a file ends too early; download the model again');
+    if (got === 0) throw unusable('a file ends too early', DOWNLOAD_AGAIN);
     done += got;
   }
 }

@@ -23,7 +23,7 @@ export function toFloat32(model: Model): void {
   for (const node of graph.nodes) {
     for (const attribute of node.attributes.values()) {
       if (attribute.some((field) => field.no === 6 || field.no === 11)) {
-        throw unusable('it has branches (If, Loop) in 16 bits; choose the 32-bit or 4-bit file of this model');
+        throw unusable('it has branches (If, Loop) in 16 bits', 'Use the 32-bit or 4-bit file of this model.');
       }
     }
     const to = node.op === 'Cast' ? node.attributes.get('to') : undefined;

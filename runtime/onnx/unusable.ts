@@ -1,6 +1,18 @@
 import { AssayError } from '../../lib/errors.ts';
 
-/** Returns the error for a model file that is damaged, malicious or not supported. */
-export function unusable(why: string, cause?: unknown): AssayError {
-  return new AssayError('engine_failed', `The model file cannot be used: ${why}.`, { cause });
+/** Next step for a file that is damaged. */
+export const DOWNLOAD_AGAIN = 'Download the model again.';
+
+/**
+ * Returns the error for a model file that is damaged, malicious or not supported.
+ *
+ * @param why the reason, which completes the sentence "The model file cannot be used: …"
+ * @param next sentence that says what to do
+ */
+export function unusable(
+  why: string,
+  next = 'Use another file of this model, or another model.',
+  cause?: unknown,
+): AssayError {
+  return new AssayError('engine_failed', `The model file cannot be used: ${why}. ${next}`, { cause });
 }

@@ -1,4 +1,4 @@
-import { unusable } from './unusable.ts';
+import { DOWNLOAD_AGAIN, unusable } from './unusable.ts';
 
 /**
  * Lists the wire types of protobuf that ONNX files use (protobuf.dev, "Encoding"). Protobuf is decoded here because the
@@ -43,7 +43,7 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
     const tag = varintAt(head, 0);
     const no = Math.floor(tag.value / 8);
     const wire = tag.value % 8;
-    if (no < 1) throw unusable('it has a field without a number');
+    if (no < 1) throw unusable('it has a field without a number', DOWNLOAD_AGAIN);
     let from = at + tag.next;
     let to: number;
     if (wire === 0) to = from + (varintAt(head, tag.next).next - tag.next);
@@ -53,8 +53,8 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
       const length = varintAt(head, tag.next);
       from = at + length.next;
       to = from + length.value;
-    } else throw unusable(`it has a field of the unknown wire type ${wire}`);
-    if (to > end) throw unusable('it ends in the middle of a field');
+    } else throw unusable(`it has a field of the unknown wire type ${wire}`, DOWNLOAD_AGAIN);
+    if (to > end) throw unusable('it ends in the middle of a field', DOWNLOAD_AGAIN);
     // A cast: any other wire type was refused above.
     yield { no, wire: wire as WireType, start: from, end: to };
     at = to;
@@ -94,7 +94,7 @@ export function text(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {
-    throw unusable('it has a name that is not UTF-8');
+    throw unusable('it has a name that is not UTF-8', DOWNLOAD_AGAIN);
   }
 }
 
@@ -141,9 +141,9 @@ function varintAt(bytes: Uint8Array, start: number): { value: number; next: numb
   let value = 0n;
   for (let at = start; at < start + 10; at++) {
     const byte = bytes[at];
-    if (byte === undefined) throw unusable('it ends in the middle of a number');
+    if (byte === undefined) throw unusable('it ends in the middle of a number', DOWNLOAD_AGAIN);
     value |= BigInt(byte & 127) << BigInt(7 * (at - start));
     if (byte < 128) return { value: Number(BigInt.asIntN(64, value)), next: at + 1 };
   }
-  throw unusable('it has a number of more than ten bytes');
+  throw unusable('it has a number of more than ten bytes', DOWNLOAD_AGAIN);
 }

@@ -169,7 +169,7 @@ describe('at load', () => {
 describe('models that cannot be used', () => {
   test.each<[string, () => void, RegExp]>([
     ['no graph', () => rmSync(join(folder, 'in/model.onnx')), /no \.onnx file/],
-    ['no weights', () => rmSync(join(folder, 'in/model.onnx.data')), /download the model again/],
+    ['no weights', () => rmSync(join(folder, 'in/model.onnx.data')), /Download the model again\.$/],
     [
       'no model at all',
       () => writeFileSync(join(folder, 'in/model.onnx'), 'version https://git-lfs'),
