@@ -14,9 +14,16 @@ export function guard(settings: GuardSettings): AppMiddleware {
   return async (c, next) => {
     const url = URL.parse(c.req.url);
     const host = c.req.header('host') ?? url?.host ?? '';
-    if (!url) throw new AssayError('forbidden_origin', `${host} is not a host name.`);
+    if (!url)
+      throw new AssayError(
+        'forbidden_origin',
+        `${host} is not a host name. Send a Host header such as 127.0.0.1:8080.`,
+      );
     if (settings.loopbackOnly && !(LOOPBACK.test(host) && LOOPBACK.test(url.host))) {
-      throw new AssayError('forbidden_origin', 'This server answers only requests to localhost, 127.0.0.1 or [::1].');
+      throw new AssayError(
+        'forbidden_origin',
+        'This server answers only requests to localhost, 127.0.0.1 or [::1]. Use one of these names, or start it with --host to serve another address.',
+      );
     }
     const origin = c.req.header('origin');
     if (origin === undefined || origin === url.origin) return next();

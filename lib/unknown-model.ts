@@ -28,6 +28,11 @@ export function unknownModel(wanted: string, { served, known }: KnownModels): As
   return new AssayError('model_not_found', message, { param: 'model' });
 }
 
+/** Returns the error for a request that needs a loaded model while there is none. */
+export function noModelLoaded(): AssayError {
+  return new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
+}
+
 /** Returns the part of a model id after its namespace, which callers sometimes send alone. */
 function nameOf(id: string): string {
   return id.slice(id.indexOf('/') + 1);

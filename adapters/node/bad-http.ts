@@ -44,7 +44,12 @@ export function answerBadHttp(server: Server): void {
   });
   server.on('connect', (_, socket) => {
     socket.on('error', () => socket.destroy());
-    const response = badHttp(new AssayError('method_not_allowed', 'This is not a proxy: CONNECT is not allowed.'));
+    const response = badHttp(
+      new AssayError(
+        'method_not_allowed',
+        'This is not a proxy: CONNECT is not allowed. Send the request itself, without a proxy.',
+      ),
+    );
     response.headers.set('allow', 'GET, HEAD, POST, DELETE, OPTIONS');
     void refuse(socket, response);
   });
@@ -69,7 +74,10 @@ function reason({ code, message }: Refused): AssayError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AssayError('malformed_json', 'The request did not arrive completely in time. Send it again.');
     default:
-      return new AssayError('malformed_json', `The request is not valid HTTP/1.1: ${message}.`);
+      return new AssayError(
+        'malformed_json',
+        `The request is not valid HTTP/1.1: ${message}. Send it with an HTTP client such as curl.`,
+      );
   }
 }
 

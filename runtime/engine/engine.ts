@@ -123,7 +123,10 @@ export class Engine {
       );
     }
     if (job.branches.length === 0 || job.branches.some((branch) => branch.suffix.length === 0)) {
-      throw new AssayError('internal_error', 'A job needs at least one branch, and each branch at least one token.');
+      throw new AssayError(
+        'internal_error',
+        'A job needs at least one branch, and each branch at least one token. Search the log for the request id.',
+      );
     }
   }
 
@@ -173,7 +176,11 @@ export class Engine {
         this.#running.push({ submitted, run, unread: submitted.job.prefix.length - acquired.cached });
       } catch (cause) {
         this.#kv.release(acquired.sequence, acquired.cached);
-        submitted.reject(new AssayError('internal_error', 'A task could not be prepared.', { cause }));
+        submitted.reject(
+          new AssayError('internal_error', 'A task could not be prepared. Search the log for the request id.', {
+            cause,
+          }),
+        );
       }
     }
   }

@@ -33,7 +33,11 @@ export function planReplay(sequence: Sequence, heads: Iterable<number>, reserve:
 export function keepReplayed(sequence: Sequence, { start, keep }: Plan, replayed: readonly number[]): void {
   for (const [index, cell] of replayed.entries()) {
     const snapshot = sequence.snapshots.at(at(keep, index));
-    if (!snapshot) throw new AssayError('internal_error', `The run stored no states of cell ${cell}.`);
+    if (!snapshot)
+      throw new AssayError(
+        'internal_error',
+        `The run stored no states of cell ${cell}. Search the log for the request id.`,
+      );
     sequence.snapshots.set(cell, snapshot);
   }
   sequence.truncate(start);

@@ -142,7 +142,7 @@ export function wheelFor(plugin: Plugin, platform = PLATFORM): Wheel {
   const platforms = Object.keys(plugin.wheels).join(', ');
   throw new AssayError(
     'invalid_value',
-    `There is no ${plugin.name} plugin for ${platform}; its vendor publishes it for ${platforms}.`,
+    `There is no ${plugin.name} plugin for ${platform}; its vendor publishes it for ${platforms}. List the devices of this machine: assay doctor`,
     { param: 'name' },
   );
 }

@@ -75,7 +75,10 @@ export class PluginStore {
       await fs.mkdir(this.#root, { recursive: true, mode: 0o700 });
       const lock = tryLock(join(this.#root, `.${plugin.name}.lock`));
       if (!lock) {
-        throw new AssayError('operation_in_progress', `Another process is installing ${plugin.name}. Wait for it.`);
+        throw new AssayError(
+          'operation_in_progress',
+          `Another process is installing ${plugin.name}. Run the command again when it has finished.`,
+        );
       }
       try {
         const downloaded = join(this.#root, `.${wheel.file}`);

@@ -19,6 +19,7 @@ import type { Dtype } from '../store/model-files.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
+import { shuttingDown } from '../supervisor/shutting-down.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
@@ -147,7 +148,7 @@ export class LocalModelHost implements ModelHost {
 
   /** Stops downloads and compiles. Files that were downloaded stay. */
   async close(): Promise<void> {
-    this.#closing.abort(new AssayError('internal_error', 'The server is shutting down.'));
+    this.#closing.abort(shuttingDown());
     await this.#downloads.settled();
   }
 

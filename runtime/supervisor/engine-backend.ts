@@ -18,7 +18,7 @@ import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
-import { unknownModel } from '../../lib/unknown-model.ts';
+import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './call.ts';
 import type { EngineCalls, EngineProcess } from './engine-process.ts';
@@ -84,7 +84,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     const active = state === 'loaded' || state === 'restarting' ? model : null;
     if (wanted === undefined) {
       if (active) return active;
-      throw new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
+      throw noModelLoaded();
     }
     const id = asModelId(wanted);
     if (id && id === active) return id;

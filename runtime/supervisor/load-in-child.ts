@@ -5,6 +5,7 @@ import { Child, type ChildEvents, type ChildOptions } from './child.ts';
 
 /** Message id of the load, which no request can have: request ids are numbers in base 36. */
 const ID = 'load!';
+const AFTER_DEATH = 'Try again. If that fails too, load another model; the log has the details.';
 
 /**
  * Starts an engine process and loads a model in it.
@@ -29,7 +30,9 @@ export function loadInChild(
       } else events.message(message);
     },
     exit(reason) {
-      loaded.reject(new AssayError('engine_failed', `The engine process ${reason} while it loaded the model.`));
+      loaded.reject(
+        new AssayError('engine_failed', `The engine process ${reason} while it loaded the model. ${AFTER_DEATH}`),
+      );
       events.exit(reason);
     },
   });

@@ -1,5 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { noModelLoaded } from '../../lib/unknown-model.ts';
 import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
 import type { AdmissionLimits } from './admission-queue.ts';
 import type { Call, CallOptions } from './call.ts';
@@ -13,6 +14,7 @@ import { loadInChild } from './load-in-child.ts';
 import { loadLimits, type ModelLimits } from './model-limits.ts';
 import { childOptions, type ProcessOptions } from './process-options.ts';
 import { RestartBackoff } from './restart-backoff.ts';
+import { shuttingDown } from './shutting-down.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
@@ -87,7 +89,7 @@ class Supervisor implements EngineProcess, EngineCalls {
         this.#life.apply('load', { model: spec.model });
       }
       const limits = await loadLimits(spec.dir);
-      if (this.#life.closed) throw new AssayError('internal_error', 'The server is shutting down.');
+      if (this.#life.closed) throw shuttingDown();
       this.#backoff.reset();
       try {
         const info = await this.#start(spec, limits);
@@ -234,7 +236,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     const { state } = this.#life.now;
     if (state === 'loaded' && this.#child) return this.#child;
     if (state !== 'restarting') {
-      throw new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
+      throw noModelLoaded();
     }
     throw new AssayError('engine_failed', 'The engine is starting again. Try again in a moment.');
   }

@@ -37,7 +37,10 @@ export async function compileForDevice(
 ): Promise<Manifest> {
   const manifest = readManifest(folder);
   if (!manifest.static)
-    throw new AssayError('engine_failed', 'Only a model over fixed shapes is compiled for a device.');
+    throw new AssayError(
+      'engine_failed',
+      'Only a model over fixed shapes is compiled for a device. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
+    );
   const { halfBodies = [], ...floats } = manifest.static;
   const steps = floats.bodies.length + 2;
   const { kvType = target.hardware === 'CPU' ? 'float32' : 'float16' } = options;

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
+import { noModelLoaded } from '../../lib/unknown-model.ts';
 import {
   type CompileProgress,
   type CompileReport,
@@ -133,7 +134,7 @@ export function serve(served: Served, channel: Channel): void {
         });
         return;
       case 'prepare': {
-        if (!model) throw new AssayError('model_not_loaded', 'No model is loaded.');
+        if (!model) throw noModelLoaded();
         const work = inText(model, message.work);
         prepared.set(id, work);
         const wanted = work.wanted?.length ? { wanted: [...work.wanted] } : {};

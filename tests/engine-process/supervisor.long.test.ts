@@ -93,7 +93,10 @@ describe('load and unload', () => {
 
   it.each([
     ['/broken', 'The graph is damaged.'],
-    ['/crash', 'The engine process ended with code 1 while it loaded the model.'],
+    [
+      '/crash',
+      'The engine process ended with code 1 while it loaded the model. Try again. If that fails too, load another model; the log has the details.',
+    ],
   ])('gives the reason when %s does not load', async (dir, message) => {
     const engine = start();
     await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({ code: 'engine_failed', message });

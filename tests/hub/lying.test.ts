@@ -188,6 +188,6 @@ describe('a server whose caller has left', () => {
     const download = box.download(MODEL_ID).catch((error: Error) => error.message);
     await expect.poll(pages).toBeGreaterThan(2);
     await box.host.close();
-    expect(await download).toBe('The server is shutting down.');
+    expect(await download).toBe('The server is shutting down. Start it again, then repeat the request.');
   });
 });

@@ -16,7 +16,9 @@ export function mcpOverHttp(ask: Ask, { keys, guard: settings }: Pick<Access, 'k
   const handler = createMcpHandler(() => createMcpServer(ask));
   const app = new Hono<AppEnv>();
   app.onError((error) => errorResponse(error, 'models'));
-  app.notFound(() => errorResponse(new AssayError('route_not_found', 'MCP is at the path /mcp.'), 'models'));
+  app.notFound(() =>
+    errorResponse(new AssayError('route_not_found', 'This path has nothing. Send MCP requests to /mcp.'), 'models'),
+  );
   app.use(guard(settings));
   app.all('/mcp', requireKey(keys), (c) => handler.fetch(c.req.raw));
   return app;
