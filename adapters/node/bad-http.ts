@@ -59,7 +59,8 @@ export function answerBadHttp(server: Server): void {
 
 /**
  * Builds the response to a request that could not be parsed. The API that it meant is unknown, so it gets the decision
- * service's statuses.
+ * service's statuses: 400, which both APIs send, and not 413 or 431 for headers that are too long (docs/interface.md,
+ * D-17).
  */
 export function badHttp(error: AssayError): Response {
   const response = errorResponse(error, 'decisions');
