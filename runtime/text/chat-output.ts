@@ -39,12 +39,12 @@ export class ChatOutput {
 
   constructor(
     vocabulary: TextVocabulary,
-    options: { stops: readonly string[]; trigger?: Trigger; thinking: boolean; format: ReasoningFormat },
+    options: { stops: readonly string[]; triggers?: readonly Trigger[]; thinking: boolean; format: ReasoningFormat },
   ) {
     this.#vocabulary = vocabulary;
     this.#detokenizer = new Detokenizer(vocabulary);
     this.#splitter = answerSplitter(options.thinking, options.format);
-    this.#scanner = new StopScanner(options.stops, options.trigger);
+    this.#scanner = new StopScanner(options.stops, options.triggers);
   }
 
   /** True if a stop string ended the answer. No more tokens are needed then. */

@@ -10,13 +10,13 @@ export interface Trigger {
 /** Finds stop strings in streamed text. Withholds text that may be the beginning of a stop string. */
 export class StopScanner {
   readonly #stops: readonly string[];
-  #trigger: Trigger | null;
+  #triggers: readonly Trigger[];
   #held = '';
   #end: 'stop' | 'trigger' | null = null;
 
-  constructor(stops: readonly string[], trigger?: Trigger) {
+  constructor(stops: readonly string[], triggers: readonly Trigger[] = []) {
     this.#stops = stops.filter((stop) => stop !== '');
-    this.#trigger = trigger ?? null;
+    this.#triggers = triggers;
   }
 
   /** True if a stop string was found. The stop string and all text after it are discarded. */
@@ -24,7 +24,7 @@ export class StopScanner {
     return this.#end === 'stop';
   }
 
-  /** True if the trigger was found, before any stop string. */
+  /** True if a trigger was found, before any stop string. */
   get triggered(): boolean {
     return this.#end === 'trigger';
   }
@@ -44,7 +44,7 @@ export class StopScanner {
       this.#end = 'stop';
       return this.#take(stopAt);
     }
-    const ends = [...this.#stops, ...(this.#trigger ? [this.#trigger.text] : [])];
+    const ends = [...this.#stops, ...this.#triggers.map(({ text }) => text)];
     return this.#take(this.#held.length - Math.max(0, ...ends.map((end) => overlap(this.#held, end))));
   }
 
@@ -53,13 +53,15 @@ export class StopScanner {
     return this.#end ? '' : this.#take(this.#held.length);
   }
 
+  /** Returns the index at which the first trigger begins; null if there is none. */
   #triggerAt(): number | null {
-    if (!this.#trigger) return null;
-    const { text, anywhere } = this.#trigger;
-    const at = this.#held.indexOf(text);
-    if (at >= 0 && (anywhere || this.#held.slice(0, at).trim() === '')) return at;
-    // Once the text begins differently from the trigger, the trigger cannot occur any more.
-    if (!anywhere && !text.startsWith(this.#held.trimStart())) this.#trigger = null;
+    const found = this.#triggers
+      .map(({ text, anywhere }) => ({ at: this.#held.indexOf(text), anywhere }))
+      .filter(({ at, anywhere }) => at >= 0 && (anywhere || this.#held.slice(0, at).trim() === ''));
+    if (found.length > 0) return Math.min(...found.map(({ at }) => at));
+    // Once the text begins differently from such a trigger, that trigger cannot occur any more.
+    const begin = this.#held.trimStart();
+    this.#triggers = this.#triggers.filter(({ text, anywhere }) => anywhere || text.startsWith(begin));
     return null;
   }
 

@@ -30,6 +30,11 @@ export interface CallGrammar {
    */
   triggered: readonly CallStep[];
   /**
+   * Text that also begins a call, without what the template writes before it (`<function=` without `<tool_call>`), and
+   * the steps of such a call; null if the format has no such text.
+   */
+  bare: { text: string; anywhere: boolean; steps: readonly CallStep[] } | null;
+  /**
    * Steps of the first call if the answer begins with it; `afterReasoning` has those of a first call after reasoning.
    */
   first: readonly CallStep[];
@@ -73,8 +78,8 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
     return stepsOf(pieces, format.tags);
   };
   const head = coded(format.head);
-  const bare = call(head.trimStart());
-  const begin = bare[0];
+  const whole = call(head.trimStart());
+  const begin = whole[0];
   const trigger = reasoning.channels
     ? { header: RECIPIENT, inChannel: call(head.trimStart(), IN_CHANNEL) }
     : begin && 'control' in begin
@@ -85,7 +90,8 @@ export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOption
     tools,
     forced: choice !== 'auto',
     trigger,
-    triggered: 'control' in trigger ? withoutFirstToken(bare) : bare,
+    triggered: 'control' in trigger ? withoutFirstToken(whole) : whole,
+    bare: bareCall(format, call, 'text' in trigger ? trigger.anywhere : format.textBefore),
     first: call(head),
     afterReasoning: call(
       coded(reasoning.none.slice(reasoning.none.indexOf(reasoning.close) + reasoning.close.length)) + head.trimStart(),
@@ -113,6 +119,19 @@ function textTrigger(begin: CallText | undefined, { textBefore }: ToolFormat): {
   const text = begin?.before ?? '';
   const trigger = /^[^\p{L}]*\p{L}[\p{L}\p{N}_]*:?/u.exec(text)?.[0] ?? text;
   return { text: trigger, anywhere: textBefore && !/^\p{L}/u.test(trigger) };
+}
+
+/**
+ * Returns how a call begins without the tag around it. Models that write arguments between tags omit that tag at times,
+ * and the parsers of vLLM and of Qwen3-Coder's publisher then read the call from its `<function=`.
+ */
+function bareCall(
+  { head, tags }: ToolFormat,
+  call: (head: string) => CallStep[],
+  anywhere: boolean,
+): CallGrammar['bare'] {
+  const text = /<[^<>]+>\s*(<[^<>]+=)$/u.exec(head)?.[1];
+  return tags && text ? { text, anywhere, steps: call(text) } : null;
 }
 
 function withoutFirstToken([first, ...rest]: readonly CallStep[]): CallStep[] {

@@ -1,11 +1,12 @@
 import { type AnswerSplitter, answerSplitter } from '../answer-splitter.ts';
 import { CHANNEL } from '../channel-splitter.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
+import type { Trigger } from '../stop-scanner.ts';
 import type { TextVocabulary } from '../vocabulary.ts';
 import type { CallGrammar, CallStep } from './call-grammar.ts';
 
 interface TriggerOptions {
-  grammar: Pick<CallGrammar, 'trigger' | 'triggered'>;
+  grammar: Pick<CallGrammar, 'trigger' | 'triggered' | 'bare'>;
   vocabulary: TextVocabulary;
   reasoning: ReasoningFormat;
   /** True if the prompt ends inside a reasoning block. */
@@ -21,12 +22,14 @@ interface BegunCall {
 /** Finds the beginning of a tool call in an answer's free text. Text inside reasoning never counts. */
 export class CallTrigger {
   readonly #options: TriggerOptions;
+  readonly #texts: readonly TextTrigger[];
   #splitter: AnswerSplitter;
-  /** End of the answer so far, in which the trigger may have begun, with one character for each byte. */
+  /** End of the answer so far, in which a trigger may have begun, with one character for each byte. */
   #answer = '';
 
   constructor(options: TriggerOptions) {
     this.#options = options;
+    this.#texts = textTriggers(options.grammar);
     this.#splitter = answerSplitter(options.thinking, options.reasoning);
   }
 
@@ -46,7 +49,6 @@ export class CallTrigger {
     const { trigger, triggered } = this.#options.grammar;
     if (this.isTrigger(token)) return { steps: triggered, written: null };
     const { content } = this.#splitter.push(bytesText(this.#options.vocabulary.written(token)));
-    if ('control' in trigger) return null;
     if ('header' in trigger) {
       const { header } = this.#splitter;
       const at = header?.lastIndexOf(trigger.header) ?? -1;
@@ -54,14 +56,24 @@ export class CallTrigger {
       const written = { trigger: trigger.header, after: textOfBytes(header.slice(at + trigger.header.length)) };
       return { steps: header.includes(CHANNEL) ? trigger.inChannel : triggered, written };
     }
-    const wanted = bytesText(new TextEncoder().encode(trigger.text));
-    const seen = trigger.anywhere ? this.#answer + content : (this.#answer + content).trimStart();
-    const at = seen.indexOf(wanted);
-    if (at >= 0 && (trigger.anywhere || at === 0)) {
-      const after = textOfBytes(seen.slice(at + wanted.length));
-      return { steps: triggered, written: { trigger: trigger.text, after } };
+    return this.#textTrigger(content);
+  }
+
+  /** Adds text of the answer. Returns the call that the first text trigger in it begins; null if there is none. */
+  #textTrigger(content: string): BegunCall | null {
+    const seen = this.#answer + content;
+    const found = this.#texts
+      .map((trigger) => ({ ...trigger, at: seen.indexOf(trigger.bytes) }))
+      .filter(({ at, anywhere }) => at >= 0 && (anywhere || seen.slice(0, at).trim() === ''))
+      .sort((a, b) => a.at - b.at);
+    const [first] = found;
+    if (first) {
+      const after = textOfBytes(seen.slice(first.at + first.bytes.length));
+      return { steps: first.steps, written: { trigger: first.text, after } };
     }
-    this.#answer = trigger.anywhere ? seen.slice(-wanted.length) : seen.slice(0, wanted.length);
+    const longest = Math.max(0, ...this.#texts.map(({ bytes }) => bytes.length));
+    const anywhere = this.#texts.some((trigger) => trigger.anywhere);
+    this.#answer = anywhere ? seen.slice(-longest) : seen.trimStart().slice(0, longest);
     return null;
   }
 
@@ -71,6 +83,19 @@ export class CallTrigger {
     copy.#answer = this.#answer;
     return copy;
   }
+}
+
+interface TextTrigger extends Trigger {
+  /** The text with one character for each byte. */
+  bytes: string;
+  /** Steps of the call that it begins, including the text. */
+  steps: readonly CallStep[];
+}
+
+/** Returns the texts that begin a call in an answer. */
+export function textTriggers({ trigger, triggered, bare }: TriggerOptions['grammar']): TextTrigger[] {
+  const texts = [...('text' in trigger ? [{ ...trigger, steps: triggered }] : []), ...(bare ? [bare] : [])];
+  return texts.map((one) => ({ ...one, bytes: bytesText(new TextEncoder().encode(one.text)) }));
 }
 
 /** Returns a text with one character for each byte, because a token may end inside a character. */

@@ -26,9 +26,9 @@ beforeAll(async () => {
   files = await readModelText(fixture('qwen'));
 });
 
-function modelWith(template: string): TextModel {
+function modelWith(template: string, controlTexts: readonly string[] = CONTROL): TextModel {
   const source = readFileSync(fixture(`tools/${template}.jinja`), 'utf8');
-  const added = CONTROL.map((content, i) => ({ id: 610 + i, content, special: true }));
+  const added = controlTexts.map((content, i) => ({ id: 610 + i, content, special: true }));
   const tokenizer = { ...files.tokenizer, added_tokens: [...files.tokenizer.added_tokens, ...added] };
   const special = { bos_token: '<s>', eos_token: template.startsWith('mistral') ? '</s>' : '<|im_end|>' };
   return createTextModel({
@@ -111,10 +111,13 @@ const FORMS = [
   ['declared', '<|tool_call|>', true],
   ['xml', '<tool_call>', true],
   ['seed', '<seed:tool_call>', true],
+  // Models omit the tag around a call at times.
+  ['xml', '<function=', true],
+  ['seed', '<function=', true],
 ] as const;
 const seeds = Array.from({ length: 12 }, (_, seed) => seed);
 
-describe.each(FORMS)('%s', (template, trigger, textBefore) => {
+describe.each(FORMS)('%s, %s', (template, trigger, textBefore) => {
   const use = (choice: ToolUse['choice'], parallel: boolean): ToolUse => ({ tools, choice, parallel });
   let model: TextModel;
   beforeAll(() => {
@@ -175,6 +178,15 @@ it('a forced call comes after the reasoning', () => {
   // `<tool_call>` is a special token here, which the text does not show.
   expect(said.reasoning).toBe('I have to  now.');
   expect(said.calls).toHaveLength(1);
+});
+
+it.each(['<tool_call', '<function='])('auto: %s begins a call where tags around calls are plain text', (begin) => {
+  const model = modelWith('xml', []);
+  const first = [...`Let me <look>.\n${begin}`].flatMap((letter) => [...model.tokenizer.encodeUser(letter, true)]);
+  const use: ToolUse = { tools: tools.slice(1), choice: 'auto', parallel: false };
+  const said = written(model, use, { first, random: randomFrom(3) });
+  const calls = [{ name: 'get_all', arguments: '{}' }];
+  expect(said).toEqual({ reasoning: '', content: 'Let me <look>.', calls, whole: true });
 });
 
 it('a plan before a call is reasoning', () => {

@@ -3,6 +3,7 @@ import { type Tags, taggedObject } from '../../../lib/grammar/tagged-object.ts';
 import type { TextModel } from '../text-model.ts';
 import { ArgumentsReader } from './arguments-reader.ts';
 import { callGrammar } from './call-grammar.ts';
+import { textTriggers } from './call-trigger.ts';
 import { TaggedReader } from './tagged-reader.ts';
 import { ToolConstraint } from './tool-constraint.ts';
 import { type CallReader, ToolOutput } from './tool-output.ts';
@@ -33,7 +34,7 @@ export function toolForm(
     constraint,
     output: new ToolOutput(vocabulary, {
       constraint,
-      trigger: grammar.trigger,
+      triggers: textTriggers(grammar),
       reader: readerOf(use.tools, format.tags),
       stops,
       thinking,

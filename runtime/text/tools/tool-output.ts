@@ -1,8 +1,8 @@
 import type { Tool, ToolCallEvent } from '../../../lib/backend.ts';
 import { type ChatDelta, ChatOutput, type SampledToken } from '../chat-output.ts';
 import type { ReasoningFormat } from '../reasoning-format.ts';
+import type { Trigger } from '../stop-scanner.ts';
 import type { TextVocabulary } from '../vocabulary.ts';
-import type { CallGrammar } from './call-grammar.ts';
 import type { ToolConstraint } from './tool-constraint.ts';
 
 /** Reads the arguments of a call as JSON from the text in which the model writes them. */
@@ -17,7 +17,8 @@ export interface CallReader {
 
 interface ToolOutputOptions {
   constraint: ToolConstraint;
-  trigger: CallGrammar['trigger'];
+  /** Texts that begin a call. */
+  triggers: readonly Trigger[];
   /** Returns a new reader for a call of a tool. */
   reader(tool: Tool): CallReader;
   stops: readonly string[];
@@ -35,10 +36,10 @@ export class ToolOutput {
   /** White space at the end of the text so far, which is withheld because it is dropped if a call follows. */
   #space = '';
 
-  constructor(vocabulary: TextVocabulary, { constraint, trigger, reader, ...options }: ToolOutputOptions) {
+  constructor(vocabulary: TextVocabulary, { constraint, reader, ...options }: ToolOutputOptions) {
     this.#constraint = constraint;
     this.#reader = reader;
-    this.#chat = new ChatOutput(vocabulary, { ...options, ...('text' in trigger ? { trigger } : {}) });
+    this.#chat = new ChatOutput(vocabulary, options);
   }
 
   get stopped(): boolean {
