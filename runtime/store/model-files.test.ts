@@ -152,12 +152,27 @@ describe('what is missing', () => {
   it.each([
     [entries('config.json', 'model.safetensors'), 'It has no ONNX file at all; a copy under onnx-community may.'],
     [entries(...TEXT, 'onnx/decoder.onnx'), 'It has onnx/decoder.onnx.'],
+    [
+      entries(...TEXT, 'onnx/model_bnb4.onnx'),
+      ' It has onnx/model_bnb4.onnx. Weights in bnb4 are not read here. Use a copy of this model with a file in q4f16, q4, ',
+    ],
+    [
+      entries(...TEXT, 'onnx/decoder_model_merged_bnb4.onnx', 'onnx/embed_tokens_uint8.onnx'),
+      ' Weights in bnb4 and uint8 are not read here. ',
+    ],
     [entries('config.json', 'onnx/model.onnx'), 'It has no tokenizer.json.'],
     [entries('onnx/model.onnx'), 'It has no config.json and tokenizer.json.'],
     [entries('genai_config.json', 'model.onnx'), 'It has no tokenizer.json.'],
   ])('%j', (files, sentence) => {
     expect(graphOf(files, { device: 'CPU' })).toContain(sentence);
   });
+});
+
+it('names the number formats to ask for if the one asked for is missing', () => {
+  const files = entries(...TEXT, 'onnx/model_fp16.onnx', 'onnx/model.onnx', 'onnx/model_bnb4.onnx');
+  expect(graphOf(files, { device: 'CPU', dtype: 'q4' })).toMatch(
+    / Ask for another number format: --dtype fp16 or fp32$/u,
+  );
 });
 
 describe('a model in parts', () => {

@@ -273,7 +273,22 @@ function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): str
     there.length > 0
       ? ` It has ${there.slice(0, 8).join(', ')}${there.length > 8 ? ` and ${there.length - 8} more` : ''}.`
       : ' It has no ONNX file at all; a copy under onnx-community may.';
-  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${severalGraphs(paths, there)}`;
+  const next = severalGraphs(paths, there) || onlyUnreadableFormats(there) || otherFormats(paths, wanted);
+  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${next}`;
+}
+
+/** Returns a sentence that refuses a model whose graphs are all in formats that are not read; empty for any other. */
+function onlyUnreadableFormats(graphs: readonly string[]): string {
+  const formats = graphs.map((path) => /_(bnb4|uint8)\.onnx$/u.exec(path)?.[1]);
+  if (formats.length === 0 || formats.includes(undefined)) return '';
+  const named = [...new Set(formats)].sort().join(' and ');
+  return ` Weights in ${named} are not read here. Use a copy of this model with a file in ${DTYPES.join(', ')}, such as one under onnx-community.`;
+}
+
+/** Returns a sentence that names the formats to ask for instead of `wanted`; empty if there are none. */
+function otherFormats(paths: ReadonlySet<string>, wanted: readonly Dtype[]): string {
+  const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
+  return others.length > 0 ? ` Ask for another number format: --dtype ${others.join(' or ')}` : '';
 }
 
 /** Returns a sentence that refuses a genai model of several graphs and says what to use; empty if there is none. */
