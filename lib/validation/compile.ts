@@ -1,8 +1,6 @@
 import type * as v from 'valibot';
 import { at } from '../at.ts';
 import {
-  type Judge,
-  judgesBehind,
   type LeafNode,
   type ListNode,
   type Node,
@@ -11,7 +9,9 @@ import {
   type RecordNode,
   schemaOf,
   type UnionNode,
+  type Validation,
   type VariantNode,
+  validationsOf,
 } from './node.ts';
 import type { Finding, LateRule, Rule } from './rules.ts';
 import { unknownField } from './unknown-field.ts';
@@ -55,8 +55,8 @@ export function compile(node: Node): Check {
 function compileObject(node: ObjectNode): Check {
   const members = new Map(Object.entries(node.entries).map(([name, member]) => [name, compile(member)]));
   const required = Object.keys(node.entries).filter((name) => isRequired(node.entries[name]!));
-  const presence = judgesBehind(node).filter(isPresenceRule);
-  const judges = judgesBehind(node).filter((judge) => !isPresenceRule(judge));
+  const presence = validationsOf(node).filter(isPresenceRule);
+  const validations = validationsOf(node).filter((validation) => !isPresenceRule(validation));
   const strict = node.type === 'strict_object';
   return (value, walk) => {
     if (!isObject(value)) return walk.note(NO_OBJECT);
@@ -75,13 +75,13 @@ function compileObject(node: ObjectNode): Check {
     if (walk.issue) return;
     const missing = required.find((name) => !Object.hasOwn(value, name));
     if (missing !== undefined) walk.note({ at: [missing], ...REQUIRED });
-    judgeAll(judges, value, walk);
+    runValidations(validations, value, walk);
   };
 }
 
 function compileRecord(node: RecordNode): Check {
   const member = compile(node.value);
-  const judges = judgesBehind(node);
+  const validations = validationsOf(node);
   return (value, walk) => {
     if (!isObject(value)) return walk.note(NO_OBJECT);
     for (const name in value) {
@@ -89,14 +89,14 @@ function compileRecord(node: RecordNode): Check {
       member(value[name], walk);
       walk.leave();
     }
-    judgeAll(judges, value, walk);
+    runValidations(validations, value, walk);
   };
 }
 
 function compileList(node: ListNode): Check {
   const item = compile(node.item);
-  const judges = judgesBehind(node);
-  const soFar = judges.filter(({ type }) => type !== 'min_length');
+  const validations = validationsOf(node);
+  const soFar = validations.filter(({ type }) => type !== 'min_length');
   return (value, walk) => {
     if (!Array.isArray(value)) return walk.note(NO_LIST);
     for (let i = 0; i < value.length; i++) {
@@ -106,7 +106,7 @@ function compileList(node: ListNode): Check {
       walk.leave();
       if (good && walk.issue) preferEarlier(soFar, value.slice(0, i), walk);
     }
-    judgeAll(judges, value, walk);
+    runValidations(validations, value, walk);
   };
 }
 
@@ -114,10 +114,10 @@ function compileList(node: ListNode): Check {
  * Replaces the issue of an invalid item by that of a rule of the list, if the items before it already break the rule:
  * that issue is earlier in the document. `goodItems` are the valid items before the invalid one.
  */
-function preferEarlier(judges: readonly Judge[], goodItems: unknown[], walk: Walk): void {
+function preferEarlier(validations: readonly Validation[], goodItems: unknown[], walk: Walk): void {
   const later = walk.issue;
   walk.issue = null;
-  judgeAll(judges, goodItems, walk);
+  runValidations(validations, goodItems, walk);
   walk.issue ??= later;
 }
 
@@ -142,13 +142,13 @@ function compileVariant({ key, options }: VariantNode): Check {
 /** Compiles a union whose options have different JSON types: a string, a list, an object, true or false. */
 function compileUnion(node: UnionNode): Check {
   const byKind = new Map(node.options.map((option) => [kindOf(option), compile(option)]));
-  const judges = judgesBehind(node);
+  const validations = validationsOf(node);
   const kinds = [...byKind.keys()].map((kind) => KIND_NAMES[kind]).join(' or ');
   return (value, walk) => {
     const check = byKind.get(Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value);
     if (!check) return walk.note({ code: 'invalid_type', message: `must be ${kinds}` });
     check(value, walk);
-    judgeAll(judges, value, walk);
+    runValidations(validations, value, walk);
   };
 }
 
@@ -176,22 +176,22 @@ function compileOptional(node: OptionalNode): Check {
 
 function compileLeaf(node: LeafNode): Check {
   // A `Node` is a Valibot schema; its type here has only the members that the walk reads.
-  const judges = [schemaOf(node) as unknown as v.GenericSchema, ...judgesBehind(node)];
-  return (value, walk) => judgeAll(judges, value, walk);
+  const validations = [schemaOf(node) as unknown as v.GenericSchema, ...validationsOf(node)];
+  return (value, walk) => runValidations(validations, value, walk);
 }
 
 /**
  * Runs the checks in order and notes the first issue. Does nothing if an issue was already noted, because the earliest
  * counts.
  */
-function judgeAll(judges: readonly Judge[], value: unknown, walk: Walk): void {
-  for (let i = 0; i < judges.length && walk.issue === null; i++) {
-    const judge = at(judges, i);
-    if (judge.type === 'late_rule') {
+function runValidations(validations: readonly Validation[], value: unknown, walk: Walk): void {
+  for (let i = 0; i < validations.length && walk.issue === null; i++) {
+    const validation = at(validations, i);
+    if (validation.type === 'late_rule') {
       // Only late rules have this `type`.
-      if (walk.fuel) walk.issue = (judge as LateRule<unknown>).judge(value, walk.path, walk.fuel);
+      if (walk.fuel) walk.issue = (validation as LateRule<unknown>).check(value, walk.path, walk.fuel);
     } else {
-      const finding = 'find' in judge ? judge.find(value) : findingOf(judge, value);
+      const finding = 'find' in validation ? validation.find(value) : findingOf(validation, value);
       if (finding) walk.note(finding);
     }
   }
@@ -201,8 +201,8 @@ const REQUIRED: Finding = { code: 'missing_field', message: 'is required' };
 const NO_OBJECT: Finding = { code: 'invalid_type', message: 'must be an object' };
 const NO_LIST: Finding = { code: 'invalid_type', message: 'must be a list' };
 
-function isPresenceRule(judge: Judge): judge is Rule<unknown> {
-  return judge.type === 'presence';
+function isPresenceRule(validation: Validation): validation is Rule<unknown> {
+  return validation.type === 'presence';
 }
 
 function isRequired({ type }: Node): boolean {

@@ -5,7 +5,7 @@ import type { LateRule, Rule } from './rules.ts';
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
-  readonly pipe?: readonly (Node | Judge | v.GenericMetadata)[];
+  readonly pipe?: readonly (Node | Validation | v.GenericMetadata)[];
 }
 export interface ObjectNode extends Piped {
   /** `strict_object` refuses unknown fields; `object` ignores them. */
@@ -40,15 +40,15 @@ export interface LeafNode extends Piped {
 }
 
 /** Represents a check of a whole value: the schema of a leaf, or a validation piped after a schema. */
-export type Judge = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
+export type Validation = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
 /** Returns the validations (bounds and rules) that are piped after a schema, including those of nested pipes. */
-export function judgesBehind(node: Node): Judge[] {
+export function validationsOf(node: Node): Validation[] {
   return (node.pipe ?? []).flatMap((item, i) => {
     // The cast is safe, because only schemas have a pipe.
-    if ('pipe' in item) return judgesBehind(item as Node);
+    if ('pipe' in item) return validationsOf(item as Node);
     // The cast is safe, because all other items of a pipe are validations.
-    return i === 0 || ('kind' in item && item.kind === 'metadata') ? [] : [item as Judge];
+    return i === 0 || ('kind' in item && item.kind === 'metadata') ? [] : [item as Validation];
   });
 }
 

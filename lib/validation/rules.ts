@@ -43,7 +43,7 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
-  judge(value: TInput, path: string, fuel: Fuel): AssayError | null;
+  check(value: TInput, path: string, fuel: Fuel): AssayError | null;
 }
 
 /**
@@ -57,7 +57,7 @@ export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fue
     reference: lateRule,
     async: false,
     expects: null,
-    judge(value, path, fuel) {
+    check(value, path, fuel) {
       try {
         use(value, path, fuel);
         return null;

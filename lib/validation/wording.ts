@@ -5,10 +5,10 @@ import type { Finding } from './rules.ts';
  * Checks a value with Valibot and converts the first issue to a code and a message; null if the value is valid.
  * Valibot's own message is not used, because it quotes the value, which may be a whole document.
  */
-export function findingOf(judge: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
+export function findingOf(validation: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
   // Schemas and validations have the same `~run`, so the cast is safe.
-  const { issues } = (judge as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
+  const { issues } = (validation as v.GenericValidation)['~run'](dataset, ABORT_EARLY);
   if (!issues) return null;
   dataset = { typed: true, value: undefined };
   return issues[0].kind === 'schema' ? wrongKind(issues[0]) : outOfBounds(issues[0]);
