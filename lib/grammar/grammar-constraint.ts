@@ -43,7 +43,7 @@ export class GrammarConstraint implements Constraint {
   private readonly masks: Masks;
   private state: State;
   private bytes: Uint8Array;
-  private written: number;
+  private byteCount: number;
   /** Bytes that must come next but are not written yet (`withholdLast`); `state` is the state after them. */
   private withheld: Uint8Array = NOTHING;
   /** Trie node of the withheld bytes; 0, the root, for none. */
@@ -58,12 +58,12 @@ export class GrammarConstraint implements Constraint {
     this.masks = masks;
     this.state = automaton.start;
     this.bytes = new Uint8Array(64);
-    this.written = 0;
+    this.byteCount = 0;
     this.missing = missing;
   }
 
   get length(): number {
-    return this.written;
+    return this.byteCount;
   }
 
   get complete(): boolean {
@@ -145,7 +145,7 @@ export class GrammarConstraint implements Constraint {
   }
 
   text(): string {
-    return decode(this.bytes.subarray(0, this.written));
+    return decode(this.bytes.subarray(0, this.byteCount));
   }
 
   closed(): string {
@@ -157,22 +157,22 @@ export class GrammarConstraint implements Constraint {
    * incomplete character, number, literal or name at its end.
    */
   settled(): string {
-    return decode(this.bytes.subarray(0, Math.min(this.written, settledLength(this.whole, this.state))));
+    return decode(this.bytes.subarray(0, Math.min(this.byteCount, settledLength(this.whole, this.state))));
   }
 
   /** Bytes so far, with those that are withheld. */
   private get whole(): Uint8Array {
-    const whole = new Uint8Array(this.written + this.withheld.length);
-    whole.set(this.bytes.subarray(0, this.written));
-    whole.set(this.withheld, this.written);
+    const whole = new Uint8Array(this.byteCount + this.withheld.length);
+    whole.set(this.bytes.subarray(0, this.byteCount));
+    whole.set(this.withheld, this.byteCount);
     return whole;
   }
 
   fork(): GrammarConstraint {
     const copy = new GrammarConstraint(this.automaton, this.masks, this.missing);
     copy.state = this.state;
-    copy.bytes = this.bytes.slice(0, this.written + 64);
-    copy.written = this.written;
+    copy.bytes = this.bytes.slice(0, this.byteCount + 64);
+    copy.byteCount = this.byteCount;
     copy.withheld = this.withheld;
     copy.withheldNode = this.withheldNode;
     copy.stringLoop = this.stringLoop.fork();
@@ -238,19 +238,19 @@ export class GrammarConstraint implements Constraint {
     // choice.
     if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
-    this.written -= last.length;
+    this.byteCount -= last.length;
     this.withheld = last;
     this.withheldNode = node;
   }
 
   private append(bytes: Uint8Array): void {
-    if (this.written + bytes.length > this.bytes.length) {
-      const larger = new Uint8Array(2 * (this.written + bytes.length));
-      larger.set(this.bytes.subarray(0, this.written));
+    if (this.byteCount + bytes.length > this.bytes.length) {
+      const larger = new Uint8Array(2 * (this.byteCount + bytes.length));
+      larger.set(this.bytes.subarray(0, this.byteCount));
       this.bytes = larger;
     }
-    this.bytes.set(bytes, this.written);
-    this.written += bytes.length;
+    this.bytes.set(bytes, this.byteCount);
+    this.byteCount += bytes.length;
   }
 }
 

@@ -120,10 +120,10 @@ const MOST_READINGS = 512;
 const MOST_PATTERNS = 16;
 
 function withinBounds(frames: readonly Frame[]): readonly Frame[] {
-  const kept = frames.slice(0, MOST_READINGS);
-  if (kept.length <= MOST_PATTERNS) return kept;
+  const bounded = frames.slice(0, MOST_READINGS);
+  if (bounded.length <= MOST_PATTERNS) return bounded;
   const languages = new Set<StringLanguage>();
-  return kept.filter((frame) => {
+  return bounded.filter((frame) => {
     if (!(frame instanceof StringFrame) || !frame.language.dfa) return true;
     if (languages.size < MOST_PATTERNS) languages.add(frame.language);
     return languages.has(frame.language);

@@ -87,7 +87,7 @@ export class NumberLanguage {
   fits(text: string): boolean {
     let known = this.known.get(text);
     if (known === undefined) {
-      known = this.look(text);
+      known = this.computeFits(text);
       if (this.known.size > 10_000) this.known.clear();
       this.known.set(text, known);
     }
@@ -108,7 +108,7 @@ export class NumberLanguage {
   /** True if only the notation is bounded, not the value. */
   private readonly plain: boolean;
 
-  private look(text: string): boolean {
+  private computeFits(text: string): boolean {
     if (text === '') return [...'0123456789-'].some((first) => this.fits(first));
     if (text === '-') return [...'0123456789'].some((first) => this.fits(`-${first}`));
     const match = /^(-?)(0|[1-9]\d*)(?:\.(\d*))?$/.exec(text);

@@ -38,7 +38,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   const root: Node = { ...found, alternatives: [] };
   for (const alternative of found.alternatives) {
     if (alternative.kind === 'object')
-      root.alternatives.push(alternative.from.written ? alternative : asWritten(alternative));
+      root.alternatives.push(alternative.from.generated ? alternative : asGenerated(alternative));
     else if (alternative.kind === 'literals') {
       const values = alternative.values.filter(
         (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -56,8 +56,8 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   return root;
 }
 
-function asWritten<T extends Node['alternatives'][number]>(alternative: T): T {
-  return { ...alternative, from: { ...alternative.from, written: true } };
+function asGenerated<T extends Node['alternatives'][number]>(alternative: T): T {
+  return { ...alternative, from: { ...alternative.from, generated: true } };
 }
 
 /**

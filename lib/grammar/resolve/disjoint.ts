@@ -49,7 +49,7 @@ export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, 
 
 function areDisjointNodes(a: Node, b: Node, resolver: Resolver, depth: number): boolean {
   return a.alternatives.every(
-    (one) => !one.from.written || b.alternatives.every((other) => areDisjoint(one, other, resolver, depth)),
+    (one) => !one.from.generated || b.alternatives.every((other) => areDisjoint(one, other, resolver, depth)),
   );
 }
 

@@ -23,7 +23,7 @@ export function measure(nodes: readonly Node[], spend: (steps: number) => void):
     for (let i = nodes.length - 1; i >= 0; i--) {
       const node = at(nodes, i);
       for (const alternative of node.alternatives) {
-        if (!alternative.from.written) continue;
+        if (!alternative.from.generated) continue;
         const size = sizeOf(alternative);
         const height = heightOf(alternative);
         if (size > LIMITS.shortestAnswer || height > LIMITS.answerDepth) continue;

@@ -3,10 +3,10 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/compile-string.ts';
 
-/** Holds the types that all constraints allow (`allowed`), and those of them that are generated (`written`). */
+/** Holds the types that all constraints allow (`allowed`), and those of them that are generated (`generated`). */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
-  written: ReadonlySet<TypeName>;
+  generated: ReadonlySet<TypeName>;
   /** True if numbers must be whole. */
   integer: boolean;
 }
@@ -37,8 +37,8 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
     constraints.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
   );
   const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints.map(([type]) => type);
-  const written = new Set([...allowed].filter((type) => meant.includes(type)));
-  return { allowed, written, integer };
+  const generated = new Set([...allowed].filter((type) => meant.includes(type)));
+  return { allowed, generated, integer };
 }
 
 /** Merges the string rules of all constraints. */

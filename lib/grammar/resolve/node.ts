@@ -35,7 +35,7 @@ export interface Origin {
    * False if the schema allows this type only because it names none: `{"minLength": 3}` also allows numbers, but a
    * string is generated.
    */
-  written: boolean;
+  generated: boolean;
 }
 
 export interface LiteralsAlternative {

@@ -17,9 +17,9 @@ import type { Resolver } from './resolver.ts';
 export function keepExactlyOne(resolver: Resolver): void {
   for (const node of resolver.nodes) {
     for (const alternative of node.alternatives) {
-      const { exclusions, written } = alternative.from;
+      const { exclusions, generated } = alternative.from;
       // The resolver has already checked each literal, including against `oneOf`.
-      if (!written || exclusions.length === 0 || alternative.kind === 'literals') continue;
+      if (!generated || exclusions.length === 0 || alternative.kind === 'literals') continue;
       const overlaps = exclusions.flatMap((id) =>
         resolver
           .node([id])

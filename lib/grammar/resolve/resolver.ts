@@ -99,37 +99,37 @@ export class Resolver implements MatchContext {
    */
   private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
-    const make = (shape: object, written: boolean): Alternative => {
-      const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, written };
+    const make = (shape: object, generated: boolean): Alternative => {
+      const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, generated };
       // The cast is safe, because the callers pass the members of one kind of alternative.
       return { height: Infinity, size: Infinity, from, ...shape } as Alternative;
     };
-    const literals = (values: readonly Json[], written: boolean): Alternative[] => {
+    const literals = (values: readonly Json[], generated: boolean): Alternative[] => {
       const fresh = values.filter((value) => {
         const text = this.canonical(value);
         if (texts.has(text) || !node.ids.every((id) => matches(value, id, this))) return false;
         // A literal that is not generated must not keep a later alternative from generating it.
-        if (written) texts.add(text);
+        if (generated) texts.add(text);
         return true;
       });
-      return fresh.length > 0 ? [make({ kind: 'literals', values: fresh, ...measureValues(fresh) }, written)] : [];
+      return fresh.length > 0 ? [make({ kind: 'literals', values: fresh, ...measureValues(fresh) }, generated)] : [];
     };
     const list = constraints.find(({ values }) => values.length > 0)?.values[0];
     if (list) return literals(list, true);
     const types = mergeTypes(constraints);
     const found: Alternative[] = [];
     for (const type of types.allowed) {
-      const written = types.written.has(type);
-      if (type === 'null') found.push(...literals([null], written));
-      else if (type === 'boolean') found.push(...literals([true, false], written));
+      const generated = types.generated.has(type);
+      if (type === 'null') found.push(...literals([null], generated));
+      else if (type === 'boolean') found.push(...literals([true, false], generated));
       else if (type === 'string') {
         const rules = mergeStrings(constraints);
-        found.push(make({ kind: 'string', rules, language: this.strings.language(rules, constraints) }, written));
+        found.push(make({ kind: 'string', rules, language: this.strings.language(rules, constraints) }, generated));
       } else if (type === 'number') {
         const rules = mergeNumbers(constraints, types.integer);
-        found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.constraints) }, written));
-      } else if (type === 'object') found.push(make(this.object(constraints), written));
-      else found.push(make(this.array(constraints), written));
+        found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.constraints) }, generated));
+      } else if (type === 'object') found.push(make(this.object(constraints), generated));
+      else found.push(make(this.array(constraints), generated));
     }
     return found;
   }

@@ -145,19 +145,19 @@ export class Builder {
       open.push(...(before[id] ?? []));
     }
     if (!alive.has(0)) return { states: 0, accepts: new Uint8Array(), alphabet: this.alphabet, next: new Int32Array() };
-    const kept = [...alive].sort((a, b) => a - b);
+    const live = [...alive].sort((a, b) => a - b);
     const renamed = new Int32Array(this.rows.length).fill(-1);
-    kept.forEach((id, i) => {
+    live.forEach((id, i) => {
       renamed[id] = i;
     });
-    const next = new Int32Array(kept.length * classes);
-    kept.forEach((id, i) => {
+    const next = new Int32Array(live.length * classes);
+    live.forEach((id, i) => {
       this.row(id).forEach((to, c) => {
         next[i * classes + c] = to < 0 ? -1 : (renamed[to] ?? -1);
       });
     });
-    const accepts = Uint8Array.from(kept, (id) => this.accepts[id] ?? 0);
-    return { states: kept.length, accepts, alphabet: this.alphabet, next };
+    const accepts = Uint8Array.from(live, (id) => this.accepts[id] ?? 0);
+    return { states: live.length, accepts, alphabet: this.alphabet, next };
   }
 }
 

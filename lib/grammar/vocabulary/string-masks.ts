@@ -30,7 +30,7 @@ const MOST_EXITS = 50;
 export class StringMasks {
   private readonly trie: Trie;
   private readonly words: number;
-  private readonly kept = new Map<string, StringMask>();
+  private readonly masks = new Map<string, StringMask>();
   private readonly exits = new Map<string, Exits>();
   private readonly languageIds = new WeakMap<StringLanguage, number>();
   private lastId = 0;
@@ -47,7 +47,7 @@ export class StringMasks {
       return this.free.at(language.min - place.length, language.max - place.length);
     }
     const shared = this.shared(language, place);
-    return cached(this.kept, MOST_MASKS, this.keyOf(language, shared), () => this.look(language, shared));
+    return cached(this.masks, MOST_MASKS, this.keyOf(language, shared), () => this.compute(language, shared));
   }
 
   /**
@@ -58,7 +58,7 @@ export class StringMasks {
   insideRaw(language: StringLanguage, place: Readonly<Place>): Uint32Array {
     const shared = this.shared(language, place);
     const key = `raw ${this.keyOf(language, shared)}`;
-    return cached(this.kept, MOST_MASKS, key, () => this.look(language, shared, advanceRaw)).inside;
+    return cached(this.masks, MOST_MASKS, key, () => this.compute(language, shared, advanceRaw)).inside;
   }
 
   /**
@@ -85,7 +85,7 @@ export class StringMasks {
     return id;
   }
 
-  private look(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
+  private compute(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
     const inside = new Uint32Array(this.words);
     const closing: number[] = [];
     const visit = (node: number, _: Readonly<Place>, closes: boolean) => {
@@ -106,13 +106,13 @@ export class StringMasks {
  * Returns the cached value of a key. If there is none, creates and caches it; if there are more than `most`, drops the
  * oldest.
  */
-function cached<T>(kept: Map<string, T>, most: number, key: string, make: () => T): T {
-  let value = kept.get(key);
+function cached<T>(cache: Map<string, T>, most: number, key: string, make: () => T): T {
+  let value = cache.get(key);
   if (value === undefined) {
     value = make();
-    const [oldest] = kept.keys();
-    if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
-    kept.set(key, value);
+    const [oldest] = cache.keys();
+    if (oldest !== undefined && cache.size >= most) cache.delete(oldest);
+    cache.set(key, value);
   }
   return value;
 }
