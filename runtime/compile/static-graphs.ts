@@ -55,12 +55,12 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
 
   const layers = attention.map((node, index): StaticAttention => {
     const [cos, sin] = [node.inputs[7], node.inputs[8]];
-    const turned = rotary.find(({ table }) => table === cos)?.turned ?? 0;
+    const rotated = rotary.find(({ table }) => table === cos)?.rotated ?? 0;
     return {
       node,
       kv: at(layout.kv, index),
       mask: maskName(attentionWindow(node)),
-      ...(attribute(node, 'do_rotary') ? { rotary: { cos: rotaryRows(cos!), sin: rotaryRows(sin!), turned } } : {}),
+      ...(attribute(node, 'do_rotary') ? { rotary: { cos: rotaryRows(cos!), sin: rotaryRows(sin!), rotated } } : {}),
     };
   });
   const bodiesWith = (kvType: KvType) =>

@@ -20,9 +20,9 @@ export interface StaticAttention {
   mask: string;
   /**
    * Names of the inputs with the cosines and sines for the new cells' positions, `[1, 1, chunk, head size]`. The first
-   * `turned` elements of a head are rotated, in pairs. Absent if the node does not apply rotary embeddings.
+   * `rotated` elements of a head are rotated, in pairs. Absent if the node does not apply rotary embeddings.
    */
-  rotary?: { cos: string; sin: string; turned: number };
+  rotary?: { cos: string; sin: string; rotated: number };
 }
 
 /** Numbers of query heads and key-value heads of an attention, and the number of elements of a head. */
@@ -70,7 +70,7 @@ export function plainAttention(
     if (!rotary) return input;
     const swapped = add(
       'MatMul',
-      [input, swapPairs(graph, heads.size, rotary.turned / 2, interleaved)],
+      [input, swapPairs(graph, heads.size, rotary.rotated / 2, interleaved)],
       `${part}/swapped`,
     );
     const [straight, crossed] = [

@@ -13,7 +13,7 @@ export interface RotaryTable {
   /** Number of elements of a head. */
   width: number;
   /** Number of elements of a head that are rotated, starting with the first; the others are not. */
-  turned: number;
+  rotated: number;
 }
 
 /**
@@ -33,8 +33,8 @@ export function rotaryTables(graph: Graph, layout: Layout, attention: readonly N
         throw unusable('its rotary tables depend on the length of the text (LongRoPE), which has no static form');
       const wide = `assay/rotary_table/${table}`;
       if (found.has(table)) continue;
-      found.set(table, { table, wide, width, turned: 2 * pairs });
-      const unturned = part === 0 ? 1 : 0;
+      found.set(table, { table, wide, width, rotated: 2 * pairs });
+      const unrotated = part === 0 ? 1 : 0;
       const interleaved = attribute(node, 'rotary_interleaved') === 1;
       graph.initializers.set(wide, {
         name: wide,
@@ -44,7 +44,7 @@ export function rotaryTables(graph: Graph, layout: Layout, attention: readonly N
           length: rows * width * 4,
           *pieces() {
             const values = readFloats(tensor);
-            const row = new Float32Array(width).fill(unturned);
+            const row = new Float32Array(width).fill(unrotated);
             for (let at = 0; at < rows; at++) {
               for (let pair = 0; pair < pairs; pair++) {
                 const [first, second] = pairOf(pair, pairs, interleaved);
