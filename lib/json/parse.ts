@@ -1,5 +1,6 @@
 import { AssayError } from '../errors.ts';
 import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
+import { parseNotingNumbers } from './written-numbers.ts';
 
 /** Represents a value as `JSON.parse` returns it. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
@@ -33,7 +34,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
     );
   }
   try {
-    return JSON.parse(text);
+    return parseNotingNumbers(text);
   } catch (cause) {
     throw malformed(`The body is not valid JSON${place(cause)}. Check its quotes, commas and brackets.`, cause);
   }

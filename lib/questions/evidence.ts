@@ -1,4 +1,5 @@
 import { pointerStep } from '../json/leaves.ts';
+import { writtenNumber } from '../json/written-numbers.ts';
 
 /** Holds a text of the request in which evidence for a value is searched. */
 export interface SourceText {
@@ -72,5 +73,7 @@ export function textsIn(value: unknown, source: string): SourceText[] {
   if (typeof value === 'string') return [{ source, text: value }];
   if (typeof value === 'number') return [{ source, text: String(value) }];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => textsIn(inner, `${source}/${pointerStep(name)}`));
+  return Object.entries(value).flatMap(([name, inner]) =>
+    textsIn(writtenNumber(value, name) ?? inner, `${source}/${pointerStep(name)}`),
+  );
 }

@@ -4,6 +4,7 @@ import type { MediaPart } from '../conversation.ts';
 import { answerShape } from '../decision/answer-shape.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers } from '../json/members.ts';
+import { stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
@@ -109,7 +110,7 @@ function answerText(
     }
     case 'score': {
       const levels = question.criteria.map((_, i) => String(i));
-      const legend = joinMembers(question.criteria.map((level, i) => [String(i), JSON.stringify(level)]));
+      const legend = joinMembers(question.criteria.map((level, i) => [String(i), stringifyAsWritten(level)]));
       return (
         `{"type":"score","score":${expected},"legend":${legend},"probabilities":${byName(levels)},` +
         `"confidence":${confidence}}`

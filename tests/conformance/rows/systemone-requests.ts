@@ -35,6 +35,14 @@ export const systemOneRequests: readonly Row[] = [
       probabilities: { calibrated: true },
     },
   ),
+  {
+    name: '/v1/systemone: whole numbers beyond 2^53 keep their digits',
+    request: {
+      path,
+      body: `{"model":"${model}","state":{"id":9007199254740993},"questions":{"a":${JSON.stringify(noul)}}}`,
+    },
+    expect: { calls: admitted({ input: { context: '{\n  "id": 9007199254740993\n}' } }) },
+  },
   sent(
     'state as an object',
     { state: { message: 'Hi', n: 1 } },
