@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { answerShape } from '../decision/answer-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
 import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
@@ -45,7 +46,7 @@ export const DecisionAudio = v.pipe(
 export type DecisionAudio = v.InferOutput<typeof DecisionAudio>;
 export const DecisionJson = v.object({
   type: v.literal('input_json'),
-  data: v.union([jsonObject, v.array(jsonObject)]),
+  data: v.pipe(v.union([jsonObject, v.array(jsonObject)]), finiteNumbers()),
 });
 export const DecisionOutputText = v.object({ type: v.literal('output_text'), text: v.string() });
 export const DecisionRefusalText = v.object({ type: v.literal('refusal'), refusal: v.string() });

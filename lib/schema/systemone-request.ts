@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { answerShape } from '../decision/answer-shape.ts';
 import { textOf } from '../questions/structured.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
 import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
@@ -12,7 +13,7 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
  */
 
 /** A string, or JSON that the model reads as text. */
-const structured = v.union([v.string(), jsonObject, v.array(v.unknown())]);
+const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
 
 /** Returns the rule for the text of a label or level: it must have 1 to `OPTION_LENGTH` code points. */
 function fitsOption<TInput>() {
