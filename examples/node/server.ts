@@ -18,4 +18,7 @@ const app = new Hono();
 app.get('/hello', (c) => c.text('My own route.'));
 app.mount('/judge', assay.fetch);
 
-export const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(process.env.PORT ?? 8787) });
+const address = { hostname: '127.0.0.1', port: Number(process.env.PORT ?? 8787) };
+export const server = serve({ fetch: app.fetch, ...address }, ({ port }) => {
+  console.log(`Listening on http://127.0.0.1:${port}: GET /hello, POST /judge/v1/tasks`);
+});
