@@ -5,14 +5,16 @@ import { HubServer } from './hub-server.ts';
 import { folderRepository, type HubRepository } from './repository.ts';
 
 /*
- * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second [folder]]`, then
- * `HF_ENDPOINT=<the printed address> assay pull acme/qwen3`. It has two tiny models with random weights, or those of a
- * folder, each in `namespace/name`.
+ * A hub to try the command line against, without a network: `npm run dev:hub [-- bytes per second [folder]]`. It has
+ * two tiny models with random weights, or those of a folder, each in `namespace/name`. A running server has a hub of
+ * its own: pull with it stopped, or start it with the same HF_ENDPOINT.
  */
 const [bytesPerSecond = 0, folder] = [Number(process.argv[2] ?? 0), process.argv[3]];
-const hub = await HubServer.start(...(folder ? await modelsIn(folder) : await tinyModels()));
+const models = await (folder ? modelsIn(folder) : tinyModels());
+const hub = await HubServer.start(...models);
 if (bytesPerSecond > 0) hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond } });
-console.log(hub.endpoint);
+console.log(`${hub.endpoint} has ${models.map(({ id }) => id).join(' and ')}. Try, in another terminal:`);
+console.log(`HF_ENDPOINT=${hub.endpoint} npm run -s assay -- pull ${models[0]?.id}`);
 
 function tinyModels(): Promise<HubRepository[]> {
   return Promise.all([fixtureModel('optimum/qwen3', 'acme/qwen3'), fixtureModel('genai/llama-int4', 'acme/llama')]);
