@@ -348,6 +348,38 @@ describe('limits', () => {
     });
   });
 
+  test.each([0, 1])('branches that need too many cells together take turns, at temperature %i', async (temperature) => {
+    const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
+    const choose = { among: tokens(12, 3), times: 20 };
+    const sampling = { ...GREEDY, temperature };
+    const choice = { paths: [tokens(5, 1), tokens(7, 2)], after: () => new PatternConstraint([choose]) };
+    const work = () =>
+      job({
+        branches: [0, 1, 2, 3, 4, 5].map((i) => {
+          const steps = [choose, { forced: tokens(10 * i, i) }, choose];
+          const spec = i === 2 ? { choice } : { constraint: new PatternConstraint(steps) };
+          return branch({ ...spec, suffix: tokens(3, i), maxTokens: 100, sampling });
+        }),
+        budget: 150,
+      });
+    const all = [];
+    for (const cells of [100_000, 150]) {
+      let most = 0;
+      forward.onRun = (batch) => {
+        most = Math.max(most, ...batch.map(({ sequence }) => sequence.length));
+      };
+      const { branches } = await finish(engineOf({ limits: { cells } }), work());
+      const said = branches.map(({ tokens: chosen, reason, constraint }) => [chosen, reason, constraint?.text()]);
+      all.push({ said, chosen: branches.map(({ chosen }) => chosen), most });
+    }
+    const [free, bounded] = all as [(typeof all)[0], (typeof all)[0]];
+    expect(bounded.said).toEqual(free.said);
+    expect(bounded.chosen).toEqual(free.chosen);
+    expect(free.most).toBeGreaterThan(300);
+    // The last branch of a group may exceed the limit alone.
+    expect(bounded.most).toBeLessThanOrEqual(20 + 150 + 93);
+  });
+
   test('many long options are scored in parts, on bounded KV', async () => {
     const paths = Array.from({ length: 60 }, (_, option) => [...tokens(100, option), 70 + option]);
     forward = new ToyForward(200);

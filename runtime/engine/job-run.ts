@@ -1,5 +1,5 @@
 import { at } from '../../lib/at.ts';
-import { BranchRun } from './branch-run.ts';
+import { type BranchContext, BranchRun } from './branch-run.ts';
 import type { Job, JobResult } from './job.ts';
 import type { KvCache } from './kv-cache.ts';
 import type { Limits } from './limits.ts';
@@ -19,6 +19,7 @@ export class JobRun {
   readonly cachedTokens: number;
   readonly #kv: KvCache;
   readonly #limits: Limits;
+  readonly #contexts: readonly BranchContext[];
   readonly #branches: BranchRun[];
   /** Indices of the open branches: those of the current group that are not done. */
   #group: number[] = [];
@@ -39,16 +40,22 @@ export class JobRun {
     this.#kv = kv;
     this.#limits = limits;
     const budget = new TokenBudget(job.budget);
-    this.#branches = job.branches.map(
-      (spec, index) =>
-        new BranchRun(spec, {
-          prefix: job.prefix,
-          contextLength,
-          vocabSize,
-          share: spec.unmetered ? budget.unmetered(spec.maxTokens) : budget.addShare(spec.maxTokens),
-          onToken: (token) => job.onToken?.(index, token),
-        }),
-    );
+    this.#contexts = job.branches.map((spec, index) => ({
+      prefix: job.prefix,
+      contextLength,
+      vocabSize,
+      share: spec.unmetered ? budget.unmetered(spec.maxTokens) : budget.addShare(spec.maxTokens),
+      onToken: (token) => job.onToken?.(index, token),
+    }));
+    this.#branches = job.branches.map((_, index) => this.#unbegun(index));
+  }
+
+  /** Returns a branch before its first token. One of several gets a copy of its grammar, because it may begin again. */
+  #unbegun(index: number): BranchRun {
+    const { branches } = this.job;
+    const spec = at(branches, index);
+    const constraint = branches.length === 1 ? spec.constraint : (spec.constraint?.fork() ?? null);
+    return new BranchRun({ ...spec, constraint }, at(this.#contexts, index));
   }
 
   /**
@@ -87,6 +94,7 @@ export class JobRun {
    * are missing, plans a replay of earlier cells first. `advance` must have returned true before.
    */
   plan(tokens: number): Plan {
+    this.#postpone();
     const replay = this.#planReplay();
     if (replay) return replay;
     const { prefix } = this.job;
@@ -126,6 +134,19 @@ export class JobRun {
         .map((row) => ({ ...row, branch })),
     );
     return { ...plan, rows: [...plan.rows, ...rows] };
+  }
+
+  /**
+   * Closes the last open branches if all of them together would need too many cells (`Limits.cells`). They begin again
+   * in a later group, and choose the same tokens then.
+   */
+  #postpone(): void {
+    const most = this.job.prefix.length + this.#limits.cells;
+    while (this.#group.length > 1 && this.sequence.length + this.waitingTokens > most) {
+      this.#next = this.#group.pop()!;
+      at(this.#contexts, this.#next).share.used = 0;
+      this.#branches[this.#next] = this.#unbegun(this.#next);
+    }
   }
 
   /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */

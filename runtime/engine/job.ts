@@ -22,8 +22,8 @@ export interface Job {
   deadline: number;
   /**
    * Receives each chosen token, in order, within the step that chose it. Branches run side by side, so a job with
-   * several may report tokens that the budget cuts afterwards; `JobResult` is authoritative. Returning `'stop'` ends
-   * the branch after this token.
+   * several may report tokens that the budget cuts afterwards, and all tokens of a branch again if it begins again;
+   * `JobResult` is authoritative. Returning `'stop'` ends the branch after this token.
    */
   onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
 }

@@ -1,3 +1,5 @@
+import { SPARE_ROWS } from '../onnx/pad-rotary.ts';
+
 /** Bounds the size of each run of the model. */
 export interface Limits {
   /**
@@ -26,6 +28,11 @@ export interface Limits {
    * Maximum number of suffix tokens of all branches of a group together; a branch with more gets a group of its own.
    */
   groupTokens: number;
+  /**
+   * Maximum number of KV cells after the prefix for the branches of a group together. If they need more, the last ones
+   * wait for a later group. A branch that is alone may use the whole context.
+   */
+  cells: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -35,4 +42,6 @@ export const DEFAULT_LIMITS: Limits = {
   draftRows: 0,
   group: 16,
   groupTokens: 1024,
+  // A quarter of the spare rows is for copies of cells (`state-replay.ts`) and for drafts.
+  cells: (SPARE_ROWS * 3) / 4,
 };

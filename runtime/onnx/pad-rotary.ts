@@ -3,9 +3,9 @@ import { readPieces } from './tensor-data.ts';
 
 /**
  * Number of rows to add, for the cells that the packed branches of a job may need after the longest prompt: suffixes
- * and answers.
+ * and answers. `Limits.cells` of the engine bounds them.
  */
-const SPARE_ROWS = 16_384;
+export const SPARE_ROWS = 16_384;
 
 /**
  * Adds rows to the rotary tables for packed branches. GroupQueryAttention requires a row for every cell of the

@@ -85,6 +85,7 @@ function scenarios(vocabSize: number) {
         draftRows: fc.integer({ min: 0, max: 24 }),
         group: fc.integer({ min: 1, max: 6 }),
         groupTokens: fc.integer({ min: 8, max: 200 }),
+        cells: fc.integer({ min: 8, max: 200 }),
       }),
       // from "no budget to keep anything" to plenty
       kvBytes: fc.constantFrom(1, 600_000, 8 << 20),
