@@ -1,3 +1,5 @@
+import { access, constants } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { systemClock } from '../../../lib/clock.ts';
 import {
@@ -12,7 +14,9 @@ import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { COMMAND } from '../command.ts';
 import { assayHome } from '../config.ts';
+import { UsageError } from '../usage-error.ts';
 import { progressView } from './progress.ts';
+import { whyNotRead } from './read-input.ts';
 import { screen, table } from './screen.ts';
 
 interface PluginFlags {
@@ -78,10 +82,18 @@ function pluginArgument(text: string): Plugin {
 
 const storeOf = (flags: PluginFlags): PluginStore => new PluginStore(assayHome(flags, process.env));
 
+/** Throws `UsageError` if a file cannot be read. Whether it is the right one, the store checks. */
+async function checkReadable(file: string): Promise<void> {
+  await access(file, constants.R_OK).catch((cause: unknown) => {
+    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
+  });
+}
+
 async function install(plugin: Plugin, flags: PluginFlags & { file?: string }): Promise<void> {
   const { title, version, licence } = plugin;
   const name = `${plugin.name} ${version}`;
   const store = storeOf(flags);
+  if (flags.file !== undefined) await checkReadable(flags.file);
   wheelFor(plugin);
   const known = await store.find(plugin);
   if (known && !known.damage && !flags.file) {
