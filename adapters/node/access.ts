@@ -1,6 +1,6 @@
 import type { GuardSettings } from '../../handlers/context.ts';
 import { type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
-import { COMMAND } from './command.ts';
+import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
 import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
@@ -28,7 +28,7 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
   const none = given.length === 0 && (await filed.list()).every(({ name }) => name === CLI_KEY);
   if (none && !loopbackOnly) {
     throw new UsageError(
-      `Other machines can reach ${config.host}, so the server needs an API key. Make one first: ${COMMAND} keys add my-key --admin\n` +
+      `Other machines can reach ${config.host}, so the server needs an API key. Make one first:\n  ${COMMAND} keys add my-key --admin --home ${shellWord(config.home)}\n` +
         'Or give one with --api-key-file or ASSAY_API_KEY. Or serve only this machine: --host 127.0.0.1',
     );
   }

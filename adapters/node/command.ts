@@ -3,3 +3,8 @@
  * themselves, and has no `assay` on the path.
  */
 export const COMMAND = import.meta.url.endsWith('.ts') ? 'npm run -s assay --' : 'assay';
+
+/** Quotes a text for a shell, if it needs quotes. */
+export function shellWord(text: string): string {
+  return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,6 +1,6 @@
 import { downloadBytes, modelFor } from '../../lib/catalogue/recommended-models.ts';
 import { VERSION } from '../../lib/version.ts';
-import { COMMAND } from './command.ts';
+import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
 
 /** Returns the message that a server shows once it listens: its address and where it keeps its files. */
@@ -29,10 +29,6 @@ export function noKeyYet(home: string): string {
     `  ${COMMAND} ${command}`,
     'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',
   ].join('\n');
-}
-
-function shellWord(text: string): string {
-  return /^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Returns a message that recommends a larger model to pull; null if none fits into `totalMemory` bytes. */

@@ -118,7 +118,7 @@ describe('the address', () => {
   test('one that other machines reach refuses to start without a key, and makes none', async () => {
     const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
     await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(
-      /needs an API key\. Make one first: npm run -s assay -- keys add/,
+      `needs an API key. Make one first:\n  npm run -s assay -- keys add my-key --admin --home ${home}\n`,
     );
     expect(await new KeysStore(home).list()).toEqual([]);
   });
