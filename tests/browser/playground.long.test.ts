@@ -158,6 +158,32 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.locator('.message.assistant p').textContent()).toMatch(/\w+/);
   });
 
+  it('sends an image with a message of a chat, and keeps it for another attempt if it is refused', async () => {
+    await page.getByRole('tab', { name: 'Chat' }).click();
+    const field = page.getByLabel('Add an image or a recording');
+    await field.setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from('x') });
+    await page.getByRole('img', { name: 'dot.png' }).waitFor();
+    await page.getByLabel('Message').fill('What is this?');
+    const sent = page.waitForRequest('**/v1/chat/completions');
+    await page.keyboard.press('Enter');
+    expect((await sent).postDataJSON().messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } },
+          { type: 'text', text: 'What is this?' },
+        ],
+      },
+    ]);
+    // The starter model reads text only.
+    expect(await page.getByRole('alert').textContent()).toContain('unsupported_modality');
+    expect(await page.getByLabel('Message').inputValue()).toBe('What is this?');
+    await page.getByRole('button', { name: 'Remove dot.png' }).click();
+    await field.waitFor();
+    // The browser itself logs the refused request.
+    complaints = complaints.filter((text) => !text.includes('400'));
+  });
+
   it('pulls a model with progress, loads it, and deletes it after unloading', async () => {
     await page.getByRole('tab', { name: 'Models' }).click();
     await page.getByLabel('Pull a model').fill('acme/qwen3');

@@ -1,22 +1,32 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from '../api.ts';
+import { MediaField, MediaView } from '../media/media-field.tsx';
+import { chatContent, type MediaFile } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
 import { readChat } from './read-chat.ts';
 
 interface Message {
   role: 'user' | 'assistant';
   content: string;
+  media: MediaFile | undefined;
   reasoning: string;
   /** Text below a finished answer: its speed, and whether it was cut. */
   note: string;
 }
 
-const said = (role: Message['role'], content: string): Message => ({ role, content, reasoning: '', note: '' });
+const said = (role: Message['role'], content: string, media?: MediaFile): Message => ({
+  role,
+  content,
+  media,
+  reasoning: '',
+  note: '',
+});
 
 /** Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. */
 export function ChatTab() {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');
+  const [media, setMedia] = useState<MediaFile | undefined>();
   const [error, setError] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
   const end = useRef<HTMLDivElement>(null);
@@ -24,17 +34,21 @@ export function ChatTab() {
 
   const send = async () => {
     const question = text.trim();
-    if (question === '' || running) return;
-    const history = [...messages, said('user', question)];
+    if ((question === '' && !media) || running) return;
+    const history = [...messages, said('user', question, media)];
     const answer = said('assistant', '');
     const show = () => setMessages([...history, { ...answer }]);
     const stop = new AbortController();
     setText('');
+    setMedia(undefined);
     setError(null);
     setRunning(stop);
     show();
     try {
-      const body = { messages: history.map(({ role, content }) => ({ role, content })), stream: true };
+      const body = {
+        messages: history.map(({ role, content, media: file }) => ({ role, content: chatContent(content, file) })),
+        stream: true,
+      };
       const response = await call('/v1/chat/completions', { body, signal: stop.signal });
       const { finishReason, tokensPerSecond } = await readChat(response, ({ reasoning, content }) => {
         answer.reasoning += reasoning;
@@ -56,6 +70,7 @@ export function ChatTab() {
           // Puts the question back into the input field for another attempt.
           setMessages(messages);
           setText(question);
+          setMedia(media);
         }
       }
     }
@@ -70,13 +85,18 @@ export function ChatTab() {
             Say something. The starter model chats poorly; load a published model for real conversations.
           </p>
         )}
-        {messages.map(({ role, content, reasoning, note }) => (
+        {messages.map(({ role, content, media: file, reasoning, note }) => (
           <article class={`message ${role}`} aria-label={role === 'user' ? 'You' : 'Model'}>
             {reasoning && (
               <details>
                 <summary>Reasoning</summary>
                 <p>{reasoning}</p>
               </details>
+            )}
+            {file && (
+              <div class="media">
+                <MediaView media={file} />
+              </div>
             )}
             <p>{content || (role === 'assistant' && running ? '…' : '')}</p>
             {note && <small>{note}</small>}
@@ -85,6 +105,16 @@ export function ChatTab() {
         <div ref={end} />
       </div>
       <Problem error={error} />
+      <MediaField
+        id="chat-media"
+        label="Add an image or a recording (for models that read them)"
+        media={media}
+        onChange={(file) => {
+          setMedia(file);
+          setError(null);
+        }}
+        onError={setError}
+      />
       <form
         class="row"
         onSubmit={(event) => {

@@ -1,4 +1,4 @@
-import { decisionsInput, type MediaFile, tasksMedia } from './media.ts';
+import { decisionsInput, type MediaFile, tasksMedia } from '../media/media-file.ts';
 
 /** Holds one task in the editor. Lists are texts with an item on each line. */
 export interface TaskDraft {

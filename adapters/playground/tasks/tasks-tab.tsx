@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.ts';
+import { MediaField } from '../media/media-field.tsx';
+import { withoutContent } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
 import { readDecisions, readTasks } from './answer.ts';
 import { EXAMPLES } from './examples.ts';
-import { withoutContent } from './media.ts';
-import { MediaField } from './media-field.tsx';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
 import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
@@ -92,6 +92,8 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
           />
         </label>
         <MediaField
+          id="media"
+          label="Image or recording (for models that read them)"
           media={draft.media}
           onChange={(media) => {
             setDraft({ ...draft, media });

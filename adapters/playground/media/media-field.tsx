@@ -1,17 +1,19 @@
-import { type MediaFile, readMedia } from './media.ts';
+import { type MediaFile, readMedia } from './media-file.ts';
 
 interface MediaFieldProps {
+  id: string;
+  label: string;
   media: MediaFile | undefined;
   onChange(media: MediaFile | undefined): void;
   onError(cause: unknown): void;
 }
 
-/** Lets the user add one image or recording to the context, and shows it. */
-export function MediaField({ media, onChange, onError }: MediaFieldProps) {
+/** Lets the user add one image or recording, and shows it. */
+export function MediaField({ id, label, media, onChange, onError }: MediaFieldProps) {
   if (media) {
     return (
       <div class="row media">
-        {media.kind === 'image' ? <img src={media.url} alt={media.name} /> : <span>{media.name}</span>}
+        <MediaView media={media} />
         <button type="button" aria-label={`Remove ${media.name}`} onClick={() => onChange(undefined)}>
           Remove
         </button>
@@ -19,10 +21,10 @@ export function MediaField({ media, onChange, onError }: MediaFieldProps) {
     );
   }
   return (
-    <label for="media">
-      Image or recording (for models that read them)
+    <label for={id}>
+      {label}
       <input
-        id="media"
+        id={id}
         type="file"
         accept="image/*,audio/*"
         onChange={(event) => {
@@ -32,4 +34,9 @@ export function MediaField({ media, onChange, onError }: MediaFieldProps) {
       />
     </label>
   );
+}
+
+/** Shows an image, or the name of a recording. */
+export function MediaView({ media }: { media: MediaFile }) {
+  return media.kind === 'image' ? <img src={media.url} alt={media.name} /> : <span>{media.name}</span>;
 }

@@ -1,6 +1,6 @@
 import { splitDataUrl } from '../../../lib/data-url.ts';
 
-/** Holds an image or a recording that the tasks of a draft are about. */
+/** Holds an image or a recording that tasks or a message of a chat are about. */
 export interface MediaFile {
   name: string;
   kind: 'image' | 'audio';
@@ -28,8 +28,7 @@ export function withoutContent(media: MediaFile): MediaFile {
 
 /** Returns the member of `POST /v1/tasks` with a file. */
 export function tasksMedia({ kind, url }: MediaFile) {
-  const { mimeType, data } = splitDataUrl(url) ?? { mimeType: '', data: '' };
-  const input = { type: 'base64', mime_type: mimeType, data } as const;
+  const input = base64Input(url);
   return kind === 'image' ? { images: [input] } : { audio: [input] };
 }
 
@@ -37,4 +36,18 @@ export function tasksMedia({ kind, url }: MediaFile) {
 export function decisionsInput({ kind, url }: MediaFile, text: string) {
   const part = kind === 'image' ? { type: 'input_image', image_url: url } : { type: 'input_audio', audio_url: url };
   return [{ role: 'user', content: [part, ...(text === '' ? [] : [{ type: 'input_text', text }])] }];
+}
+
+/** Returns the content of a message of `POST /v1/chat/completions`: a text, or a file with the text after it. */
+export function chatContent(text: string, media: MediaFile | undefined) {
+  if (!media) return text;
+  const { kind, url } = media;
+  const part =
+    kind === 'image' ? { type: 'image_url', image_url: { url } } : { type: 'audio', audio: base64Input(url) };
+  return [part, ...(text === '' ? [] : [{ type: 'text', text }])];
+}
+
+function base64Input(url: string) {
+  const { mimeType, data } = splitDataUrl(url) ?? { mimeType: '', data: '' };
+  return { type: 'base64', mime_type: mimeType, data } as const;
 }
