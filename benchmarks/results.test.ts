@@ -11,7 +11,7 @@ const figure = (system: string, what: string, value: number): Figure => ({
   unit: 'ms',
 });
 
-test('what is measured again takes the place of the whole case, and of what the machine was; other cases stay', () => {
+test('a new measurement replaces its whole case, and the machine; other cases stay', () => {
   const kept = [
     figure('machine', 'Node.js 1', 1),
     figure('ours', '1 task', 1),

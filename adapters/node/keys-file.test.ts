@@ -51,7 +51,7 @@ test('a name is used once', async () => {
   expect(await store.list()).toHaveLength(1);
 });
 
-test('what another process writes is seen at once', async () => {
+test('reads at once what another process writes', async () => {
   const home = await newHome();
   const [server, command] = [new KeysStore(home), new KeysStore(home)];
   expect(await server.list()).toEqual([]);
@@ -82,7 +82,7 @@ test.each(['', '{', '[]', '{"version":2,"keys":[]}', '{"version":1,"keys":[{"nam
   },
 );
 
-test('a home that cannot be used is said plainly', async () => {
+test('reports a home that cannot be used', async () => {
   const home = await newHome();
   await writeFile(join(home, 'file'), '');
   const store = new KeysStore(join(home, 'file/below'));

@@ -25,6 +25,6 @@ test('the worst figure decides, and a miss is said with its reason', () => {
   );
 });
 
-test('without figures there is nothing to say', () => {
+test('returns no sentence without figures', () => {
   expect(goalsText(worstOf('refusal', { most: 50 }, []))).toBe('');
 });

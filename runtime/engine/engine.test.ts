@@ -67,7 +67,7 @@ describe('the prefix cache', () => {
     expect((await finish(engine, job({ prefix: tokens(140) }))).cachedTokens).toBe(140);
   });
 
-  test('the next turn of a chat finds what was said in the last', async () => {
+  test('the next message of a chat uses the cached earlier ones', async () => {
     const engine = engineOf();
     const first = await finish(engine, job());
     const next = [...tokens(20), 5, ...first.branches[0]!.tokens, 1, 2, 3];
@@ -194,7 +194,7 @@ describe('scheduling', () => {
     for (const { option, chosen } of results) expect(chosen).toBe(option!.index === 0 ? 1 : 2);
   });
 
-  test('what a branch has in common with the one before it is read once', async () => {
+  test('the common beginning of two branches is read once', async () => {
     const common = tokens(9, 1);
     const choice = {
       paths: [
@@ -223,7 +223,7 @@ describe('scheduling', () => {
     expect(forward.runs).toEqual([24, 3]);
   });
 
-  test('a branch that is all forced asks the model nothing', async () => {
+  test('a branch of forced text alone needs no run of the model', async () => {
     const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
     const constraint = new PatternConstraint([{ forced: [1, 2] }]);
     const { branches } = await finish(engineOf(), job({ branches: [branch({ constraint })], budget: 0 }));
@@ -279,7 +279,7 @@ describe('what is refused', () => {
     await next;
   });
 
-  test('one who left before queueing costs nothing', async () => {
+  test('a caller who left before queueing costs nothing', async () => {
     const engine = engineOf();
     await expect(engine.submit(job(), AbortSignal.abort('gone'))).rejects.toBe('gone');
     expect(await engine.step()).toBe(false);
@@ -445,7 +445,7 @@ describe('drafts', () => {
     expect(forward.runs).toHaveLength(4);
   });
 
-  test('what is forced goes with the draft', async () => {
+  test('forced text goes through the model with the draft', async () => {
     const { PatternConstraint } = await import('../../tests/oracle/pattern-constraint.ts');
     const text = [1, 2, 3, 4, 5, 6, 7, 8];
     const steps = text.slice(1).map((token, i) => (i % 2 === 0 ? { among: [token], times: 1 } : { forced: [token] }));
@@ -518,7 +518,7 @@ describe('drafts', () => {
   });
 });
 
-test('the same seed says the same, alone and in company', async () => {
+test('the same seed gives the same answer, alone and beside other jobs', async () => {
   const random = { ...GREEDY, temperature: 1, seed: 11 };
   const spoken = (extra: number, seed: number) =>
     finish(

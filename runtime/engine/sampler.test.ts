@@ -39,7 +39,7 @@ describe('argmax', () => {
     ['not beyond the vocabulary', [1, 2, 3], maskOf(1, 60), 1],
   ])('%s', (_, logits, mask, token) => expect(argmax(Float32Array.from(logits), mask)).toBe(token));
 
-  test('nothing allowed is an error', () => {
+  test('throws if no token is allowed', () => {
     expect(() => argmax(Float32Array.of(1, 2), maskOf())).toThrow('no token is allowed');
   });
 
@@ -68,7 +68,7 @@ describe('sampling', () => {
     }
   });
 
-  test('a mask takes tokens out before they are weighed', () => {
+  test('a mask removes tokens before one is drawn', () => {
     const [a, b, c] = frequencies(logits, { temperature: 1 }, maskOf(0, 2));
     expect([a, b, c].map((share) => Math.round(share! * 20) / 20)).toEqual([0.7, 0, 0.3]);
   });
@@ -88,7 +88,7 @@ describe('sampling', () => {
   });
 });
 
-test('penalties count what was said', () => {
+test('penalties count the tokens of the answer', () => {
   const choose = (sampling: Partial<Sampling>, counts: [number, number][]) =>
     chooseToken(Float32Array.of(2, 1.5, 1), { ...GREEDY, ...sampling }, null, new Map(counts), new Random(0)).token;
   expect(choose({ presencePenalty: 0.6 }, [[0, 1]])).toBe(1);

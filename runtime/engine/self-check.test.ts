@@ -3,11 +3,11 @@ import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
 import type { SequenceRun } from './forward.ts';
 import { checkPacking } from './self-check.ts';
 
-test('a device that heeds the tree passes', async () => {
+test('accepts a device that applies the tree mask', async () => {
   await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
 });
 
-test('one that lets branches see each other is found out', async () => {
+test('refuses a device that lets branches see each other', async () => {
   class Mixing extends ToyForward {
     override run(batch: readonly SequenceRun[]): Promise<Float32Array> {
       for (const { sequence, start } of batch) {
@@ -19,7 +19,7 @@ test('one that lets branches see each other is found out', async () => {
   await expect(checkPacking(new Mixing(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
 });
 
-test('so is one that gives no numbers', async () => {
+test('refuses a device that returns no numbers', async () => {
   class Broken extends ToyForward {
     override async run(): Promise<Float32Array> {
       return new Float32Array(this.vocabSize).fill(Number.NaN);

@@ -7,14 +7,14 @@ function snapshotsAt(cells: readonly number[]): Snapshots {
   return snapshots;
 }
 
-test('a sequence goes on only behind a cell with a snapshot', () => {
+test('a sequence continues only after a cell with a snapshot', () => {
   const snapshots = snapshotsAt([9, 19]);
   expect([5, 10, 15, 20, 30].map((length) => snapshots.resumableLength(length))).toEqual([0, 10, 10, 20, 20]);
   snapshots.truncate(19);
   expect(snapshots.resumableLength(30)).toBe(10);
 });
 
-test('a model without states goes on anywhere', () => {
+test('a model without states continues after any cell', () => {
   expect(new Snapshots([]).resumableLength(7)).toBe(7);
 });
 

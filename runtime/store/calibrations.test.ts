@@ -28,7 +28,7 @@ function folders(bundled: object) {
   return new Calibrations(new StorePaths(roots));
 }
 
-test('what was fitted here counts before what ships, until it is removed', async () => {
+test('a calibration fitted here replaces the shipped one until it is removed', async () => {
   const store = folders({ ...calibration, fitted: '2020-01-01' });
   expect(await store.find(starter, fingerprint)).toMatchObject({
     from: 'bundled',
@@ -127,6 +127,6 @@ function replaceHome(file: string): void {
   writeFileSync(home, '');
 }
 
-test('no path leads out of the home', async () => {
+test('refuses a fingerprint that leads out of the home', async () => {
   await expect(folders({}).find(starter, '../../etc/passwd')).rejects.toMatchObject({ code: 'invalid_value' });
 });

@@ -86,7 +86,7 @@ describe('a lock', () => {
     expect(waits).toBeGreaterThan(0);
   });
 
-  it('whose file and directory go with it is made anew by who waits', async () => {
+  it('whose file and directory are removed is created again by the process that waits', async () => {
     const file = await lockFile();
     const held = tryLock(file);
     let waits = 0;

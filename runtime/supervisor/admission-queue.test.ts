@@ -35,8 +35,8 @@ function answerMany(ms: number, count = 200): AdmissionSlot[] {
   return held;
 }
 
-describe('how many', () => {
-  test('requests there may be', () => {
+describe('limits', () => {
+  test('refuses requests beyond the maximum number', () => {
     const held = Array.from({ length: 4 }, () => admission.admit(cost(1)));
     expect(refusal()).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
     held[2]!.release(false);
@@ -46,7 +46,7 @@ describe('how many', () => {
     expect(admission.held).toBe(4);
   });
 
-  test('tokens there may be, but for one request alone', () => {
+  test('refuses tokens beyond the maximum, but not of a request that is alone', () => {
     const whole = admission.admit(cost(50_000));
     expect(refusal(1).code).toBe('overloaded');
     whole.release(false);
@@ -58,21 +58,21 @@ describe('how many', () => {
   });
 });
 
-describe('when to come back', () => {
+describe('Retry-After', () => {
   test.each([
     [100, 1],
     [1_000, 4],
     [5_000, 20],
     [60_000, 30],
   ])(
-    'with an answer every %d ms: after the work in front, %d s, and half a minute at first where it is more',
+    'with an answer every %d ms, is the time of the work ahead, %d s, and half a minute at first if that is more',
     (ms, seconds) => {
       answerMany(ms);
       expect(refusal().retryAfterSeconds).toBe(seconds);
     },
   );
 
-  test('as one after another, each after those that were refused before', () => {
+  test('counts requests that were refused earlier as work ahead', () => {
     answerMany(1_000);
     expect([1, 2, 3].map(() => refusal().retryAfterSeconds)).toEqual([4, 5, 6]);
     now += 3_000;
@@ -83,34 +83,37 @@ describe('when to come back', () => {
     expect(refusal().retryAfterSeconds).toBe(4);
   });
 
-  test.each([1, 500, 60_000])('not all at once: of 1,000 with an answer every %d ms no second gets a tenth', (ms) => {
-    answerMany(ms);
-    const seconds = Array.from({ length: 1_000 }, () => refusal().retryAfterSeconds ?? 0);
-    const returning = new Map<number, number>();
-    for (const second of seconds) returning.set(second, (returning.get(second) ?? 0) + 1);
-    expect(Math.max(...seconds)).toBeLessThanOrEqual(60);
-    // With fast answers the queue is empty before the second is over, so clients may return together.
-    if (ms > 1) expect(Math.max(...returning.values())).toBeLessThan(100);
-    // A caller whose estimated wait exceeds half a minute waits at least half a minute.
-    const honest = seconds.findIndex((second) => second >= 30);
-    expect(seconds.slice(0, honest)).toEqual(seconds.slice(0, honest).sort((a, b) => a - b));
-    expect(seconds.slice(honest).every((second) => honest < 0 || second >= 30)).toBe(true);
-  });
+  test.each([1, 500, 60_000])(
+    'spreads 1,000 requests, with an answer every %d ms, so that no second gets a tenth',
+    (ms) => {
+      answerMany(ms);
+      const seconds = Array.from({ length: 1_000 }, () => refusal().retryAfterSeconds ?? 0);
+      const returning = new Map<number, number>();
+      for (const second of seconds) returning.set(second, (returning.get(second) ?? 0) + 1);
+      expect(Math.max(...seconds)).toBeLessThanOrEqual(60);
+      // With fast answers the queue is empty before the second is over, so clients may return together.
+      if (ms > 1) expect(Math.max(...returning.values())).toBeLessThan(100);
+      // A caller whose estimated wait exceeds half a minute waits at least half a minute.
+      const honest = seconds.findIndex((second) => second >= 30);
+      expect(seconds.slice(0, honest)).toEqual(seconds.slice(0, honest).sort((a, b) => a - b));
+      expect(seconds.slice(honest).every((second) => honest < 0 || second >= 30)).toBe(true);
+    },
+  );
 
-  test('large requests in front count for more than small ones', () => {
+  test('counts large requests ahead for more than small ones', () => {
     for (const slot of answerMany(1_000)) slot.release(false);
     for (let i = 0; i < 4; i++) admission.admit(cost(300));
     expect(refusal().retryAfterSeconds).toBe(12);
   });
 
-  test('pauses without work are no measure of speed', () => {
+  test('ignores pauses without work when it measures speed', () => {
     for (const slot of answerMany(1_000)) slot.release(false);
     now += 3_600_000;
     answerMany(1_000, 1);
     expect(refusal().retryAfterSeconds).toBe(4);
   });
 
-  test('what was cancelled is no measure of speed', () => {
+  test('ignores cancelled requests when it measures speed', () => {
     const held = answerMany(1_000);
     for (let i = 0; i < 500; i++) {
       held.shift()!.release(false);
@@ -120,14 +123,14 @@ describe('when to come back', () => {
   });
 });
 
-describe('what counts', () => {
-  test('characters of all requests together', () => {
+describe('counts', () => {
+  test('the characters of all requests together', () => {
     admission.admit(cost(1, 15_000));
     expect(() => admission.admit(cost(1, 6_000))).toThrow('waiting');
     admission.admit(cost(1, 5_000));
   });
 
-  test('tokens as they are counted, once they are', () => {
+  test('the exact tokens of a request once they are known', () => {
     const slot = admission.admit(cost(9_000));
     expect(refusal(2_000).code).toBe('overloaded');
     slot.recount(5_000);
@@ -150,13 +153,13 @@ describe('what counts', () => {
 describe('the cost of a request', () => {
   const batch = { model: '', input: { context: 'x'.repeat(300) }, media: [], tasks: [], temperature: 0 };
 
-  test('its characters wherever they stand, media aside', () => {
+  test('counts characters in all places, and media separately', () => {
     const source = { type: 'base64', data: 'x'.repeat(1_000), mimeType: 'a' };
     expect(sizeOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} }).characters).toBe(10);
     expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_000 });
   });
 
-  test('a text far too long is estimated at a quarter of the queue', () => {
+  test('estimates a text that is far too long at a quarter of the queue', () => {
     const work = {
       kind: 'tasks' as const,
       batch: { ...batch, input: { context: 'x'.repeat(1e6) }, maxOutputTokens: 1 },

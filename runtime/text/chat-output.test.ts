@@ -48,14 +48,17 @@ describe('answerSplitter', () => {
     ['<thi', false, '', '<thi'],
     ['', false, '', ''],
   ];
-  it.each(TABLE)('%j (inside: %s) is thought %j and said %j, however it is cut', (text, inside, reasoning, content) => {
-    fc.assert(
-      fc.property(cuts, (at) => {
-        expect(split(pieces(text, at), inside)).toEqual({ reasoning, content });
-      }),
-      { numRuns: Math.min(runs, 100) },
-    );
-  });
+  it.each(TABLE)(
+    '%j (inside: %s) has the reasoning %j and the answer %j, however it is cut',
+    (text, inside, reasoning, content) => {
+      fc.assert(
+        fc.property(cuts, (at) => {
+          expect(split(pieces(text, at), inside)).toEqual({ reasoning, content });
+        }),
+        { numRuns: Math.min(runs, 100) },
+      );
+    },
+  );
 
   const NEXT = '<|end|><|start|>assistant<|channel|>';
   const TO_ANSWER = `${NEXT}final<|message|>`;
@@ -70,7 +73,7 @@ describe('answerSplitter', () => {
     [' to=functions.f<|channel|>commentary json', HARMONY, '', ''],
     ['to be', HARMONY, '', 'to be'],
     ['Yes.', HARMONY, '', 'Yes.'],
-  ])('%j is thought and said as its format has it, however it is cut', (text, format, reasoning, content) => {
+  ])('%j is split as its format says, however it is cut', (text, format, reasoning, content) => {
     fc.assert(
       fc.property(cuts, (at) => {
         expect(split(pieces(text, at), false, format)).toEqual({ reasoning, content });
@@ -81,7 +84,7 @@ describe('answerSplitter', () => {
 });
 
 describe('StopScanner', () => {
-  it('gives what stands before the first stop string, however the text is cut', () => {
+  it('returns the text before the first stop string, however the text is cut', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', '\n'), maxLength: 30 });
     const stops = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '\n'), minLength: 1, maxLength: 4 }), {
       maxLength: 4,
@@ -124,25 +127,19 @@ function read(output: ChatOutput, tokens: readonly number[]) {
 const options = { stops: [] as string[], thinking: false, format: THINK };
 
 describe('ChatOutput', () => {
-  it.each(['Señor €5 日本語 👋🏽 ok', 'e\u0301 👩‍👩‍👧', '\uFEFFmark'])(
-    'gives %j whole, and never half a character',
-    (text) => {
-      const { content, deltas } = read(
-        new ChatOutput(model.vocabulary, options),
-        model.tokenizer.encodeUser(text, true),
-      );
-      expect(content).toBe(text.normalize('NFC'));
-      for (const delta of deltas) expect(delta.content).not.toContain('\uFFFD');
-    },
-  );
+  it.each(['Señor €5 日本語 👋🏽 ok', 'e\u0301 👩‍👩‍👧', '\uFEFFmark'])('returns %j in whole characters', (text) => {
+    const { content, deltas } = read(new ChatOutput(model.vocabulary, options), model.tokenizer.encodeUser(text, true));
+    expect(content).toBe(text.normalize('NFC'));
+    for (const delta of deltas) expect(delta.content).not.toContain('\uFFFD');
+  });
 
-  it('takes away the space that the tokenizer put in front', () => {
+  it('removes the space that the tokenizer adds at the beginning', () => {
     expect(
       read(new ChatOutput(llama.vocabulary, options), llama.tokenizer.encodeUser('Hello world', false)).content,
     ).toBe('Hello world');
   });
 
-  it('parts reasoning and answer where the tags are tokens', () => {
+  it('splits reasoning and answer where the tags are tokens', () => {
     const ids = model.tokenizer.encodeTemplate('<think>\nhm 👋🏽\n</think>\n\nYes.', true);
     expect(read(new ChatOutput(model.vocabulary, options), ids)).toMatchObject({
       reasoning: 'hm 👋🏽',
@@ -150,13 +147,13 @@ describe('ChatOutput', () => {
     });
   });
 
-  it('shows no token that only steers', () => {
+  it('omits control tokens', () => {
     const ids = model.tokenizer.encodeTemplate('<|im_start|>Yes.<|im_end|>', true);
     expect(read(new ChatOutput(model.vocabulary, options), ids).content).toBe('Yes.');
   });
 
   it.each(['', '\n\n'])(
-    'gives log-probabilities for the tokens of the answer alone, with their bytes: %j',
+    'returns log-probabilities for the tokens of the answer alone, with their bytes: %j',
     (between) => {
       const answer = model.tokenizer.encodeTemplate('Yes 👋🏽', true);
       const ids = [...model.tokenizer.encodeTemplate(`<think>\nhm\n</think>${between}`, true), ...answer];
@@ -166,7 +163,7 @@ describe('ChatOutput', () => {
     },
   );
 
-  it('stops across token borders and leaves the rest out', () => {
+  it('finds a stop string that spans tokens, and drops the rest', () => {
     const ids = model.tokenizer.encodeUser('one two three four', true);
     const output = new ChatOutput(model.vocabulary, { ...options, stops: ['o th'] });
     const { content, logprobs } = read(output, ids);

@@ -62,7 +62,7 @@ describe('load and unload', () => {
     await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
   });
 
-  it('tells a form that gives wrong numbers from a model that does not load', async () => {
+  it('distinguishes a form that gives wrong numbers from a model that does not load', async () => {
     const engine = start();
     const wrong = await engine.load({ ...SPEC, dir: '/wrong' }).catch((error: unknown) => error);
     expect(refusedForm(wrong)).toBe('int8');
@@ -130,7 +130,7 @@ describe('a request', () => {
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
-  it('that the engine cannot read fails alone, and nothing of it is told', async () => {
+  it('that the engine cannot read fails alone, and its content is not logged', async () => {
     const engine = start();
     await engine.load(SPEC);
     const slow = ask(engine, 'wait 300');
@@ -143,7 +143,7 @@ describe('a request', () => {
     expect(engine.status().restarts).toBe(0);
   });
 
-  it('too many is refused while the engine is busy and hears nothing, and its place is free again afterwards', async () => {
+  it('beyond the limit is refused while the engine is busy, and its slot is free again afterwards', async () => {
     const engine = start({ admission: { requests: 3, characters: 10_000 } });
     await engine.load(SPEC);
     const leave = new AbortController();
@@ -162,7 +162,7 @@ describe('a request', () => {
   });
 
   it.each(['SIGCONT', 'SIGKILL'] as const)(
-    'whose caller leaves before the engine has read it keeps its place until then (%s)',
+    'whose caller leaves before the engine has read it keeps its slot until then (%s)',
     async (then) => {
       const engine = start({ admission: { requests: 2, characters: 10_000 } });
       await engine.load(SPEC);
@@ -180,7 +180,7 @@ describe('a request', () => {
     },
   );
 
-  it('whose caller left before it was sent gives its place back at once', async () => {
+  it('whose caller left before it was sent frees its slot at once', async () => {
     const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     process.kill(engine.status().pid!, 'SIGSTOP');
@@ -189,7 +189,7 @@ describe('a request', () => {
     }
   });
 
-  it('that nobody waits for any more holds up no close', async () => {
+  it('without a caller does not delay the close', async () => {
     const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     process.kill(engine.status().pid!, 'SIGSTOP');
@@ -200,14 +200,14 @@ describe('a request', () => {
     expect(await load).toMatchObject({ code: 'internal_error' });
   });
 
-  it.each(['crash', 'too long'])('that ends by "%s" gives its place back', async (how) => {
+  it.each(['crash', 'too long'])('that ends by "%s" frees its slot', async (how) => {
     const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     for (let i = 0; i < 3; i++) await expect(ask(engine, how)).rejects.not.toMatchObject({ code: 'overloaded' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
-  it('that waits for an engine which restarts holds a place, too', async () => {
+  it('that waits for a restart of the engine holds a slot, too', async () => {
     const engine = start({ admission: { requests: 2, characters: 10_000 }, restartWaitMs: 300 });
     const spec = { ...SPEC };
     await engine.load(spec);
@@ -228,7 +228,7 @@ describe('a request', () => {
     await engine.unload();
   });
 
-  it('ends with timeout when the engine says nothing', async () => {
+  it('ends with `timeout` if the engine does not answer', async () => {
     const engine = start();
     await engine.load(SPEC);
     await expect(ask(engine, 'wait 60000', undefined, 1)).rejects.toMatchObject({ code: 'timeout' });
@@ -236,21 +236,24 @@ describe('a request', () => {
 });
 
 describe('a death', () => {
-  it.each(['crash', 'exit', 'nonsense'])('by %s fails what is in flight, and the model comes back', async (how) => {
-    const engine = start();
-    await engine.load(SPEC);
-    const bystander = ask(engine, 'wait 60000');
-    bystander.catch(() => {});
-    await expect(ask(engine, how)).rejects.toMatchObject({
-      code: 'engine_failed',
-      message: expect.stringMatching(
-        /^The engine process .*\. This request was in its queue or being answered\. The engine is starting again: /u,
-      ),
-    });
-    await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
-    expect(await ask(engine, 'x')).toBe('{"value":"x"}');
-    expect(engine.status()).toMatchObject({ state: 'loaded', restarts: 1 });
-  });
+  it.each(['crash', 'exit', 'nonsense'])(
+    'by %s fails the requests in flight, and the model is loaded again',
+    async (how) => {
+      const engine = start();
+      await engine.load(SPEC);
+      const bystander = ask(engine, 'wait 60000');
+      bystander.catch(() => {});
+      await expect(ask(engine, how)).rejects.toMatchObject({
+        code: 'engine_failed',
+        message: expect.stringMatching(
+          /^The engine process .*\. This request was in its queue or being answered\. The engine is starting again: /u,
+        ),
+      });
+      await expect(bystander).rejects.toMatchObject({ code: 'engine_failed' });
+      expect(await ask(engine, 'x')).toBe('{"value":"x"}');
+      expect(engine.status()).toMatchObject({ state: 'loaded', restarts: 1 });
+    },
+  );
 
   it.each([
     ['hang', 'step', /did not finish a step of the model for/u],
@@ -266,7 +269,7 @@ describe('a death', () => {
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
-  it('is not waited for by a load: a tokenizer that hangs gives way', async () => {
+  it('of a process whose tokenizer hangs does not delay a load', async () => {
     const engine = start();
     await engine.load(SPEC);
     const stuck = ask(engine, 'hang while preparing').catch((error: Error) => error);
@@ -313,7 +316,7 @@ describe('a death', () => {
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
-  it('a model that can no more be loaded is tried again after longer and longer pauses, and a load ends that', async () => {
+  it('a model that no longer loads is retried after growing pauses, until another load', async () => {
     let restarts = 0;
     const engine = start({ onRestart: () => restarts++, restartWaitMs: 400 });
     const spec = { ...SPEC };
@@ -356,7 +359,7 @@ it('survives a hundred deaths: no request is lost, no process or listener stays'
   expect(childrenOf(process.pid)).toHaveLength(1);
 }, 600_000);
 
-it('leaves it to the server when to end: a Ctrl-C reaches both', async () => {
+it('ignores Ctrl-C, which reaches it too: the server ends it', async () => {
   const engine = start();
   await engine.load(SPEC);
   const slow = ask(engine, 'wait 300');
@@ -365,7 +368,7 @@ it('leaves it to the server when to end: a Ctrl-C reaches both', async () => {
   expect(engine.status().restarts).toBe(0);
 });
 
-it('is told no secrets, and to tell nobody anything', async () => {
+it('gets no secrets in its environment, and sends no telemetry', async () => {
   process.env.ASSAY_TEST_API_KEY = 'sk-secret';
   const engine = start();
   await engine.load(SPEC);

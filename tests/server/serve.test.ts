@@ -73,7 +73,7 @@ describe('a first start', () => {
     expect((await call('other')).status).toBe(401);
   });
 
-  test('that cannot keep its key leaves nothing running', async () => {
+  test('ends if it cannot store its key', async () => {
     const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
     await mkdir(join(home, 'keys.json.lock'));
     const said: string[] = [];
@@ -101,7 +101,7 @@ describe('a first start', () => {
 });
 
 describe('the address', () => {
-  test('a port that is in use is said plainly', async () => {
+  test('reports a port that is in use', async () => {
     const { url } = await start();
     const { port } = new URL(url);
     await expect(start({ port })).rejects.toThrow(
@@ -109,7 +109,7 @@ describe('the address', () => {
     );
   });
 
-  test('an address that this machine does not have', async () => {
+  test('reports an address that this machine does not have', async () => {
     await expect(start({ host: '192.0.2.1', apiKey: 'demo' })).rejects.toThrow(
       /This machine has no address 192\.0\.2\.1/,
     );
@@ -134,7 +134,7 @@ describe('the address', () => {
     expect(await status('/v1/models', { authorization: 'Bearer demo' })).toBe(200);
   });
 
-  test('one that other machines reach gives models into the hands of keys with the admin scope alone', async () => {
+  test('one that other machines reach lets only keys with the admin scope change models', async () => {
     const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
     const keys = new KeysStore(home);
     const caller = await keys.create({ name: 'shop', models: ['*'], scopes: [] });
@@ -154,7 +154,7 @@ describe('the address', () => {
     expect(await post('/load', admin)).toEqual([404, 'model_not_found']);
   });
 
-  test('that the command line made a key for itself does not count as one that was made on purpose', async () => {
+  test('needs a key made on purpose: the one that the command line makes for itself does not count', async () => {
     const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
     await new KeysStore(home).create({ name: CLI_KEY, models: ['*'], scopes: ['admin'] });
     await expect(start({ host: '0.0.0.0', home })).rejects.toThrow(/needs an API key/);
@@ -173,7 +173,7 @@ describe('the address', () => {
   });
 });
 
-describe('requests that are no HTTP as it should be', () => {
+describe('requests that are not valid HTTP', () => {
   const get = (rest: string) => `GET / HTTP/1.1\r\n${rest}Connection: close\r\n\r\n`;
   const post = (rest: string, body = '{}') =>
     `POST /unload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}\r\n${body}`;
@@ -229,7 +229,7 @@ describe('requests that are no HTTP as it should be', () => {
     expect((await fetch(url)).status).toBe(200);
   });
 
-  test('an expectation that nobody knows is ignored', async () => {
+  test('an unknown expectation is ignored', async () => {
     const { url } = await start();
     expect(await raw(url, get('Host: localhost\r\nExpect: foo\r\n'))).toMatch(/^HTTP\/1.1 200 /);
   });
@@ -254,7 +254,7 @@ describe('senders that never come to an end', () => {
   });
 });
 
-test('a refused caller that keeps its side open loses the connection all the same', async () => {
+test('closes the connection of a refused caller that keeps its side open', async () => {
   const app = new Hono().get('/', (c) => c.text('here'));
   const limits = { headersTimeout: 200, requestTimeout: 300, connectionsCheckingInterval: 50 };
   const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, limits });
@@ -280,7 +280,7 @@ test.each([
   expect(await server.close(600_000)).toBe(inTime);
 });
 
-test('nothing is written into an answer that has begun, or instead of one that is to come', async () => {
+test('writes nothing into a response that has begun, nor instead of one that is due', async () => {
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
   for (const [first, rest] of [
     ['/begun', `${get('/later')}garbage\r\n\r\n`],
@@ -364,7 +364,7 @@ describe('the log', () => {
     return JSON.parse(line);
   }
 
-  test('a request is one line', () => {
+  test('has one line for each request', () => {
     expect(logged({ event: 'request', ...record, key: 'ann' })).toEqual({
       level: 30,
       msg: 'request',
@@ -379,7 +379,7 @@ describe('the log', () => {
     expect(line).toEqual({ level: 30, msg: 'request', ...record, status: 422, code: 'invalid_value' });
   });
 
-  test('what is wrong with the server comes with its cause', () => {
+  test('has a fault of the server with its cause', () => {
     const error = new AssayError('engine_failed', 'Sorry.', { cause: new Error('exit code 139') });
     const line = logged({ event: 'request', ...record, status: 500, error });
     expect(line).toMatchObject({ level: 50, code: 'engine_failed', err: { message: 'exit code 139' } });

@@ -82,7 +82,7 @@ describe('download', () => {
     expect(await bytes(int8?.directory)).toBeLessThan(await bytes(float?.directory));
   });
 
-  it('goes on when its caller leaves, and a second call joins it', async () => {
+  it('continues when its caller leaves, and a second call joins it', async () => {
     const box = await testHost(hub);
     const compiling = gate();
     box.engine.compiling = compiling.promise;
@@ -248,7 +248,7 @@ describe('load', () => {
     expect(box.engine.calls.filter((call) => call.startsWith('load'))).toHaveLength(1);
   });
 
-  it('of the active model is fine while it is downloaded again, but not of another length', async () => {
+  it('of the active model succeeds while it is downloaded again, but not with another length', async () => {
     const box = await testHost(hub);
     await box.download(QWEN);
     await box.host.load(QWEN, {});
@@ -595,7 +595,7 @@ describe('delete', () => {
 });
 
 describe('a compiled form', () => {
-  it('is found by another process, and made anew for another runtime; the stale one is removed', async () => {
+  it('is found by another process, and rebuilt for another runtime; the stale one is removed', async () => {
     const box = await testHost(hub);
     await box.download(STARTER);
     expect(await box.restarted().download(STARTER)).toMatchObject({ compiled: false });
@@ -646,7 +646,7 @@ describe('a compiled form', () => {
     ]);
   });
 
-  it('with one flipped bit in any file is made anew', async () => {
+  it('with one flipped bit in any file is rebuilt', async () => {
     // The measurements of auto differ from run to run.
     const box = await testHost(hub, { precision: 'int8' });
     await box.download(STARTER);
@@ -665,7 +665,7 @@ describe('a compiled form', () => {
     }
   });
 
-  it('is not made of damaged weights, and the message names the file and what mends it', async () => {
+  it('is not made of damaged weights, and the message names the file and what to do', async () => {
     const box = await testHost(hub);
     await box.download(QWEN);
     await box.host.remove(QWEN, { compiledOnly: true });
@@ -683,7 +683,7 @@ describe('a compiled form', () => {
     await box.host.load(QWEN, {});
   });
 
-  it('needs room for what it will be, and for 64 MiB more', async () => {
+  it('needs disk space for its files, and 64 MiB more', async () => {
     const box = await testHost(hub);
     await box.download(STARTER, { maxPromptLen: 64 });
     const [form] = await listCompiled(box.paths, STARTER);
@@ -697,7 +697,7 @@ describe('a compiled form', () => {
     expect(await enough.download(STARTER)).toMatchObject({ compiled: true });
   });
 
-  it('needs room, says how much, and is not half there when the disk is full', async () => {
+  it('needs disk space, says how much, and leaves no part of itself when the disk is full', async () => {
     let free = 1000;
     const box = await testHost(hub, { freeBytes: async () => free });
     await expect(box.download(STARTER)).rejects.toMatchObject({

@@ -165,7 +165,7 @@ describe('Fleet', () => {
     ]);
   });
 
-  it('goes on with what it knows when nobody takes its report', async () => {
+  it('keeps what it knows if its report is not accepted', async () => {
     const { names, told, attempt, settled } = setUp();
     told.status = new Error('the object is away');
     attempt('a', 'answered');

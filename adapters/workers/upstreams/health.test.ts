@@ -59,7 +59,7 @@ describe('Health', () => {
     expect(say('four', { ended: 1, answered: true })?.opensForMs).toBeNull();
   });
 
-  it('says nothing of a box about which there is nothing to say', () => {
+  it('omits a box without requests and failures', () => {
     const { health } = setUp();
     expect(health.report({ edge: 'one', upstreams: {} })).toEqual({});
     expect(
