@@ -98,7 +98,10 @@ function reasonOf(
     const far = isAccurate(chosen) ? '' : `, more than the ${100 * ACCEPTED_ERROR}% that auto accepts`;
     return `asked for with --precision ${precision}; ${errorText(chosen.error)}${far}`;
   }
-  if (fixedShapes) return `8 bits, the form for graphs over fixed shapes; ${errorText(chosen.error)}`;
+  if (fixedShapes) {
+    const bits = chosen.form === 'int4' ? '4 bits, as published' : '8 bits, the form for graphs over fixed shapes';
+    return `${bits}; ${errorText(chosen.error)}`;
+  }
   if (device !== 'CPU') return `the published weights, for this ${device}`;
   return measured.length > 1
     ? `the fastest accurate form on this CPU (${kernels}): ${measuredText(measured)}`

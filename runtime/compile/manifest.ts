@@ -13,7 +13,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
  * that models compiled earlier are compiled again.
  */
-export const COMPILER_VERSION = 12;
+export const COMPILER_VERSION = 13;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -37,6 +37,11 @@ const StaticGraphs = v.strictObject({
   bodies: StaticBodies,
   /** Bodies of the same shapes with 16-bit keys and values; absent once the model is compiled for a device. */
   halfBodies: v.optional(StaticBodies),
+  /**
+   * Bodies for any numbers of new and past cells, by element type of keys and values, for devices with kernels of their
+   * own; absent once the model is compiled for a device.
+   */
+  anyShape: v.optional(v.strictObject({ float32: Name, float16: Name })),
   /** Graph that converts `rows` rows of a body's outputs, `[1, chunk, width]`, to logits. */
   head: v.strictObject({
     graph: Name,

@@ -26,8 +26,9 @@ const POSITIONS = 'position_ids';
 
 /**
  * Splits a model into three kinds of static graphs: the lookup of embeddings and rotary tables, which runs on the CPU
- * for any number of tokens; the layers, one graph for each shape and type of KV; and the head after the last attention,
- * for the rows whose logits are needed. All share the weights. Throws `engine_failed` if the model cannot be split.
+ * for any number of tokens; the layers, one graph for each shape and type of KV, and one for all shapes; and the head
+ * after the last attention, for the rows whose logits are needed. All share the weights. Throws `engine_failed` if the
+ * model cannot be split.
  *
  * @param rows input by which `gatherRows` selects rows; the Gather nodes that read it are the border between layers and
  *   head
@@ -70,11 +71,18 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
       model: bodyOf(model, layout, layers, shape, kvType, { embeddings, rotary, masks, head }),
     }));
   const [bodies, halfBodies] = [bodiesWith('float32'), bodiesWith('float16')];
+  const anyShape = (kvType: KvType) => ({
+    file: `body-any${kvType === 'float16' ? '-half' : ''}.onnx`,
+    model: bodyOf(model, layout, layers, 'any', kvType, { embeddings, rotary, masks, head }),
+  });
+  const [any, anyHalf] = [anyShape('float32'), anyShape('float16')];
   return {
     graphs: [
       { file: 'lookup.onnx', model: lookupOf(model, layout.tokens, embeddings, rotary) },
       ...bodies,
       ...halfBodies,
+      any,
+      anyHalf,
       { file: 'head.onnx', model: headOf(model, layout, head) },
     ],
     masks,
@@ -84,6 +92,7 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
       kvType: 'float32',
       bodies: bodies.map(({ file, shape }) => ({ graph: file, ...shape })),
       halfBodies: halfBodies.map(({ file, shape }) => ({ graph: file, ...shape })),
+      anyShape: { float32: any.file, float16: anyHalf.file },
       head: { graph: 'head.onnx', rows: HEAD_ROWS, inputs: head },
     },
   };
@@ -95,17 +104,18 @@ type Cuts = Pick<StaticGraphs, 'embeddings'> & {
   head: StaticGraphs['head']['inputs'];
 };
 
-/** Returns the graph of the layers for one shape: from the embeddings to the values that the head reads. */
+/** Returns the graph of the layers for one shape, or for all: from the embeddings to the values that the head reads. */
 function bodyOf(
   model: Model,
   layout: Layout,
   layers: readonly StaticAttention[],
-  shape: StaticShape,
+  shape: StaticShape | 'any',
   kvType: KvType,
   { embeddings, rotary, masks, head }: Cuts,
 ): Model {
-  const { chunk, past } = shape;
-  const cells = (name: string, heads: number, count: number, headSize: number): ValueInfo => ({
+  const [chunk, past, all] =
+    shape === 'any' ? ['chunk', 'past', 'all'] : [shape.chunk, shape.past, shape.past + shape.chunk];
+  const cells = (name: string, heads: number, count: number | string, headSize: number): ValueInfo => ({
     name,
     dataType: kvType === 'float16' ? DataType.float16 : DataType.float,
     dims: [1, heads, count, headSize],
@@ -118,7 +128,7 @@ function bodyOf(
   );
   const inputs = [
     ...embeddings.map(({ name, width }) => float(name, [1, chunk, width])),
-    ...masks.map(({ name }) => float(name, [1, 1, chunk, past + chunk])),
+    ...masks.map(({ name }) => float(name, [1, 1, chunk, all])),
     ...rotary.map(({ table, width }) => float(rotaryRows(table), [1, 1, chunk, width])),
     ...kv,
   ];

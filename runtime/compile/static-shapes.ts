@@ -41,6 +41,21 @@ export function staticShapes(cells: number): StaticShape[] {
   return CHUNKS.flatMap((chunk) => pasts.map((past) => ({ chunk, past })));
 }
 
+/** As `CHUNKS` and `SMALLEST_PAST`, for devices that run one graph for all shapes, which makes more sizes free. */
+const KERNEL_CHUNKS = [16, 128, 512] as const;
+const SMALLEST_KERNEL_PAST = 256;
+
+/**
+ * Returns the shapes in which to run a graph for all shapes, for up to `cells` past cells. All cells of a shape are
+ * copied to the device, so each number of past cells is at most twice the one before it.
+ */
+export function kernelShapes(cells: number): StaticShape[] {
+  const pasts: number[] = [];
+  for (let past = SMALLEST_KERNEL_PAST; past < cells; past *= 2) pasts.push(past);
+  pasts.push(cells);
+  return KERNEL_CHUNKS.flatMap((chunk) => pasts.map((past) => ({ chunk, past })));
+}
+
 function roundUp(cells: number): number {
   return Math.ceil(cells / GRANULE) * GRANULE;
 }

@@ -25,8 +25,6 @@ export interface DeviceRow {
   install?: string;
 }
 
-const CUDA_FILES = 'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12';
-
 /**
  * Lists everything that onnxruntime can run models on, best first. Source: the README of onnxruntime-node
  * ("Requirements", 1.30) and `plugins/catalogue.ts`.
@@ -61,12 +59,13 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
   },
   {
     device: 'GPU',
-    provider: 'cuda',
+    provider: 'CUDAExecutionProvider',
+    plugin: 'cuda',
     vendor: 'NVIDIA',
     name: 'NVIDIA GPU (CUDA)',
-    platforms: ['linux-x64'],
-    automatic: false,
-    install: CUDA_FILES,
+    platforms: ['linux-x64', 'linux-arm64'],
+    automatic: true,
+    install: 'assay ep install cuda',
   },
   {
     device: 'GPU',

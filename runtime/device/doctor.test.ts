@@ -17,9 +17,11 @@ const OPENVINO: InstalledPlugin = {
   plugin: pluginNamed('openvino'),
   directory: '/home/plugins/openvino',
   library: '/home/plugins/openvino/plugin.so',
+  libraryPath: [],
   bytes: 1,
   damage: null,
 };
+const CUDA: InstalledPlugin = { ...OPENVINO, plugin: pluginNamed('cuda') };
 
 const effects = (changes: Partial<DoctorEffects> & { working?: readonly string[]; reason?: string }): DoctorEffects => {
   const result = (name: string): ProbeResult =>
@@ -46,19 +48,19 @@ describe('the doctor', () => {
   it.each<[string, Parameters<typeof effects>[0], string[]]>([
     ['a server without accelerators', {}, ['CPU: in use']],
     [
-      'an NVIDIA GPU without the CUDA files',
+      'an NVIDIA GPU without its plugin',
       { accelerators: [NVIDIA] },
       ['NVIDIA GPU (CUDA): blocked', 'GPU (WebGPU): blocked', 'GPU (WebGPU plugin): blocked', 'CPU: in use'],
     ],
     [
-      'an NVIDIA GPU that works',
-      { accelerators: [NVIDIA], working: ['cpu', 'cuda'] },
-      ['NVIDIA GPU (CUDA): works', 'GPU (WebGPU): blocked', 'GPU (WebGPU plugin): blocked', 'CPU: in use'],
+      'an NVIDIA GPU with its plugin',
+      { accelerators: [NVIDIA], installed: [CUDA], working: ['cpu', 'plugin GPU'] },
+      ['NVIDIA GPU (CUDA): in use', 'GPU (WebGPU): blocked', 'GPU (WebGPU plugin): blocked', 'CPU: works'],
     ],
     [
-      'the same, asked for',
-      { accelerators: [NVIDIA], working: ['cpu', 'cuda'], choice: 'gpu' },
-      ['NVIDIA GPU (CUDA): in use', 'GPU (WebGPU): blocked', 'GPU (WebGPU plugin): blocked', 'CPU: works'],
+      'the CPU asked for, beside an NVIDIA GPU',
+      { accelerators: [NVIDIA], installed: [CUDA], working: ['cpu', 'plugin GPU'], choice: 'cpu' },
+      ['NVIDIA GPU (CUDA): works', 'GPU (WebGPU): blocked', 'GPU (WebGPU plugin): blocked', 'CPU: in use'],
     ],
     ['an Intel NPU without its plugin', { accelerators: [INTEL] }, ['Intel NPU (OpenVINO): blocked', 'CPU: in use']],
     [
@@ -138,9 +140,7 @@ describe('the doctor', () => {
   it('names the exact command where there is one', async () => {
     const isCuda = ({ name }: { name: string }): boolean => name === 'NVIDIA GPU (CUDA)';
     const cuda = (await examineDevices(effects({ accelerators: [NVIDIA] }))).find(isCuda);
-    expect(cuda?.command).toBe(
-      'node node_modules/onnxruntime-node/script/install.js --onnxruntime-node-install=cuda12',
-    );
+    expect(cuda?.command).toBe('assay ep install cuda');
     const driverless = await examineDevices(effects({ accelerators: [{ ...NVIDIA, driver: null }] }));
     expect(driverless.find(isCuda)).toMatchObject({
       state: 'blocked',
@@ -165,6 +165,7 @@ describe('devices to try', () => {
     ['cpu', { accelerators: [INTEL], installed: [OPENVINO] }, ['CPU']],
     ['npu', { platform: 'darwin-arm64', accelerators: null }, ['NPU', 'CPU']],
     ['auto', { accelerators: [INTEL] }, ['CPU']],
+    ['auto', { accelerators: [NVIDIA], installed: [CUDA] }, ['GPU', 'CPU']],
     ['auto', { accelerators: [INTEL], installed: [OPENVINO] }, ['NPU', 'CPU']],
     ['auto', { installed: [OPENVINO] }, ['CPU']],
     ['auto', { accelerators: [INTEL], installed: [{ ...OPENVINO, damage: 'gone' }] }, ['CPU']],
@@ -190,8 +191,18 @@ describe('devices to try', () => {
     await expect(failing.plugin('NPU')).rejects.toThrow('drives its NPU (Intel NPU (OpenVINO): no device)');
   });
 
+  it.each<[DeviceChoice, string | null]>([
+    ['auto', 'drives its GPU (NVIDIA GPU (CUDA): no libcuda.so.1)'],
+    ['gpu', null],
+  ])('with %s use the providers inside onnxruntime only if asked to', async (choice, refusal) => {
+    const probe: ResolveEffects['probe'] = async () => ({ works: false, reason: 'no libcuda.so.1' });
+    const found = resolver(choice, { accelerators: [NVIDIA], installed: [CUDA], probe }).plugin('GPU');
+    if (refusal === null) expect(await found).toBeNull();
+    else await expect(found).rejects.toThrow(refusal);
+  });
+
   it('have their providers, the best first', () => {
-    expect(providersOf('GPU', 'linux-x64')).toEqual(['cuda', 'webgpu']);
+    expect(providersOf('GPU', 'linux-x64')).toEqual(['webgpu']);
     expect(providersOf('NPU', 'linux-x64')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { environmentFor, type PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
@@ -52,7 +52,11 @@ function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
     const child = fork(PROBE, [JSON.stringify(probe)], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       execArgv: [],
-      env: { ...process.env, ...NO_TELEMETRY },
+      env: {
+        ...process.env,
+        ...NO_TELEMETRY,
+        ...(probe.kind === 'plugin' ? environmentFor(probe.target, process.env) : {}),
+      },
     });
     const timer = setTimeout(() => end(failed('it did not answer for 30 s')), LIMIT_MS);
     const end = (result: T): void => {

@@ -30,11 +30,14 @@ export class DeviceResolver {
   /** Kinds of devices to try, best first. The CPU is always the last. */
   readonly devices: readonly Device[];
   readonly #rows: readonly DeviceRow[];
+  /** True if only devices that are measured for each model may be used. */
+  readonly #automatic: boolean;
   readonly #effects: ResolveEffects;
   readonly #probed = new Map<Device, Promise<DevicePlugin | null>>();
 
   constructor(choice: DeviceChoice, effects: ResolveEffects) {
     this.#effects = effects;
+    this.#automatic = choice === 'auto';
     this.#rows = rowsFor(effects.platform).filter((row) => !row.plugin || this.#mayRun(row));
     this.devices = devicesToTry(choice, this.#rows);
   }
@@ -66,7 +69,7 @@ export class DeviceResolver {
       if (result.works) return { target, identity: result.identity ?? target.plugin };
       reasons.push(`${row.name}: ${result.reason}`);
     }
-    if (rows.some(({ plugin }) => !plugin)) return null;
+    if (rows.some(({ plugin, automatic }) => !plugin && (automatic || !this.#automatic))) return null;
     const found = reasons.length > 0 ? ` (${reasons.join('; ')})` : '';
     throw new AssayError(
       'engine_failed',
@@ -95,11 +98,14 @@ export async function resolveDevices(choice: DeviceChoice, home: string): Promis
 }
 
 /** Returns what a process needs to know to open a plugin's device. */
-export function targetOf(row: DeviceRow, { plugin, library }: InstalledPlugin): PluginTarget {
+export function targetOf(row: DeviceRow, { plugin, library, libraryPath }: InstalledPlugin): PluginTarget {
   return {
     plugin: `${plugin.name} ${plugin.version}`,
     provider: row.provider,
+    registration: plugin.registration,
     library,
+    libraryPath: [...libraryPath],
+    compiles: plugin.compiles,
     hardware: row.device,
     options: row.plugin === 'qnn' ? qnnOptions(dirname(library)) : {},
   };

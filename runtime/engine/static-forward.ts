@@ -11,7 +11,7 @@ import { integers } from './tensors.ts';
 export interface StaticSessions {
   /** Session of the graph that looks up embeddings and rotary rows, on the CPU, for any number of tokens. */
   lookup: InferenceSession;
-  /** Sessions of the graphs that run the layers, in the order of the manifest. */
+  /** Session for each body of the manifest, in the same order. */
   bodies: readonly PluginSession[];
   head: PluginSession;
 }

@@ -35,8 +35,10 @@ export async function openStatic(
       closing.push(() => opened.release());
       return opened;
     };
-    const bodies: PluginSession[] = [];
-    for (const { graph } of graphs.bodies) bodies.push(await open(graph));
+    // Bodies of several shapes may share a graph, and then a session.
+    const byGraph = new Map<string, PluginSession>();
+    for (const { graph } of graphs.bodies) if (!byGraph.has(graph)) byGraph.set(graph, await open(graph));
+    const bodies = graphs.bodies.map(({ graph }) => byGraph.get(graph)!);
     return { sessions: { lookup: tables, bodies, head: await open(graphs.head.graph) }, close };
   } catch (error) {
     await close();

@@ -47,18 +47,18 @@ export function loadCApi(): Promise<CApi> {
   return loaded;
 }
 
-/** Returns the path of the onnxruntime library. Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`. */
+/**
+ * Returns the onnxruntime library that onnxruntime-node has loaded: its path, or on Linux its name, because a plugin
+ * may bring its own (`libraryPath`). Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`.
+ */
 export function libraryFile(): string {
   // onnxruntime-node must load the library first, from its own folder, which contains the library's dependencies.
   const require = createRequire(import.meta.url);
   require('onnxruntime-node');
+  if (process.platform === 'linux') return 'libonnxruntime.so.1';
   const root = dirname(require.resolve('onnxruntime-node/package.json'));
-  const names: Partial<Record<NodeJS.Platform, string>> = {
-    linux: 'libonnxruntime.so.1',
-    darwin: 'libonnxruntime.1.dylib',
-    win32: 'onnxruntime.dll',
-  };
-  return join(root, 'bin/napi-v6', process.platform, process.arch, names[process.platform] ?? 'libonnxruntime.so.1');
+  const name = process.platform === 'win32' ? 'onnxruntime.dll' : 'libonnxruntime.1.dylib';
+  return join(root, 'bin/napi-v6', process.platform, process.arch, name);
 }
 
 async function bind(): Promise<CApi> {

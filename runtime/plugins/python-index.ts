@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import { chunksOf } from '../hub/chunks-of.ts';
-import type { Plugin, Wheel } from './catalogue.ts';
+import type { Wheel } from './catalogue.ts';
 
 /** Registry that pip uses by default. */
 const DEFAULT_INDEX = 'https://pypi.org/simple';
@@ -25,14 +25,20 @@ export interface WheelRequest {
   headers: Record<string, string>;
 }
 
+/** Names the package of a wheel in the registry, and the plugin that needs it, for messages. */
+export interface WheelOwner {
+  plugin: string;
+  package: string;
+}
+
 /**
  * Looks up the URL of a wheel in the Python registry, whose answer may be JSON (PEP 691) or HTML (PEP 503). The answer
  * need not be trusted, because the wheel's hash is known. Throws `hub_unreachable` if the registry does not answer or
  * lacks the wheel, and `invalid_value` for a malformed address of the registry.
  */
-export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
+export async function findWheel(owner: WheelOwner, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);
-  const page = new URL(`${plugin.package}/`, base.url);
+  const page = new URL(`${owner.package}/`, base.url);
   const response = await access
     .fetch(page.href, {
       headers: { ...base.headers, accept: 'application/vnd.pypi.simple.v1+json, text/html;q=0.5' },
@@ -48,7 +54,7 @@ export async function findWheel(plugin: Plugin, wheel: Wheel, access: IndexAcces
   if (!found) {
     throw new AssayError(
       'hub_unreachable',
-      `${base.url.host} has no ${wheel.file}. Set PIP_INDEX_URL to a mirror that has it, or fetch the file elsewhere and run: assay ep install ${plugin.name} --file ${wheel.file}`,
+      `${base.url.host} has no ${wheel.file}. Set PIP_INDEX_URL to a mirror that has it, or fetch the file elsewhere and run: assay ep install ${owner.plugin} --file ${wheel.file}`,
     );
   }
   const url = new URL(found, response.url || page);

@@ -3,24 +3,31 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
+import type { UnpackedFiles } from './catalogue.ts';
 
 /** Maximum number of files in a wheel. Known plugins have a few dozen. */
 const MAX_FILES = 2_000;
-/** Maximum bytes of an unpacked wheel. The largest known plugin has 260 MB. */
+/** Maximum bytes of an unpacked wheel. The largest known one has 600 MB. */
 const MAX_BYTES = 2 ** 30;
 
 /**
  * Unpacks a wheel (a zip file, PEP 427) to a directory. Returns its files, with names relative to the directory. Throws
  * if a name leads outside the directory, or if the wheel is too large.
+ *
+ * @param wanted files to unpack: name in the wheel and name to unpack to; default: all files, as they are
  */
-export async function unpackWheel(wheel: string, target: string): Promise<{ name: string; size: number }[]> {
+export async function unpackWheel(
+  wheel: string,
+  target: string,
+  wanted?: UnpackedFiles,
+): Promise<{ name: string; size: number }[]> {
   const archive = await yauzl.openPromise(wheel, { strictFileNames: true, autoClose: false });
   const files: { name: string; size: number }[] = [];
   let bytes = 0;
   try {
     for await (const entry of archive.eachEntry()) {
-      const name = entry.fileName;
-      if (name.endsWith('/')) continue;
+      const name = wanted ? wanted[entry.fileName] : entry.fileName;
+      if (name === undefined || name.endsWith('/')) continue;
       bytes += entry.uncompressedSize;
       if (files.length >= MAX_FILES || bytes > MAX_BYTES)
         throw new Error('the wheel has too many files or bytes for a plugin');

@@ -28,6 +28,8 @@ export interface ChildOptions {
   /** Milliseconds between two checks of the process's memory and of the time of its last message. */
   watchMs: number;
   silenceLimits: SilenceLimits;
+  /** Environment variables in addition to this process's own. */
+  environment: Readonly<Record<string, string>>;
   /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
 }
@@ -79,7 +81,7 @@ export class Child {
       // `launch` sets `execArgv`, so the child does not inherit this process's flags: a debugger or test runner must
       // not attach to it.
       ...options.launch(HEAP_FLAGS),
-      env: { ...ENGINE_MEMORY, ...withoutSecrets(process.env), ...NO_TELEMETRY },
+      env: { ...ENGINE_MEMORY, ...withoutSecrets(process.env), ...NO_TELEMETRY, ...options.environment },
       ...OWN_GROUP,
     });
     this.#process.on('exit', () => killGroup(this.#process));

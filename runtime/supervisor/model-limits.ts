@@ -43,6 +43,8 @@ const COPIES_OF_WEIGHTS = 4;
  * with 32 bits to compare others with.
  */
 const WIDENED = 8;
+/** Memory of a GPU's or NPU's driver and libraries in the process: CUDA's are 1.2 GB, mapped but for a part. */
+const DRIVER_BYTES = 4 * 2 ** 30;
 /** Memory for cached features of media, and for decoded media that wait for the encoder, in bytes. */
 const MEDIA_BYTES = 2 ** 30;
 /** Largest fraction of the machine's available memory that a process may use. */
@@ -61,7 +63,12 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   return {
     device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
-    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + cells * cellBytes({ layers: kv }) + (media ? MEDIA_BYTES : 0)),
+    memoryBytes: memoryFor(
+      COPIES_OF_WEIGHTS * bytes +
+        cells * cellBytes({ layers: kv }) +
+        (media ? MEDIA_BYTES : 0) +
+        (device === 'CPU' ? 0 : DRIVER_BYTES),
+    ),
   };
 }
 
@@ -71,7 +78,7 @@ export async function compileLimits({ source, device }: Pick<CompileSpec, 'sourc
   return {
     device,
     openMs: device === 'CPU' ? openMs(bytes) : OTHER_DEVICE_MS,
-    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes),
+    memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + (device === 'CPU' ? 0 : DRIVER_BYTES)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { environmentFor } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec } from '../protocol/messages.ts';
 import { type ChildOptions, ENGINE_ENTRY } from './child.ts';
 import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
@@ -45,6 +46,7 @@ export function childOptions(
     memoryLimitBytes,
     watchMs,
     silenceLimits: { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits },
+    environment: environmentFor(plugin, process.env),
     launch: (nodeFlags) => isolation.launch({ ...files, drivers, memoryBytes: memoryLimitBytes }, nodeFlags),
   };
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { type Manifest, readManifest, type StaticGraphs, writeManifest } from '../compile/manifest.ts';
+import { kernelShapes } from '../compile/static-shapes.ts';
 import { compareDevices } from '../engine/compare-devices.ts';
 import { kvShape, sessionOptions } from '../engine/model.ts';
 import { StaticForward } from '../engine/static-forward.ts';
@@ -25,10 +26,10 @@ export interface DeviceCompileOptions {
 type StaticManifest = Manifest & { static: StaticGraphs };
 
 /**
- * Compiles the static graphs of a model to the device's own binaries (EPContext), and measures the speed and error of
- * the device against the CPU. The binaries replace the graphs, so the folder then serves this device only. The manifest
- * names the binaries, what they depend on, and the measurements. Throws `engine_failed` if the device cannot run a
- * whole graph.
+ * Compiles the static graphs of a model to the device's own binaries (EPContext), or chooses among the graphs if the
+ * device runs them with its own kernels. Then measures the speed and error of the device against the CPU. Graphs that
+ * the device does not need are removed, so the folder then serves this device only. The manifest names the graphs or
+ * binaries, what they depend on, and the measurements. Throws `engine_failed` if the device cannot run a whole graph.
  */
 export async function compileForDevice(
   folder: string,
@@ -41,20 +42,21 @@ export async function compileForDevice(
       'engine_failed',
       'Only a model over fixed shapes is compiled for a device. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
     );
-  const { halfBodies = [], ...floats } = manifest.static;
-  const steps = floats.bodies.length + 2;
+  const { halfBodies = [], anyShape, ...floats } = manifest.static;
   const { kvType = target.hardware === 'CPU' ? 'float32' : 'float16' } = options;
+  const [preferred, fallback] = candidates(manifest.static, target, kvType);
+  const steps = graphsOf(preferred).length + 1;
   const device = await openDevice(target);
   const identity = identityOf(target, device.device);
-  let graphs: StaticGraphs = floats;
+  let graphs = preferred;
   try {
-    const compile = graphCompiler(folder, device, options, steps);
-    if (kvType === 'float16' && halfBodies.length > 0) {
-      const halves: StaticGraphs = { ...floats, kvType, bodies: halfBodies };
-      if (await accepts(compile, halves, options.signal)) graphs = halves;
-      else removeBinaries(folder, halves);
+    const compile = graphCompiler(folder, device, target, options, steps);
+    if (!fallback) await compileBodies(compile, preferred);
+    else if (!(await accepts(compile, preferred, options.signal))) {
+      if (target.compiles) removeBinaries(folder, preferred);
+      graphs = fallback;
+      await compileBodies(compile, fallback);
     }
-    if (graphs === floats) await compileBodies(compile, floats);
     await compile(graphs.head.graph, steps - 2);
   } catch (cause) {
     if (cause instanceof AssayError) throw cause;
@@ -63,26 +65,59 @@ export async function compileForDevice(
   } finally {
     device.close();
   }
-  const compiled: StaticGraphs = {
-    ...graphs,
-    bodies: graphs.bodies.map((body) => ({ ...body, graph: contextFile(body.graph) })),
-    head: { ...graphs.head, graph: contextFile(graphs.head.graph) },
-  };
+  const compiled = target.compiles ? binariesOf(graphs) : graphs;
   options.onStep?.(steps - 1, steps);
   const result: StaticManifest = { ...manifest, static: compiled };
   const figures = await figuresOf(folder, { ...manifest, static: floats }, result, target);
   result.compiledFor = { identity, ...figures };
   writeManifest(folder, result);
-  for (const { graph } of [...floats.bodies, ...halfBodies, floats.head]) rmSync(join(folder, graph));
+  const given = [...graphsOf(floats), ...halfBodies.map(({ graph }) => graph), ...Object.values(anyShape ?? {})];
+  const used = new Set(graphsOf(compiled));
+  for (const graph of given) if (!used.has(graph)) rmSync(join(folder, graph));
   return result;
 }
 
-/** Compiles a graph; `done` is the number of graphs that are compiled already. */
+/**
+ * Returns the graphs to try on a device, the preferred ones first: those for the requested type of keys and values, and
+ * those for 32 bits. A device with kernels of its own runs one graph in all shapes.
+ */
+function candidates(
+  { halfBodies = [], anyShape, ...floats }: StaticGraphs,
+  { compiles }: PluginTarget,
+  kvType: KvType,
+): [preferred: StaticGraphs, fallback?: StaticGraphs] {
+  const longest = Math.max(...floats.bodies.map(({ past }) => past));
+  const inAllShapes = (graph: string) => kernelShapes(longest).map((shape) => ({ graph, ...shape }));
+  const open = compiles ? undefined : anyShape;
+  const full = { ...floats, bodies: open ? inAllShapes(open.float32) : floats.bodies };
+  const half = { ...floats, kvType: 'float16' as const, bodies: open ? inAllShapes(open.float16) : halfBodies };
+  return kvType === 'float16' && half.bodies.length > 0 ? [half, full] : [full];
+}
+
+/** Returns the names of a model's graphs, each once: those of the layers, then the head. */
+function graphsOf({ bodies, head }: StaticGraphs): string[] {
+  return [...new Set([...bodies, head].map(({ graph }) => graph))];
+}
+
+/** Returns the graphs of a model with the names of their binaries. */
+function binariesOf(graphs: StaticGraphs): StaticGraphs {
+  return {
+    ...graphs,
+    bodies: graphs.bodies.map((body) => ({ ...body, graph: contextFile(body.graph) })),
+    head: { ...graphs.head, graph: contextFile(graphs.head.graph) },
+  };
+}
+
+/**
+ * Compiles a graph, or tests that a device with kernels runs all of it. `done` is the number of earlier graphs. Throws
+ * if the device does not accept the graph.
+ */
 type CompileGraph = (graph: string, done: number) => Promise<void>;
 
 function graphCompiler(
   folder: string,
   device: OpenDevice,
+  { compiles }: PluginTarget,
   { onStep, signal }: DeviceCompileOptions,
   steps: number,
 ): CompileGraph {
@@ -90,16 +125,17 @@ function graphCompiler(
     signal?.throwIfAborted();
     onStep?.(done, steps);
     const file = join(folder, contextFile(graph));
-    const session = await device.session(join(folder, graph), contextConfig(file));
+    const session = await device.session(join(folder, graph), compiles ? contextConfig(file) : {});
     session.release();
+    if (!compiles) return;
     // Throws if the file is missing: a plugin that writes no binary reports no error, but the model would then be
     // compiled at each load.
     statSync(file);
   };
 }
 
-async function compileBodies(compile: CompileGraph, { bodies }: StaticGraphs): Promise<void> {
-  for (const [done, { graph }] of bodies.entries()) await compile(graph, done);
+async function compileBodies(compile: CompileGraph, graphs: StaticGraphs): Promise<void> {
+  for (const [done, graph] of graphsOf(graphs).slice(0, -1).entries()) await compile(graph, done);
 }
 
 /**

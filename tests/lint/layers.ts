@@ -55,6 +55,7 @@ const LAYERS: readonly Layer[] = [
     'store',
     'engine/sequence.ts',
     'hub/public-address.ts',
+    'ort-plugin/plugin-target.ts',
   ),
   runtime('slot', 'supervisor', 'protocol', 'compile', 'device', 'hub', 'store', 'ort-plugin/plugin-target.ts'),
   runtime(

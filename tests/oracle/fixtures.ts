@@ -32,6 +32,8 @@ export function goldenCases(fixture: string): GoldenCase[] {
 interface FixtureOptions {
   maxPromptLen?: number;
   kvType?: KvType;
+  /** Runs all fixed shapes with one graph for any shape, as devices with kernels of their own do. Default: false. */
+  oneGraph?: boolean;
   slots?: number;
   /** Keeps the second graph that small models have for runs of one sequence. Default: true. */
   secondGraph?: boolean;
@@ -42,7 +44,7 @@ export async function compileFixture(
   fixture: string,
   precision: Precision,
   fixedShapes?: CompileOptions['fixedShapes'],
-  { maxPromptLen = 512, kvType = 'float32', slots, secondGraph = true }: FixtureOptions = {},
+  { maxPromptLen = 512, kvType = 'float32', oneGraph = false, slots, secondGraph = true }: FixtureOptions = {},
 ): Promise<Model> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = join(FIXTURES, fixture);
@@ -56,6 +58,7 @@ export async function compileFixture(
     ...(slots ? { slots } : {}),
   });
   if (kvType === 'float16') chooseHalfKv(target);
+  if (oneGraph) chooseOneGraph(target);
   if (!secondGraph) dropSecondGraph(target);
   const model = await openModel(target, { threads: 1 });
   return {
@@ -72,6 +75,14 @@ function chooseHalfKv(folder: string): void {
   const manifest = readManifest(folder);
   const { halfBodies: bodies = [], ...graphs } = manifest.static!;
   writeManifest(folder, { ...manifest, static: { ...graphs, kvType: 'float16', bodies } });
+}
+
+/** Makes a model over fixed shapes run all of them with its graph for any shape. */
+function chooseOneGraph(folder: string): void {
+  const manifest = readManifest(folder);
+  const { anyShape, kvType, ...graphs } = manifest.static!;
+  const bodies = graphs.bodies.map((body) => ({ ...body, graph: anyShape![kvType] }));
+  writeManifest(folder, { ...manifest, static: { ...graphs, kvType, bodies } });
 }
 
 /** Makes a small model compute all runs with its graph with slots, as larger models do. */

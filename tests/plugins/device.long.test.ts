@@ -77,6 +77,34 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     expect(readdirSync(folder).filter((name) => name.includes('half'))).toEqual([]);
   });
 
+  test.each<[KvType, string]>([
+    ['float32', 'body-any.onnx'],
+    ['float16', 'body-any-half.onnx'],
+  ])('a device with kernels of its own gets one graph for all shapes, with KV in %s', async (kvType, body) => {
+    const source = join(FIXTURES, 'genai/qwen2');
+    await compileModel({
+      source,
+      target: folder,
+      device: 'GPU',
+      precision: 'float',
+      maxPromptLen: 64,
+      fixedShapes: SHAPES,
+    });
+    const target = { ...openvino!, compiles: false };
+    const { compiledFor, static: graphs } = await compileForDevice(folder, target, { kvType });
+    expect(graphs).toMatchObject({ kvType, head: { graph: 'head.onnx' } });
+    expect(new Set(graphs!.bodies.map(({ graph }) => graph))).toEqual(new Set([body]));
+    expect(compiledFor!.error).toBeLessThan(0.005);
+    const left = readdirSync(folder).filter((name) => /^(body|head)/.test(name));
+    expect(left.sort()).toEqual([body, 'head.onnx']);
+    const [packed, device] = [
+      await compileFixture('genai/qwen2', 'float'),
+      await openModel(folder, { plugin: target }),
+    ];
+    expect(await apart(packed, device, TEXT)).toBeLessThan(kvType === 'float32' ? 1e-4 : 0.05);
+    await Promise.all([packed.close(), device.close()]);
+  });
+
   test.each<[string, Precision]>([
     ['genai/llama-int4', 'keep'],
     ['genai/qwen2', 'int8'],

@@ -48,7 +48,10 @@ export async function openvinoCpu(): Promise<PluginTarget | null> {
     found && {
       plugin: 'openvino test',
       provider: 'OpenVINOExecutionProvider',
+      registration: 'OpenVINOExecutionProvider',
       library: found.library,
+      libraryPath: [],
+      compiles: true,
       hardware: 'CPU',
       options: { load_config: JSON.stringify({ CPU: { INFERENCE_PRECISION_HINT: 'f32' } }) },
     }
@@ -65,7 +68,10 @@ export async function qnnEmulator(): Promise<PluginTarget | null> {
     found && {
       plugin: 'qnn test',
       provider: 'QNNExecutionProvider',
+      registration: 'QNNExecutionProvider',
       library: found.library,
+      libraryPath: [],
+      compiles: true,
       hardware: 'CPU',
       options: { backend_path: join(found.directory, 'onnxruntime_qnn/libQnnHtp.so'), soc_model: '60', htp_arch: '73' },
     }

@@ -278,7 +278,16 @@ describe('load', () => {
 
   describe('on a device behind a plugin', () => {
     const RIGHT = { error: 0.01, deviceMs: 20, cpuMs: 50 };
-    const target = { plugin: 'test 1', provider: 'Test', library: '/test.so', hardware: 'NPU' as const, options: {} };
+    const target = {
+      plugin: 'test 1',
+      provider: 'Test',
+      registration: 'Test',
+      library: '/test.so',
+      libraryPath: [],
+      compiles: true,
+      hardware: 'NPU' as const,
+      options: {},
+    };
     const onNpu = (changes: Partial<CompileContext> = {}): Promise<TestHost> =>
       testHost(hub, {
         devices: ['NPU', 'CPU'],

@@ -37,17 +37,20 @@ interface Heads {
  * Softmax, Split, Concat, Reshape, Transpose and elementwise ones. The past cells are inputs; only the new keys and
  * values are outputs. Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
  *
+ * @param shape numbers of cells, which compilers for NPUs need as constants; `any` for a graph that accepts all
  * @param kvType element type of the past cells and of the new keys and values; the attention itself is computed in
  *   32-bit floats
  */
 export function plainAttention(
   graph: Graph,
   attention: StaticAttention,
-  { chunk, past }: StaticShape,
+  shape: StaticShape | 'any',
   kvType: KvType,
 ): Node[] {
   const { node, kv, mask, rotary } = attention;
   const heads = headsOf(node, kv);
+  const group = heads.queries / heads.keys;
+  const { chunk, cells, grouped } = sizesOf(shape, group);
   const name = `assay/attention/${kv.past[0]}`;
   const nodes: Node[] = [];
   const add = (op: string, inputs: string[], part: string, attributes: Parameters<typeof makeNode>[3] = {}): string => {
@@ -62,7 +65,7 @@ export function plainAttention(
   const reshape = (input: string, shape: number[], part: string): string =>
     add('Reshape', [input, integers(graph, shape)], part);
   const byHead = (input: string, count: number, part: string): string => {
-    const rows = reshape(input, [1, chunk, count, heads.size], `${part}/rows`);
+    const rows = reshape(input, [1, chunk.kept, count, heads.size], `${part}/rows`);
     return add('Transpose', [rows], part, { perm: [0, 2, 1, 3] });
   };
   const interleaved = attribute(node, 'rotary_interleaved') === 1;
@@ -99,25 +102,27 @@ export function plainAttention(
       return add('Concat', [past, fresh], part, { axis: 2 });
     }
     add('Cast', [fresh], present, { to: DataType.float16 });
-    const cells = add('Concat', [past, present], `${part}/half`, { axis: 2 });
-    return add('Cast', [cells], part, { to: DataType.float });
+    const both = add('Concat', [past, present], `${part}/half`, { axis: 2 });
+    return add('Cast', [both], part, { to: DataType.float });
   };
   const key = joined(0, newKey, `${name}/keys`);
   const value = joined(1, newValue, `${name}/values`);
   // The queries that share a key head are stacked, so that each key head needs one MatMul.
-  const group = heads.queries / heads.keys;
-  const grouped = [1, heads.keys, group * chunk, heads.size];
   const scaled = add('Mul', [query, float(graph, scaleOf(node, heads.size))], `${name}/scaled`);
   const transposed = add('Transpose', [key], `${name}/keys_transposed`, { perm: [0, 1, 3, 2] });
-  const products = add('MatMul', [reshape(scaled, grouped, `${name}/grouped`), transposed], `${name}/products`);
+  const products = add(
+    'MatMul',
+    [reshape(scaled, [1, heads.keys, grouped, heads.size], `${name}/grouped`), transposed],
+    `${name}/products`,
+  );
   const capped = softCap(node, products);
-  const scores = reshape(capped, [heads.keys, group, chunk, past + chunk], `${name}/scores`);
+  const scores = reshape(capped, [heads.keys, group, chunk.inferred, cells], `${name}/scores`);
   const weights = add('Softmax', [add('Add', [scores, mask], `${name}/masked`)], `${name}/weights`, { axis: -1 });
-  const regrouped = reshape(weights, [1, heads.keys, group * chunk, past + chunk], `${name}/weights_grouped`);
+  const regrouped = reshape(weights, [1, heads.keys, grouped, cells], `${name}/weights_grouped`);
   const mixed = add('MatMul', [regrouped, value], `${name}/mixed`);
-  const separate = reshape(mixed, [1, heads.queries, chunk, heads.size], `${name}/by_head`);
+  const separate = reshape(mixed, [1, heads.queries, chunk.inferred, heads.size], `${name}/by_head`);
   const rows = add('Transpose', [separate], `${name}/by_row`, { perm: [0, 2, 1, 3] });
-  reshape(rows, [1, chunk, heads.queries * heads.size], at(node.outputs, 0));
+  reshape(rows, [1, chunk.kept, heads.queries * heads.size], at(node.outputs, 0));
   return nodes;
 
   function softCap(from: Node, input: string): string {
@@ -126,6 +131,23 @@ export function plainAttention(
     const flat = add('Tanh', [add('Mul', [input, float(graph, 1 / cap)], `${name}/small`)], `${name}/flat`);
     return add('Mul', [flat, float(graph, cap)], `${name}/capped`);
   }
+}
+
+/**
+ * Returns the sizes that depend on the numbers of cells, as `Reshape` takes them: constants, or for any number 0 (keep
+ * the input's size at this index) and -1 (infer it from the others).
+ *
+ * - `chunk`: new cells, where the input has that size at the same index (`kept`), and where it has not (`inferred`)
+ * - `cells`: past and new cells, which every input has at the same index
+ * - `grouped`: new cells of all queries that share a key head
+ */
+function sizesOf(
+  shape: StaticShape | 'any',
+  group: number,
+): { chunk: { kept: number; inferred: number }; cells: number; grouped: number } {
+  if (shape === 'any') return { chunk: { kept: 0, inferred: -1 }, cells: 0, grouped: -1 };
+  const { chunk, past } = shape;
+  return { chunk: { kept: chunk, inferred: chunk }, cells: past + chunk, grouped: group * chunk };
 }
 
 /** Throws `engine_failed`, with the reason, for an attention node that static graphs cannot express. */
