@@ -106,7 +106,8 @@ function requestContent({ id, request }: Operation): object {
 }
 
 function responseContent({ id, response, edge, events }: Operation): object {
-  const schema = edge ? { oneOf: [response, edge].map((name) => ({ $ref: refTo(name) })) } : { $ref: refTo(response) };
+  // Not `oneOf`: the answer of a server that is well also has all members of an edge's.
+  const schema = edge ? { anyOf: [response, edge].map((name) => ({ $ref: refTo(name) })) } : { $ref: refTo(response) };
   return {
     'application/json': { schema, ...exampleOf(id, 'response') },
     ...(events ? { 'text/event-stream': { schema: { $ref: refTo(events) } } } : {}),

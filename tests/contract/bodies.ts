@@ -7,7 +7,7 @@ type Document = {
   components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };
 type Ref = { $ref?: string };
-type Content = Record<string, { schema: Ref & { oneOf?: Ref[] } }>;
+type Content = Record<string, { schema: Ref & { anyOf?: Ref[] } }>;
 type Response = { $ref?: string; content?: Content };
 type Operation = {
   requestBody?: { content: Content };
@@ -30,7 +30,7 @@ export function answerProblems(method: string, path: string, status: number, typ
   const schema = status >= 400 || !response ? errorSchema(path, body) : response.content?.[type]?.schema;
   if (operation && status >= 400 && !response && ![404, 405].includes(status))
     return [`${status} is not in the contract`];
-  const refs = [schema, ...(schema?.oneOf ?? [])].flatMap((one) => one?.$ref ?? []);
+  const refs = [schema, ...(schema?.anyOf ?? [])].flatMap((one) => one?.$ref ?? []);
   if (refs.length === 0) return path === '/openapi.json' ? [] : [`${type} is not in the contract`];
   const found = refs.map((ref) => problems('answers', ref, body));
   return found.find((list) => list.length === 0) ?? found.flat();

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../handlers/app.ts';
+import { pointerStep } from '../../lib/json/leaves.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
-import { openApiText } from '../../lib/openapi/document.ts';
+import { openApiDocument, openApiText } from '../../lib/openapi/document.ts';
 import { EXAMPLES } from '../../lib/openapi/examples.ts';
 import { OPERATIONS } from '../../lib/openapi/operations.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
@@ -47,6 +49,19 @@ test('every route of the app is in the contract', async () => {
     '/*',
   ]);
   expect(app.routes.map(({ path }) => path).filter((path) => !known.has(path))).toEqual([]);
+});
+
+test.each(['/health', '/currentmodel'])('%s may be answered by a server or by an edge', async (path) => {
+  const document = openApiDocument() as { paths: Record<string, { get: { responses: Record<string, object> } }> };
+  const ajv = new Ajv2020({ strict: false }).addSchema(document, 'contract');
+  const steps = ['paths', path, 'get', 'responses', '200', 'content', 'application/json', 'schema'];
+  const fits = ajv.compile({
+    $ref: `contract#/${steps.map((step) => encodeURIComponent(pointerStep(step))).join('/')}`,
+  });
+  const loaded = await (await appWith({})).request(path, { headers });
+  expect(fits(await loaded.json())).toBe(true);
+  expect(fits({ status: 'degraded', active_model: 'assay/starter' })).toBe(true);
+  expect(fits({ active_model: 'assay/starter' })).toBe(false);
 });
 
 interface DecisionBody {
