@@ -33,7 +33,7 @@ const STUCK = `${'a'.repeat(60)}!`;
 
 describe('a tokenizer that hangs on a text', () => {
   it('fails the request, and the engine is there again', async () => {
-    machine = await startMachine('optimum/qwen3', { edit: catastrophic, silenceLimits: { text: 3_000 } });
+    machine = await startMachine('optimum/qwen3', { edit: catastrophic, silenceLimits: { text: 1_500 } });
     await expect(decide(STUCK)).rejects.toMatchObject({ code: 'engine_failed' });
     expect(machine.engine.status().reason).toMatch(/made no progress with the model's tokenizer/u);
     await expect.poll(() => machine?.engine.status().state).toBe('loaded');

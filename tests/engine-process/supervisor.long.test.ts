@@ -259,7 +259,7 @@ describe('a death', () => {
     ['hang', 'step', /did not finish a step of the model for/u],
     ['hang while preparing', 'text', /made no progress with the model's tokenizer or chat template for/u],
   ] as const)('%s: the process is killed', async (how, phase, reason) => {
-    const engine = start({ silenceLimits: { [phase]: 3_000 } });
+    const engine = start({ silenceLimits: { [phase]: 1_000 } });
     await engine.load(SPEC);
     // Other callers' requests must not make it look alive.
     const others = setInterval(() => void ask(engine, 'x').catch(() => {}), 100);
@@ -287,7 +287,7 @@ describe('a death', () => {
     ['/hang', 'open', /did not open the model for/u],
     ['/hang in text', 'text', /tokenizer or chat template for/u],
   ] as const)('a load of %s ends', async (dir, phase, message) => {
-    const engine = start({ silenceLimits: { [phase]: 3_000 } });
+    const engine = start({ silenceLimits: { [phase]: 1_000 } });
     await expect(engine.load({ ...SPEC, dir })).rejects.toMatchObject({
       code: 'engine_failed',
       message: expect.stringMatching(message),
