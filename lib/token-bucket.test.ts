@@ -80,7 +80,7 @@ describe('takeToken', () => {
 });
 
 describe('fullAfterMs', () => {
-  it('is the time until a full bucket, which need not be kept', () => {
+  it('returns the time until the bucket is full', () => {
     const { bucket } = takeToken(undefined, 30, 0);
     expect(fullAfterMs(bucket, 30)).toBe(2_000);
     expect(takeToken(bucket, 30, 2_000).bucket.tokens).toBe(29);

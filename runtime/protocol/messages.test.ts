@@ -110,7 +110,7 @@ describe('what one side sends is what the other reads', () => {
   });
 });
 
-describe('what is no message of ours', () => {
+describe('values that are not messages', () => {
   it.each([
     [FromEngine, null],
     [FromEngine, 'hello'],

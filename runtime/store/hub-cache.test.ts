@@ -32,7 +32,7 @@ async function cache(vanishing?: (paths: StorePaths) => string): Promise<StorePa
 
 const find = (paths: StorePaths) => findLocalModel(paths, MODEL, { device: 'CPU' });
 
-it('a commit that another tool removes while the model is looked at is left out', async () => {
+it('omits a commit that another tool removes while the model is read', async () => {
   const paths = await cache();
   // A link to nothing: a listing names it, but it cannot be read.
   await fs.symlink('nowhere', paths.snapshot(MODEL, OTHER));
@@ -46,7 +46,7 @@ it.each<[string, (paths: StorePaths) => string]>([
   expect(await find(await cache(vanishing))).toBeNull();
 });
 
-it('knows when a model came, and nothing of one that is not here', async () => {
+it('returns when a model was stored, and null for one that is not here', async () => {
   const before = Math.floor(Date.now() / 1000) - 1;
   const paths = await cache();
   const arrival = await arrivalOf(paths, MODEL);

@@ -82,7 +82,7 @@ describe('rendering', () => {
     expect(rendered('harmony', 'u:a', thinking).endsWith(`<|end|>${end}`)).toBe(true);
   });
 
-  it('leaves the reasoning of earlier messages out', () => {
+  it('omits the reasoning of earlier messages', () => {
     expect(rendered('switchable', 'u:a|a:<think>hm</think>\n\nb|u:c')).not.toContain('hm');
     expect(rendered('chatml', 'u:a|a:<think>hm</think>\n\nb|u:c')).toContain('<think>hm</think>');
   });
@@ -159,7 +159,7 @@ describe('templates that cannot be used', () => {
     expect(createChatTemplate(text).render(conversation('u:a'))).toEqual([{ text: 'a', trust: 'user' }]);
   });
 
-  it('reach nothing of the host', () => {
+  it('have no access to the host', () => {
     for (const name of [
       'process',
       'require',

@@ -40,7 +40,7 @@ describe('readModelText', () => {
     expect((await readModelText(dir)).toolTemplate).toBe('in its file');
   });
 
-  it('gathers what ends an answer from every configuration', async () => {
+  it('collects the end tokens of every configuration', async () => {
     write('config.json', { eos_token_id: 1, text_config: { eos_token_id: [2, 3] } });
     write('generation_config.json', { eos_token_id: [3, 4], temperature: 0.6, top_p: 0.95 });
     write('genai_config.json', { model: { eos_token_id: 5 } });
@@ -55,7 +55,7 @@ describe('readModelText', () => {
     [{ do_sample: true, temperature: 0.6 }, 0.6],
     [{ do_sample: false }, 0],
     [{ do_sample: false, temperature: 0.6 }, 0],
-  ])('chats as the makers do: %j is temperature %d', async (config, temperature) => {
+  ])('takes the sampling of the makers: %j is temperature %d', async (config, temperature) => {
     write('generation_config.json', config);
     expect((await readModelText(dir)).sampling.temperature).toBe(temperature);
   });

@@ -90,13 +90,13 @@ it.each([
 describe('encodeChat', () => {
   const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
 
-  it('knows when the prompt opens the reasoning', async () => {
+  it('tells whether the prompt opens a reasoning block', async () => {
     expect(encodeChat(await model('reasoner'), messages).thinking).toBe(true);
     expect(encodeChat(await model('reasoner'), messages, { thinking: false }).thinking).toBe(false);
     expect(encodeChat(await model('qwen'), messages).thinking).toBe(false);
   });
 
-  it('puts the begin token in front once', async () => {
+  it('adds the begin token once', async () => {
     const llama = await model('llama3');
     const begin = llama.tokenizer.begin;
     expect(encodeChat(llama, messages).ids.filter((id) => id === begin)).toEqual([begin]);

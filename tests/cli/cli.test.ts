@@ -259,7 +259,7 @@ describe('run', () => {
     });
   });
 
-  it.each([[{ nothing: 1 }], ['text'], [null]])('%j is no file of tasks', async (content) => {
+  it.each([[{ nothing: 1 }], ['text'], [null]])('refuses %j as a file of tasks', async (content) => {
     const { run } = await beside(script);
     expect(await run(['run', await fileOf(content)], 'x')).toMatchObject({
       code: 2,
@@ -291,7 +291,7 @@ describe('chat', () => {
     { event: { type: 'finish', ...finish, metrics: none } },
   ];
 
-  it('streams the answer, without what was thought', async () => {
+  it('streams the answer, without the reasoning', async () => {
     const { run } = await beside({ chat });
     expect(await run(['chat', 'Hi'])).toEqual({ code: 0, out: 'Hello you.\n', err: '' });
     expect((await run(['chat', '--system', 'Be brief.'], 'Hi')).out).toBe('Hello you.\n');
@@ -305,7 +305,7 @@ describe('chat', () => {
     });
   });
 
-  it('an error in the middle of the stream is told, and what came stays', async () => {
+  it('reports an error in the middle of the stream, and keeps the text before it', async () => {
     const { run } = await beside({ chat: [...chat.slice(0, 3), { fail: FAULT('engine_failed') }] });
     expect(await run(['chat', 'Hi'])).toEqual({ code: 9, out: 'Hello \n', err: 'assay: This is engine_failed.\n' });
   });
@@ -317,7 +317,7 @@ describe('chat', () => {
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('--max-output-tokens') });
   });
 
-  it('takes no --language, which chat has not', async () => {
+  it('refuses --language, which chat does not have', async () => {
     const { run } = await beside({ chat });
     expect(await run(['chat', 'Hi', '--language', 'de'])).toMatchObject({
       code: 2,
@@ -420,7 +420,7 @@ describe('models', () => {
     expect(err).toContain(message);
   });
 
-  it('status of an edge tells of its boxes', async () => {
+  it('status of an edge lists its boxes', async () => {
     const env = { ASSAY_URL: await stub(() => undefined), ASSAY_HOME: await newFolder() };
     expect(await assay(['status'], { env })).toEqual({
       code: 0,
@@ -456,7 +456,7 @@ describe('models', () => {
     );
   });
 
-  it('pull and load tell the form of the weights, and warn of one that is not accurate', async () => {
+  it('pull and load show the form of the weights, and warn of one that is not accurate', async () => {
     const form = { precision: 'int8', precision_reason: 'asked for', precision_warning: 'It may be wrong.' } as const;
     const { run } = await beside({
       models: [{ id: 'acme/tiny', status: 'compiled' }],
@@ -467,7 +467,7 @@ describe('models', () => {
     for (const command of ['pull', 'compile', 'load']) expect((await run([command, 'acme/tiny'])).err).toBe(told);
   });
 
-  it('errors are told in one line, with their exit code', async () => {
+  it('reports errors in one line, with their exit code', async () => {
     const { run } = await beside({ download: [{ fail: FAULT('disk_full') }], remove: { fail: FAULT('model_in_use') } });
     expect(await run(['pull', 'acme/tiny'])).toEqual({ code: 8, out: '', err: 'assay: This is disk_full.\n' });
     expect(await run(['rm', 'acme/tiny'])).toEqual({ code: 5, out: '', err: 'assay: This is model_in_use.\n' });
@@ -487,7 +487,7 @@ describe('the server', () => {
     },
   );
 
-  it('that was named has to be there, also for commands that work alone', async () => {
+  it('that was named must answer, also for commands that work without one', async () => {
     const { code, err } = await assay(['list', '--url', NOWHERE], { env: { ASSAY_HOME: await newFolder() } });
     expect({ code, err }).toEqual({
       code: 3,
@@ -503,7 +503,7 @@ describe('the server', () => {
     });
   });
 
-  it('of another kind on the port is not taken for one', async () => {
+  it('of another kind on the port is not mistaken for one', async () => {
     const other = createServer((_, response) => response.end('hello'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void other.close());

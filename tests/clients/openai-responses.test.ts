@@ -62,7 +62,7 @@ test('parse: the schema reaches the backend, the client parses the answer', asyn
 });
 
 describe('a stream', () => {
-  test('as events, over silence', async () => {
+  test('as events, across pauses', async () => {
     const openai = await client({ chat: [start, says('Hel'), { waitMs: 100 }, says('lo'), finish] });
     const texts: string[] = [];
     let last: OpenAI.Responses.ResponseStreamEvent | undefined;

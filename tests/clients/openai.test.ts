@@ -68,7 +68,7 @@ test('a blocking chat, with reasoning and metrics', async () => {
 });
 
 describe('a stream', () => {
-  test('piece by piece, over silence', async () => {
+  test('in deltas, across pauses', async () => {
     const openai = await client({ chat: [start, says('Hel'), { waitMs: 100 }, says('lo'), finish] });
     const stream = await openai.chat.completions.create({ model, messages, stream: true });
     const pieces: (string | null | undefined)[] = [];
@@ -142,7 +142,7 @@ describe('errors are the typed ones of the client', () => {
     expect(error).toMatchObject({ code: 'invalid_value', param: 'temperature', type: 'invalid_request_error' });
   });
 
-  test('the client comes again after a full queue, as Retry-After says', async () => {
+  test('the client retries after a full queue, as Retry-After says', async () => {
     const openai = await client({ chat: [{ fail: { code: 'overloaded', retryAfterSeconds: 1 } }] }, { maxRetries: 1 });
     const begin = performance.now();
     await expect(openai.chat.completions.create({ model, messages })).rejects.toThrow(OpenAI.RateLimitError);

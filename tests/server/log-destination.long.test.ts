@@ -65,7 +65,7 @@ describe.skipIf(process.platform !== 'linux')('a server goes on', () => {
     expect(await exitOf(child)).toBe(0);
   });
 
-  test('where nobody reads its log, and tells later how much is missing', { timeout: 60_000 }, async () => {
+  test('where nobody reads its log, and reports later how much is missing', { timeout: 60_000 }, async () => {
     const { child, url } = await serve(file('scripted-server.ts'), ['ignore', 'ignore', 'pipe']);
     const statuses = new Set<number>();
     for (let i = 0; i < 300; i++) statuses.add((await fetch(`${url}/${'x'.repeat(8_000)}`)).status);
@@ -124,7 +124,7 @@ test('a line comes whole that is longer than all that may wait', async () => {
   expect(JSON.parse(line).text).toHaveLength(3_000_000);
 });
 
-test('a log that throws costs nobody an answer', async () => {
+test('a log that throws fails no request', async () => {
   const { backend, host } = await composeScripted()();
   const log = () => {
     throw new Error('ENOSPC');

@@ -59,7 +59,7 @@ test('SIGTERM lets a request in flight finish, and takes no new ones', async () 
   expect(await exitOf(server.process)).toBe(0);
 });
 
-test('a signal that comes twice at once, as npm passes it on, is one', async () => {
+test('two signals at once, as npm passes them on, count as one', async () => {
   const server = await start(slow as Script);
   const { rest } = await ask(server.url);
   // Two of one kind could arrive as one, and both are handled alike.

@@ -79,7 +79,7 @@ describe('two processes', () => {
     expect(last).toBe('done true');
   });
 
-  it('of which one compiles: the other does not delete under its feet', async () => {
+  it('of which one compiles: the other deletes none of its files', async () => {
     const base = await newBase();
     const { child, lines } = compileElsewhere(base, 'compiling starting');
     for await (const line of lines) if (line === 'compiling starting') break;
@@ -93,7 +93,7 @@ describe('two processes', () => {
   });
 });
 
-it('a disk that is really full leaves no half, and the compile works after space returns', async (context) => {
+it('a full disk leaves no partial files, and the compile works once there is space', async (context) => {
   const disk = await fs.mkdtemp(join(tmpdir(), 'assay-disk-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200k', 'tmpfs', disk], { stdio: 'ignore' });

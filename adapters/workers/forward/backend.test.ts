@@ -205,7 +205,7 @@ describe('runTasks', () => {
     expect(asked[0]?.signal.aborted).toBe(true);
   });
 
-  it('stops the box when the caller leaves, and holds it against nobody', async () => {
+  it('stops the box when the caller leaves, and counts no failure', async () => {
     const { backend, asked, attempts } = edge(['hangs']);
     const one = call();
     const running = asError(backend.runTasks(batch, one));
@@ -312,7 +312,7 @@ describe('chat', () => {
     expect(attempts).toMatchObject([{ outcome: 'answered', metrics }]);
   });
 
-  it('puts pieces together wherever the network cuts them', async () => {
+  it('joins chunks wherever the network splits them', async () => {
     const bytes = new TextEncoder().encode(begin + chunk({ content: 'Grüße 🎉' }) + end);
     const { events } = await chat([stream(...Array.from(bytes, (byte) => new Uint8Array([byte])))]);
     expect(said(events)).toEqual(['start', 'content: Grüße 🎉', 'finish']);
@@ -445,7 +445,7 @@ describe('listModels', () => {
     expect(await backend.listModels(call())).toEqual([{ id: model, status: 'active' }]);
   });
 
-  it('says so when no box answers', async () => {
+  it('throws if no box answers', async () => {
     const { backend } = edge(['refuses']);
     expect(await asError(backend.listModels(call()))).toMatchObject({ code: 'backend_unreachable' });
   });

@@ -42,7 +42,7 @@ test.each([
   await expect(chunks.next()).rejects.toMatchObject(fault);
 });
 
-test('an upstream that falls silent is at fault, and its stream is cancelled', async () => {
+test('an upstream that stops sending has failed, and its stream is cancelled', async () => {
   const cancel = vi.fn();
   const chunks = chunksOf(new ReadableStream({ start: (to) => to.enqueue(Uint8Array.of(1)), cancel }));
   await chunks.next();

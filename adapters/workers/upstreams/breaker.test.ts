@@ -13,7 +13,7 @@ describe('breaker', () => {
     expect(breakerState(failed(failuresToOpen, 0), 0)).toBe('open');
   });
 
-  it('begins again after an answer', () => {
+  it('starts to count again after an answer', () => {
     expect(afterSuccess()).toEqual(NEW_BREAKER);
   });
 
@@ -48,7 +48,7 @@ describe('breaker', () => {
     expect(again.opensUntil).toBe(pauseMs + 2 * pauseMs);
   });
 
-  it('forgets no failure of a closed box because of a probe', () => {
+  it('keeps the failures of a closed box after a probe', () => {
     const breaker = failed(failuresToOpen - 1, 0);
     expect(afterProbe(breaker, 1)).toBe(breaker);
   });

@@ -71,7 +71,7 @@ describe('Fleet', () => {
     expect(names(key, 'no/such')).toEqual([]);
   });
 
-  it('passes over a box that is too busy, and comes back to it', async () => {
+  it('skips a box while it is too busy', async () => {
     const { names, fleet, upstream, pass } = setUp();
     const key = await hash64('context');
     const [first] = names(key);
@@ -124,7 +124,7 @@ describe('Fleet', () => {
     expect(names(key)[0]).toBe(first);
   });
 
-  it('learns of a failing box from other edges, and that it is well again', async () => {
+  it('learns from other edges that a box fails, and that it has recovered', async () => {
     const { names, told, attempt, pass, settled } = setUp({
       a: status({ failures: 3, openings: 1, opensForMs: 5_000 }),
     });

@@ -53,7 +53,7 @@ describe('a conversation with tools', () => {
     }
   });
 
-  it('in the words of the template, calls before their outputs', () => {
+  it('is rendered by the template, with calls before their outputs', () => {
     expect(prompt('hermes')).toMatch(
       /Let me look\.\n<tool_call>\n\{"name": "f", "arguments": \{"a": "\[INST\]"\}\}\n<\/tool_call>\n<tool_call>\n\{"name": "f", "arguments": \{\}\}/u,
     );
