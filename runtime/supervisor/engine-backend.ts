@@ -64,10 +64,16 @@ export interface Answered {
 }
 
 /** Statuses of a model that will be ready after a while. */
-const PENDING_STATUSES: ReadonlySet<ModelStatus | undefined> = new Set(['loading', 'compiling', 'downloading']);
+const PENDING_STATUSES: ReadonlySet<ModelStatus> = new Set(['loading', 'compiling', 'downloading']);
 
 /** Error codes that operators must see in the log; all others tell the caller what to change. */
 const INTERNAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['engine_failed', 'timeout', 'internal_error']);
+
+/** Returns the error for a request to a model that will be ready after a while. */
+function notReady(id: ModelId, status: ModelStatus): AssayError {
+  const message = `The model ${id} is not ready yet (${status}). Try again in a moment.`;
+  return new AssayError('model_not_loaded', message, { param: 'model' });
+}
 
 type Finished = Extract<Reply, { type: 'finished' }>;
 
@@ -84,16 +90,15 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     const active = state === 'loaded' || state === 'restarting' ? model : null;
     if (wanted === undefined) {
       if (active) return active;
-      throw noModelLoaded();
+      throw model && state === 'loading' ? notReady(model, state) : noModelLoaded();
     }
     const id = asModelId(wanted);
     if (id && id === active) return id;
     const all = await models.listModels();
     const listed = all.find((one) => one.id === id);
     if (id !== null && (id === model || listed)) {
-      const message = PENDING_STATUSES.has(listed?.status)
-        ? `The model ${id} is not ready yet (${listed?.status}). Try again in a moment.`
-        : `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
+      if (listed && PENDING_STATUSES.has(listed.status)) throw notReady(id, listed.status);
+      const message = `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
     }
     throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });

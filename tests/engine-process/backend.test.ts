@@ -142,6 +142,21 @@ describe('runTasks', () => {
     );
     await expect(chat[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'model_not_loaded' });
   });
+
+  it('says that a model is being loaded to a chat that names none', async () => {
+    const { backend, engine } = await start({ load: false });
+    const loading = engine.load({ model: MODEL, dir: '/slow' });
+    await expect.poll(() => engine.status().state, { interval: 5 }).toBe('loading');
+    const chat = backend.chat(
+      { messages: [], stop: [], presencePenalty: 0, frequencyPenalty: 0, format: { type: 'text' } },
+      call(),
+    );
+    await expect(chat[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: 'model_not_loaded',
+      message: 'The model test/scripted is not ready yet (loading). Try again in a moment.',
+    });
+    await loading;
+  });
 });
 
 describe('what operators see', () => {
