@@ -25,25 +25,28 @@ export async function startChat(c: AppContext, services: Services, request: Chat
   const call = callOf(c, services.quota, AbortSignal.any([c.req.raw.signal, leaving.signal]));
   if (request.model !== undefined) checkRight(c, request.model);
   const events = services.backend.chat(request, call)[Symbol.asyncIterator]();
-  const model = await startedModel(c, events).catch((error: unknown) => {
+  const { value } = await events.next();
+  let model: string;
+  try {
+    model = startedModel(c, value);
+  } catch (error) {
     leaving.abort();
     endEarly(events);
     throw error;
-  });
+  }
   const created = Math.floor(services.clock.now() / 1000);
   return { model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
 }
 
 /** Returns the model that the first event, `start`, names, and checks that the caller's key may use it. */
-async function startedModel(c: AppContext, events: AsyncIterator<ChatEvent>): Promise<string> {
-  const { value } = await events.next();
-  if (value?.type !== 'start') {
+function startedModel(c: AppContext, first: ChatEvent | undefined): string {
+  if (first?.type !== 'start') {
     throw new AssayError(
       'internal_error',
       'The backend sent other events before "start". Search the log for the request id.',
     );
   }
   // A request may omit the model; then only this event names it.
-  checkRight(c, value.model);
-  return value.model;
+  checkRight(c, first.model);
+  return first.model;
 }
