@@ -66,6 +66,13 @@ it.each(statedTooLong())('refuses %s that states eleven minutes', async (_, byte
   await expect(decodeAudio(bytes)).rejects.toMatchObject({ kind: 'too_large' });
 });
 
+it('takes no chunk after the samples for samples', async () => {
+  const software = Buffer.from('LIST\x16\0\0\0INFOISFT\x0a\0\0\0some name\0', 'latin1');
+  const empty = Buffer.concat([makeWav({}, 0), software]);
+  await expect(decodeAudio(empty)).rejects.toMatchObject({ kind: 'undecodable', message: 'it has no samples' });
+  expect((await decodeAudio(Buffer.concat([makeWav({}), software]))).length).toBe(1600);
+});
+
 it('reads WAV of a program that did not know its length', async () => {
   for (const length of [0, 0xffffffff]) expect((await decodeAudio(makeWav({ length }))).length).toBe(1600);
 });

@@ -28,7 +28,7 @@ export function readWav(bytes: Uint8Array): Wav {
     if (id === 'data') {
       if (!format) throw unreadable('it has no fmt chunk before its samples');
       // Programs that write to a pipe cannot go back to state the length, so they leave 0 or the largest number.
-      const open = stated === 0xffffffff || (stated === 0 && from < bytes.length);
+      const open = stated === 0xffffffff || (stated === 0 && !isChunks(view, from));
       const length = open ? bytes.length - from : stated;
       if (from + length > bytes.length) throw unreadable('it is cut off');
       return samplesOf(view, from, Math.floor(length / format.block), format);
@@ -36,6 +36,20 @@ export function readWav(bytes: Uint8Array): Wav {
     at = from + stated + (stated % 2);
   }
   throw unreadable('it has no data chunk');
+}
+
+/** Tells whether chunks with readable ids fill the file from `start` to its end. */
+function isChunks(view: DataView, start: number): boolean {
+  let at = start;
+  while (at + 8 <= view.byteLength && [0, 1, 2, 3].every((i) => isPrintable(view.getUint8(at + i)))) {
+    const stated = view.getUint32(at + 4, true);
+    at += 8 + stated + (stated % 2);
+  }
+  return at === view.byteLength;
+}
+
+function isPrintable(byte: number): boolean {
+  return byte >= 0x20 && byte <= 0x7e;
 }
 
 function readFormat(view: DataView, from: number, length: number) {
