@@ -1,5 +1,3 @@
-import { at } from '../../../lib/at.ts';
-
 /**
  * Number of zero crossings on each side of the filter, and the shape parameter of its Kaiser window. With them, the
  * stop band is below −85 dB.
@@ -15,7 +13,9 @@ export class Resampler {
   readonly #up: number;
   readonly #down: number;
   readonly #half: number;
-  readonly #phases: readonly Float32Array[];
+  readonly #cut: number;
+  /** Filters by phase of the output sample; those that were not needed yet are absent. */
+  readonly #phases: Float32Array[] = [];
   /** Input samples that later outputs still need. The first has the input index `#first`. */
   #held = new Float32Array(0);
   #first = 0;
@@ -26,15 +26,13 @@ export class Resampler {
     const divisor = greatestCommonDivisor(from, to);
     this.#up = to / divisor;
     this.#down = from / divisor;
-    const cut = Math.min(1, this.#up / this.#down);
-    this.#half = Math.ceil(CROSSINGS / cut);
-    this.#phases =
-      from === to ? [] : Array.from({ length: this.#up }, (_, i) => filterOf(i / this.#up, cut, this.#half));
+    this.#cut = Math.min(1, this.#up / this.#down);
+    this.#half = Math.ceil(CROSSINGS / this.#cut);
   }
 
   /** Adds input samples. Returns the output samples that are now complete. */
   push(samples: Float32Array): Float32Array {
-    if (this.#phases.length === 0) return samples;
+    if (this.#up === this.#down) return samples;
     const held = new Float32Array(this.#held.length + samples.length);
     held.set(this.#held);
     held.set(samples, this.#held.length);
@@ -45,7 +43,7 @@ export class Resampler {
 
   /** Returns the remaining output samples, as if silence followed the recording. */
   end(): Float32Array {
-    return this.#phases.length === 0 ? this.#held : this.#take(this.#received);
+    return this.#up === this.#down ? this.#held : this.#take(this.#received);
   }
 
   /** Returns the next output samples, those centred before input index `end`. */
@@ -54,7 +52,7 @@ export class Resampler {
     const out = new Float32Array(total - this.#made);
     for (let i = 0; i < out.length; i++) {
       const position = (this.#made + i) * this.#down;
-      const filter = at(this.#phases, position % this.#up);
+      const filter = this.#filter(position % this.#up);
       const start = Math.floor(position / this.#up) - this.#half - this.#first;
       const last = Math.min(filter.length, this.#held.length - start);
       let sum = 0;
@@ -67,6 +65,12 @@ export class Resampler {
     this.#held = this.#held.slice(drop);
     this.#first += drop;
     return out;
+  }
+
+  /** Returns the filter of a phase. Rates that share few factors have many, more than a short recording needs. */
+  #filter(phase: number): Float32Array {
+    this.#phases[phase] ??= filterOf(phase / this.#up, this.#cut, this.#half);
+    return this.#phases[phase];
   }
 }
 
