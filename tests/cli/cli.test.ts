@@ -503,6 +503,14 @@ describe('the server', () => {
     });
   });
 
+  it('PORT that is no number is named, with exit code 2', async () => {
+    const { code, err } = await assay(['status'], { env: { ASSAY_HOME: await newFolder(), PORT: 'abc' } });
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: 'assay: http://127.0.0.1:abc is not a URL. Set PORT to a number.\n',
+    });
+  });
+
   it('of another kind on the port is not mistaken for one', async () => {
     const other = createServer((_, response) => response.end('hello'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));

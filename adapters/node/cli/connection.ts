@@ -55,8 +55,10 @@ export async function connect(
   const home = assayHome(flags, env);
   const key = apiKeyOf(flags, env);
   // `localhost:8080` would parse as an address with the scheme `localhost`.
-  if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw new UsageError(`${url} is not a URL. Use one such as http://127.0.0.1:8080.`);
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    const todo = named === undefined ? 'Set PORT to a number.' : 'Use one such as http://127.0.0.1:8080.';
+    throw new UsageError(`${url} is not a URL. ${todo}`);
+  }
   const kind = await kindOf(url);
   if (box && kind === 'edge') {
     throw new UsageError(
