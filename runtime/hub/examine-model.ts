@@ -3,6 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
+import { GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { type Dtype, type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
 import { DEFAULT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { chunksOf } from './chunks-of.ts';
@@ -72,10 +73,11 @@ export async function examineModel(
     const path = files.support[name];
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
+  const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
   const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture({
     config: await read('config.json'),
     genai: await read('genai_config.json'),
-    processor: files.layout === 'genai' ? await read('processor_config.json') : undefined,
+    processor: files.layout === 'genai' ? await read(processor) : undefined,
   });
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>

@@ -1,9 +1,10 @@
 import type { MediaKind } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { type ArchitectureVerdict, judgeArchitecture, type ModelConfiguration } from '../store/architecture.ts';
+import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
+import { GENAI_CONFIG, GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
@@ -122,13 +123,9 @@ async function checkSpace(context: PullContext, model: ModelId, missing: readonl
   );
 }
 
-const CONFIGURATIONS: Readonly<Record<keyof ModelConfiguration, string>> = {
-  config: 'config.json',
-  genai: 'genai_config.json',
-  processor: 'processor_config.json',
-};
+const CONFIGURATIONS: readonly string[] = ['config.json', GENAI_CONFIG, ...GENAI_PROCESSORS];
 
-const isConfiguration = ({ path }: HubFile): boolean => Object.values(CONFIGURATIONS).includes(baseName(path));
+const isConfiguration = ({ path }: HubFile): boolean => CONFIGURATIONS.includes(baseName(path));
 
 /**
  * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
@@ -140,12 +137,8 @@ async function judgeConfiguration({ paths }: PullContext, published: PublishedMo
     const file = files.find(({ path }) => baseName(path) === name);
     return file && readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name);
   };
-  const { config, genai, processor } = CONFIGURATIONS;
-  return judgeArchitecture({
-    config: await read(config),
-    genai: await read(genai),
-    processor: await read(processor),
-  });
+  const [config, genai, ...processors] = await Promise.all(CONFIGURATIONS.map(read));
+  return judgeArchitecture({ config, genai, processor: processors.find((found) => found !== undefined) });
 }
 
 /** Reports the progress of another process that downloads the same model. */

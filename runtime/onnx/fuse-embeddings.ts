@@ -22,9 +22,10 @@ const PREFIX = 'assay/embed_tokens/';
  * If the decoder also adds features after its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
  * Qwen3-VL), each row has all of them side by side. Other outputs of the embedding graph that the decoder reads by name
  * (`per_layer_inputs`, Gemma 4) are joined as they are: for media they are those of the token id 0, which is fed for
- * them. Further inputs of the embedding graph are features that it would put in the place of media itself (the layout
- * of onnxruntime-genai); they get no rows. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do
- * not fit together.
+ * them. Further inputs of the embedding graph are features that it puts in the place of media itself (the layout of
+ * onnxruntime-genai). They get no rows; the features are put where it would put them, so that what it computes from the
+ * result is right for media, too. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit
+ * together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
@@ -43,21 +44,33 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
     const name = renamed(tensor.name);
     graph.initializers.set(name, { ...tensor, name });
   }
-  const lookup = embeddings.graph.nodes.map(
-    (node): Node => ({
-      ...node,
-      name: renamed(node.name),
-      inputs: node.inputs.map(renamed),
-      outputs: node.outputs.map(renamed),
-    }),
-  );
+  const rename = (node: Node): Node => ({
+    ...node,
+    name: renamed(node.name),
+    inputs: node.inputs.map(renamed),
+    outputs: node.outputs.map(renamed),
+  });
   const deep = deepstackNames(graph.inputs.map(({ name }) => name));
-  const mixed = mixNodes(renamed(made.name), deep, input.dataType, made.dataType !== input.dataType);
+  const mix = (text: string, to: string) => mixNodes({ text: renamed(text), to, deep, dataType: input.dataType });
+  const merges = mergesOf(embeddings.graph.nodes, features);
+  const lookup = embeddings.graph.nodes.flatMap((node) => {
+    if (!merges.includes(node)) return [rename(node)];
+    const [output = ''] = node.outputs;
+    const [, , text = ''] = node.inputs;
+    if (node !== merges.at(-1)) return [makeNode('Identity', [renamed(text)], [renamed(output)])];
+    return [...mix(text, MIXED), makeNode('Cast', [MIXED], [renamed(output)], { to: made.dataType })];
+  });
+  const last =
+    merges.length > 0
+      ? [makeNode('Cast', [renamed(made.name)], [EMBEDDINGS], { to: input.dataType })]
+      : mix(made.name, EMBEDDINGS);
   const joined = graph.inputs.flatMap((to) => {
     const from = to === input ? undefined : outputs.find((output) => output !== made && output.name === to.name);
     return from ? [{ to, node: makeNode('Cast', [renamed(from.name)], [to.name], { to: to.dataType }) }] : [];
   });
-  graph.nodes.unshift(...lookup, ...mixed, ...joined.map(({ node }) => node));
+  if (features.length > 0 && merges.length === 0 && joined.length > 0)
+    throw unusable('its graph for embeddings puts features in the place of media in a way that is not known');
+  graph.nodes.unshift(...lookup, ...last, ...joined.map(({ node }) => node));
   const widths = BigInt64Array.from([width, ...deep.map(() => width)], BigInt);
   graph.initializers.set(MEDIA_WIDTHS, makeTensor(MEDIA_WIDTHS, [widths.length], widths));
   graph.initializers.set(ZERO, makeTensor(ZERO, [1], BigInt64Array.of(0n)));
@@ -85,6 +98,21 @@ function noRows({ name, dims, dataType }: ValueInfo): Tensor {
   return { name, dims: [0, width], dataType, data: { bytes: new Uint8Array(0) } };
 }
 
+/**
+ * Returns the nodes of an embedding graph that put features in the place of media (`Where`), in order: each takes the
+ * embeddings of text, or the result of the one before it, as its last input.
+ */
+function mergesOf(nodes: readonly Node[], features: readonly Tensor[]): Node[] {
+  const reached = new Set(features.map(({ name }) => name));
+  return nodes.filter(({ op, inputs, outputs }) => {
+    if (!inputs.some((name) => reached.has(name))) return false;
+    const [, chosen = '', other = ''] = inputs;
+    if (op === 'Where' && reached.has(chosen) && !reached.has(other)) return true;
+    for (const name of outputs) reached.add(name);
+    return false;
+  });
+}
+
 /** Returns the names of deepstack features among those of a graph, in the order of the layers. */
 export function deepstackNames(names: readonly string[]): string[] {
   const layer = (name: string) => Number(/^deepstack_features_(\d{1,3})$/u.exec(name)?.[1] ?? -1);
@@ -99,19 +127,20 @@ const ROWS = 'assay/media/rows';
 const IS_MEDIA = 'assay/media/is_media';
 const COLUMN = 'assay/media/column';
 const TEXT = 'assay/media/text';
+const MIXED = 'assay/media/mixed';
 
 /**
- * Returns the nodes that compute `inputs_embeds` (the feature row of a token that stands for media, the embedding of
- * any other) and the deepstack features (zeros for text).
+ * Returns the nodes that compute the value `to`, of the type `dataType` (the feature row of a token that stands for
+ * media, the embedding `text` of any other), and the deepstack features (zeros for text).
  */
-function mixNodes(text: string, deep: readonly string[], dataType: number, cast: boolean): Node[] {
-  const same = cast ? TEXT : text;
+function mixNodes(parts: { text: string; to: string; deep: readonly string[]; dataType: number }): Node[] {
+  const { text, to, deep, dataType } = parts;
   return [
-    ...(cast ? [makeNode('Cast', [text], [TEXT], { to: dataType })] : []),
+    makeNode('Cast', [text], [TEXT], { to: dataType }),
     makeNode('Gather', [MEDIA_FEATURES, MEDIA_ROWS], [deep.length > 0 ? ALL : ROWS]),
     ...(deep.length > 0 ? [makeNode('Split', [ALL, MEDIA_WIDTHS], [ROWS, ...deep], { axis: -1 })] : []),
     makeNode('Greater', [MEDIA_ROWS, ZERO], [IS_MEDIA]),
     makeNode('Unsqueeze', [IS_MEDIA, LAST_AXIS], [COLUMN]),
-    makeNode('Where', [COLUMN, ROWS, same], [EMBEDDINGS]),
+    makeNode('Where', [COLUMN, ROWS, TEXT], [to]),
   ];
 }

@@ -23,6 +23,13 @@ test.each<[what: string, model: object, processor: unknown, reads: string | null
   ['patches of 16 pixels in its own section', { ...QWEN, vision: { ...QWEN.vision, patch_size: 16 } }, undefined, null],
   ['the name of Qwen3-VL', { ...QWEN, type: 'qwen3_vl' }, undefined, null],
   [
+    'the name of Gemma 4 and the step that its images need',
+    { ...QWEN, type: 'gemma4' },
+    cutInto('Gemma4ImageTransform', 16),
+    'image',
+  ],
+  ['the name of Gemma 4 without that step', { ...QWEN, type: 'gemma4' }, undefined, null],
+  [
     'the name of Qwen3-VL and its deepstack features',
     { ...QWEN, type: 'qwen3_vl', vision: { ...QWEN.vision, ...DEEPSTACK } },
     undefined,
@@ -32,7 +39,7 @@ test.each<[what: string, model: object, processor: unknown, reads: string | null
   const verdict = judgeArchitecture({ genai: { model }, processor });
   expect(verdict).toMatchObject({ refusal: null, reads });
   if (reads) expect(verdict.mediaRefusal).toBeNull();
-  else expect(verdict.mediaRefusal).toMatch(/deepstack features.*Send text alone, or load/);
+  else expect(verdict.mediaRefusal).toMatch(/(deepstack features|how images are prepared).*Send text alone, or load/);
 });
 
 test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null]>([
@@ -85,6 +92,14 @@ test.each<[what: string, config: unknown, genai: unknown, refusal: RegExp | null
     undefined,
     { model: { ...QWEN, vision: { ...QWEN.vision, config_filename: 'x.json' } } },
     /x\.json as the file that says how images are prepared/,
+  ],
+  [
+    'a decoder of tokens and their embeddings',
+    undefined,
+    {
+      model: { ...QWEN, type: 'gemma4', decoder: { ...QWEN.decoder, inputs: { input_ids: 'x', inputs_embeds: 'y' } } },
+    },
+    /as of a Gemma 4 whose image tokens attend to each other in both directions.*layout of transformers\.js/,
   ],
   ['a pipeline of decoders', undefined, { model: { ...QWEN, type: 'decoder-pipeline' } }, /not for decoder-pipeline/],
   [

@@ -70,7 +70,7 @@ export interface ModelConfiguration {
   config?: unknown;
   /** `genai_config.json` */
   genai?: unknown;
-  /** `processor_config.json` */
+  /** `image_processor.json`, otherwise `processor_config.json` */
   processor?: unknown;
 }
 
@@ -84,7 +84,7 @@ export function judgeArchitecture({ config, genai, processor }: ModelConfigurati
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
   const family = built.success ? genaiFamily(built.output, processor) : null;
   if (built.success && family) {
-    const refused = genaiMediaRefusal(built.output, family);
+    const refused = genaiMediaRefusal(built.output, { family, processor });
     return { refusal, reads: refused ? null : MEDIA_FAMILIES[family], mediaRefusal: refused, kvBytes };
   }
   const media = published.success ? mediaOf(published.output) : null;

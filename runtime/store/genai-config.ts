@@ -18,8 +18,8 @@ export const GENAI_GRAPHS: Readonly<Record<GenaiGraph, readonly string[]>> = {
   speech: ['audio_encoder/model.onnx', 'speech.onnx'],
 };
 
-/** Names of the files that may say how images are prepared (`config_filename` in the section `vision`). */
-export const GENAI_PROCESSORS: readonly string[] = ['processor_config.json'];
+/** Names of the files that may say how images are prepared (`config_filename` in the section `vision`), best first. */
+export const GENAI_PROCESSORS = ['image_processor.json', 'processor_config.json'] as const;
 
 const Count = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null), null);
 const Text = v.optional(v.fallback(v.nullable(v.string()), null), null);
@@ -34,6 +34,7 @@ export const GenaiConfig = v.looseObject({
   model: v.looseObject({
     type: Text,
     image_token_id: v.optional(v.unknown()),
+    pad_token_id: v.optional(v.unknown()),
     /** Graphs for the features of images (`vision`) and of audio (`speech`), and for the embeddings of a prompt. */
     vision: Encoder,
     speech: Encoder,
@@ -64,25 +65,40 @@ export function genaiFamily({ model }: GenaiConfig, processor: unknown): MediaFa
 }
 
 /** Types (`model.type`) of the models in parts that can be used. */
-const READ: readonly string[] = ['qwen2_5_vl', 'qwen3_vl'];
+const READ: readonly string[] = ['qwen2_5_vl', 'qwen3_vl', 'gemma4'];
 
-/** Returns why images are refused with a model whose graphs leave out what its images need; null if none is known. */
-export function genaiMediaRefusal({ model }: GenaiConfig, family: MediaFamilyName): string | null {
+/** Returns why images are refused with a model whose files leave out what its images need; null if none is known. */
+export function genaiMediaRefusal(
+  { model }: GenaiConfig,
+  { family, processor }: { family: MediaFamilyName; processor: unknown },
+): string | null {
+  const refused = (why: string) => `Images are refused with these files of the model: ${why}. ${INSTEAD}`;
   const given = Object.values(model.vision?.outputs ?? {});
-  if (family !== 'qwen3_vl' || given.includes('deepstack_features_0')) return null;
-  return `Images are refused with these files of the model: their encoder leaves out the deepstack features of Qwen3-VL, without which it sees little. ${INSTEAD}`;
+  if (family === 'qwen3_vl' && !given.includes('deepstack_features_0'))
+    return refused(
+      'their encoder gives no deepstack features, without which Qwen3-VL sees little, and images of Qwen3.5 were not compared with PyTorch',
+    );
+  if (family === 'gemma4' && Object.keys(processorStep(processor, GEMMA_STEP)).length === 0)
+    return refused(`none of them says how images are prepared (${GENAI_PROCESSORS[0]} with ${GEMMA_STEP})`);
+  return null;
 }
+
+/** Step that prepares images for the encoder of Gemma 4 E2B and E4B; the 12B model has another, or none. */
+export const GEMMA_STEP = 'Gemma4ImageTransform';
 
 /** Returns why a model cannot run; null if its `genai_config.json` shows no reason. */
 export function genaiRefusal({ model }: GenaiConfig): string | null {
   const { decoder, embedding, vision, speech, type } = model;
   const given = Object.keys(decoder.inputs);
-  if (given.length === 0 || given.includes('input_ids')) return null;
   const use = 'use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model';
+  if (given.includes('input_ids') && given.includes('inputs_embeds')) {
+    return `genai_config.json has a decoder that reads tokens and their embeddings, as of a Gemma 4 whose image tokens attend to each other in both directions, which is not supported; ${use}`;
+  }
+  if (given.length === 0 || given.includes('input_ids')) return null;
   if (type === null || !READ.includes(type) || !vision) {
     const others = Object.entries({ vision, speech }).flatMap(([name, section]) => (section ? [name] : []));
     const named = others.length > 0 ? ` (${others.join(', ')})` : '';
-    return `genai_config.json has graphs beside its decoder${named}, and the decoder reads their embeddings, not tokens. In this layout, that is supported for ${READ.join(' and ')}, not for ${type ?? 'an unnamed type'}, whose results could not be compared with those of PyTorch; ${use}`;
+    return `genai_config.json has graphs beside its decoder${named}, and the decoder reads their embeddings, not tokens. In this layout, that is supported for ${READ.join(', ')}, not for ${type ?? 'an unnamed type'}, whose results could not be compared with those of PyTorch; ${use}`;
   }
   const sections = { decoder, embedding, vision };
   for (const [name, section] of Object.entries(sections)) {
@@ -91,8 +107,8 @@ export function genaiRefusal({ model }: GenaiConfig): string | null {
       return `genai_config.json names ${section?.filename ?? 'no file'} as its graph "${name}", which is looked for at ${known.join(' or ')} only; ${use}`;
     }
   }
-  const processor = vision.config_filename ?? GENAI_PROCESSORS[0];
-  return processor !== undefined && GENAI_PROCESSORS.includes(processor)
+  const processor = vision.config_filename;
+  return processor === null || GENAI_PROCESSORS.some((name) => name === processor)
     ? null
     : `genai_config.json names ${processor} as the file that says how images are prepared, which must be ${GENAI_PROCESSORS.join(' or ')}; ${use}`;
 }

@@ -25,6 +25,7 @@ export const TEXT_FILES = [
   'genai_config.json',
   'preprocessor_config.json',
   'processor_config.json',
+  'image_processor.json',
 ] as const;
 
 /** Describes a file of a repository or a directory. */

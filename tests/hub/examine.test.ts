@@ -91,7 +91,7 @@ it.each([
   ['acme/speech', /granite_speech.*use Voxtral or Ultravox/],
   [
     'acme/genai-vision',
-    /\(vision\).*supported for qwen2_5_vl and qwen3_vl, not for gemma3.*layout of transformers\.js/,
+    /\(vision\).*supported for qwen2_5_vl, qwen3_vl, gemma4, not for gemma3.*layout of transformers\.js/,
   ],
   ['acme/genai-parts', /several graphs.*layout of transformers\.js/],
 ])('%s is refused with the reason', async (id, reason) => {

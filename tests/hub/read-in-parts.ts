@@ -15,7 +15,7 @@ function inParts(config: { model_type: string; vision_config?: object; audio_con
 }
 
 /** Creates a repository in the layout of onnxruntime-genai, as mobius writes it, in a folder. */
-function genaiInParts(type: string, patch_size: number): HubRepository {
+function genaiInParts(type: string, patch_size: number, step = 'PatchImage'): HubRepository {
   const inputs = { inputs_embeds: 'inputs_embeds' };
   const filename = (folder: string) => ({ filename: `${folder}/model.onnx` });
   const model = {
@@ -24,10 +24,12 @@ function genaiInParts(type: string, patch_size: number): HubRepository {
     embedding: filename('embedding'),
     vision: { ...filename('vision_encoder'), outputs: { image_features: 'image_features' } },
   };
-  const transforms = [{ operation: { type: 'PatchImage', attrs: { patch_size } } }];
+  const transforms = [{ operation: { type: step, attrs: { patch_size } } }];
   return hubRepository(`acme/genai-${type}-${patch_size}`, {
     'cpu-int4/genai_config.json': JSON.stringify({ model }),
-    'cpu-int4/processor_config.json': JSON.stringify({ processor: { transforms } }),
+    [`cpu-int4/${type === 'gemma4' ? 'image_processor' : 'processor_config'}.json`]: JSON.stringify({
+      processor: { transforms },
+    }),
     'cpu-int4/tokenizer.json': '{}',
     'cpu-int4/decoder/model.onnx': 'decoder',
     'cpu-int4/decoder/model.onnx.data': 'x'.repeat(200),
@@ -51,6 +53,8 @@ export const READ_IN_PARTS: readonly [model: HubRepository, encoders: readonly s
   [genaiInParts('qwen2_5_vl', 14), GENAI_IMAGES],
   [genaiInParts('qwen2_5_vl', 16), []],
   [genaiInParts('qwen3_vl', 16), []],
+  [genaiInParts('gemma4', 16, 'Gemma4ImageTransform'), GENAI_IMAGES],
+  [genaiInParts('gemma4', 48, 'Other'), []],
 ];
 
 /** Returns the files of a model in parts that a pull fetches. */

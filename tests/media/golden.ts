@@ -12,6 +12,7 @@ export const MEDIA_TOKEN = {
   'qwen3-vl': 5,
   'genai-qwen2-vl': 5,
   'genai-qwen2.5-vl': 5,
+  'genai-gemma4': 7,
   gemma4: 7,
   voxtral: 20,
   ultravox: 5,

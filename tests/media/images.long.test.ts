@@ -64,122 +64,126 @@ const encoder = 'assay_image_features_total{source="encoder"}';
 /** The case about `square.webp`. */
 const SQUARE = 3;
 
-describe.each<FixtureModel>(['smolvlm', 'qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'gemma4', 'genai-qwen2.5-vl'])(
-  '%s',
-  (name) => {
-    const { cases } = goldenOf(name);
-    beforeAll(async () => {
-      machine = await startMachine(`media/${name}`, { maxPromptLen: 1024 });
+const MODELS: readonly FixtureModel[] = [
+  'smolvlm',
+  'qwen2-vl',
+  'qwen2.5-vl',
+  'qwen3-vl',
+  'gemma4',
+  'genai-qwen2.5-vl',
+  'genai-gemma4',
+];
+
+describe.each(MODELS)('%s', (name) => {
+  const { cases } = goldenOf(name);
+  beforeAll(async () => {
+    machine = await startMachine(`media/${name}`, { maxPromptLen: 1024 });
+  });
+  afterAll(() => machine.close());
+  /** A new engine process: nothing is cached. */
+  beforeEach(() => machine.load());
+
+  describe('chats', () => {
+    it('count the tokens that stand for images', async () => {
+      for (const one of cases) {
+        expect((await chat(partsOf(one))).usage.promptTokens).toBe(one.prompt.length);
+      }
     });
-    afterAll(() => machine.close());
-    /** A new engine process: nothing is cached. */
-    beforeEach(() => machine.load());
 
-    describe('chats', () => {
-      it('count the tokens that stand for images', async () => {
-        for (const one of cases) {
-          expect((await chat(partsOf(one))).usage.promptTokens).toBe(one.prompt.length);
-        }
-      });
+    it('side by side answer as each alone', async () => {
+      const alone: ChatAnswer[] = [];
+      for (const one of cases) alone.push(await chat(partsOf(one)));
+      await machine.load();
+      const together = await Promise.all(cases.map((one) => chat(partsOf(one))));
+      for (const [i, one] of together.entries()) expectSame(one, alone[i]!);
+    });
+  });
 
-      it('side by side answer as each alone', async () => {
-        const alone: ChatAnswer[] = [];
-        for (const one of cases) alone.push(await chat(partsOf(one)));
+  describe('tasks', () => {
+    it('about one image: packed as each alone, for one prefill and one run of the encoder', async () => {
+      const before = await machine.metric(encoder);
+      const media = [image('large.png'), image('tile-a.png', 'images[1]')] as TaskBatch['media'];
+      const { logprobs, usage } = await decide({ media, input: { context: 'a cat and a dog' } });
+      expect((await machine.metric(encoder)) - before).toBe(2);
+      const different = new Set(logprobs.map((one) => one[0]!.toFixed(4)));
+      expect(different.size).toBeGreaterThan(1);
+      for (const [i, task] of tasks.entries()) {
         await machine.load();
-        const together = await Promise.all(cases.map((one) => chat(partsOf(one))));
-        for (const [i, one] of together.entries()) expectSame(one, alone[i]!);
-      });
+        const alone = await decide({ media, input: { context: 'a cat and a dog' }, tasks: [task] });
+        for (const [option, logprob] of alone.logprobs[0]!.entries()) {
+          expect(Math.abs(logprob - logprobs[i]![option]!)).toBeLessThan(1e-5);
+        }
+        expect(alone.usage.promptTokens).toBeGreaterThan(usage.promptTokens / 2);
+      }
     });
 
-    describe('tasks', () => {
-      it('about one image: packed as each alone, for one prefill and one run of the encoder', async () => {
-        const before = await machine.metric(encoder);
-        const media = [image('large.png'), image('tile-a.png', 'images[1]')] as TaskBatch['media'];
-        const { logprobs, usage } = await decide({ media, input: { context: 'a cat and a dog' } });
-        expect((await machine.metric(encoder)) - before).toBe(2);
-        const different = new Set(logprobs.map((one) => one[0]!.toFixed(4)));
-        expect(different.size).toBeGreaterThan(1);
-        for (const [i, task] of tasks.entries()) {
+    it('in messages, with images between texts and in earlier messages', async () => {
+      const messages = [
+        { role: 'user' as const, parts: [said('a cat'), image('wide.png', 'messages[0].content[1]')] },
+        { role: 'assistant' as const, parts: [said('what?')] },
+        { role: 'user' as const, parts: [image('tall.jpg', 'messages[2].content[0]'), said('is it a cat?')] },
+      ];
+      const { logprobs } = await decide({ input: { messages } });
+      const swapped = [{ ...messages[0]!, parts: messages[0]!.parts.toReversed() }, ...messages.slice(1)];
+      const { logprobs: other } = await decide({ input: { messages: swapped } });
+      expect(other[0]![0]).not.toBeCloseTo(logprobs[0]![0]!, 4);
+    });
+
+    it('about the same image again: no encoder and no prefix', async () => {
+      const media = [image('square.webp')] as TaskBatch['media'];
+      await decide({ media });
+      const read = await machine.metric('assay_images_decoded_total');
+
+      const encoded = await machine.metric(encoder);
+      const again = await decide({ media, tasks: tasks.slice(0, 1) });
+      expect(await machine.metric('assay_images_decoded_total')).toBe(read);
+      expect(await machine.metric(encoder)).toBe(encoded);
+      const { prompt } = cases[SQUARE]!;
+      expect(again.cachedTokens).toBeGreaterThan(prompt.lastIndexOf(MEDIA_TOKEN[name]));
+    });
+  });
+
+  it.runIf(name === 'smolvlm')('detail: low is one tile', async () => {
+    const high = await chat([image('large.png')]);
+    const low = await chat([{ ...image('large.png'), detail: 'low' } as Part]);
+    expect(high.usage.promptTokens - low.usage.promptTokens).toBeGreaterThanOrEqual(4 * 16);
+  });
+
+  describe('images of the same size and different content', () => {
+    const SIZE = { width: 64, height: 64 };
+    const files: Part[] = [];
+    beforeAll(async () => {
+      for (let shade = 0; shade < 4; shade++) {
+        const background = { r: 60 * shade, g: 255 - 60 * shade, b: 40 };
+        const png = await sharp({ create: { ...SIZE, channels: 3, background } })
+          .png()
+          .toBuffer();
+        const source = { type: 'base64' as const, data: png.toString('base64'), mimeType: 'image/png' };
+        files.push({ type: 'image', source, param: 'images[0]' });
+      }
+    });
+
+    it('never share KV, in any order of requests', { timeout: 180_000 }, async () => {
+      const first = await Promise.all(files.map((file) => chat([file, said('a cat?')])));
+      expect(new Set(first.map(({ tokens }) => tokens[0]!.logprob.toFixed(5))).size).toBe(files.length);
+      // Tokens in front of the image may be cached.
+      const before = cases[SQUARE]!.prompt.indexOf(MEDIA_TOKEN[name]);
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.nat({ max: files.length - 1 }), { minLength: 2, maxLength: 6 }), async (order) => {
           await machine.load();
-          const alone = await decide({ media, input: { context: 'a cat and a dog' }, tasks: [task] });
-          for (const [option, logprob] of alone.logprobs[0]!.entries()) {
-            expect(Math.abs(logprob - logprobs[i]![option]!)).toBeLessThan(1e-5);
+          const seen = new Set<number>();
+          let last = -1;
+          for (const index of order) {
+            const answer = await chat([files[index]!, said('a cat?')]);
+            expectSame(answer, first[index]!);
+            if (!seen.has(index)) expect(answer.cached).toBeLessThanOrEqual(before);
+            if (index === last) expect(answer.cached).toBeGreaterThan(before);
+            seen.add(index);
+            last = index;
           }
-          expect(alone.usage.promptTokens).toBeGreaterThan(usage.promptTokens / 2);
-        }
-      });
-
-      it('in messages, with images between texts and in earlier messages', async () => {
-        const messages = [
-          { role: 'user' as const, parts: [said('a cat'), image('wide.png', 'messages[0].content[1]')] },
-          { role: 'assistant' as const, parts: [said('what?')] },
-          { role: 'user' as const, parts: [image('tall.jpg', 'messages[2].content[0]'), said('is it a cat?')] },
-        ];
-        const { logprobs } = await decide({ input: { messages } });
-        const swapped = [{ ...messages[0]!, parts: messages[0]!.parts.toReversed() }, ...messages.slice(1)];
-        const { logprobs: other } = await decide({ input: { messages: swapped } });
-        expect(other[0]![0]).not.toBeCloseTo(logprobs[0]![0]!, 4);
-      });
-
-      it('about the same image again: no encoder and no prefix', async () => {
-        const media = [image('square.webp')] as TaskBatch['media'];
-        await decide({ media });
-        const read = await machine.metric('assay_images_decoded_total');
-
-        const encoded = await machine.metric(encoder);
-        const again = await decide({ media, tasks: tasks.slice(0, 1) });
-        expect(await machine.metric('assay_images_decoded_total')).toBe(read);
-        expect(await machine.metric(encoder)).toBe(encoded);
-        const { prompt } = cases[SQUARE]!;
-        expect(again.cachedTokens).toBeGreaterThan(prompt.lastIndexOf(MEDIA_TOKEN[name]));
-      });
+        }),
+        { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 5) },
+      );
     });
-
-    it.runIf(name === 'smolvlm')('detail: low is one tile', async () => {
-      const high = await chat([image('large.png')]);
-      const low = await chat([{ ...image('large.png'), detail: 'low' } as Part]);
-      expect(high.usage.promptTokens - low.usage.promptTokens).toBeGreaterThanOrEqual(4 * 16);
-    });
-
-    describe('images of the same size and different content', () => {
-      const SIZE = { width: 64, height: 64 };
-      const files: Part[] = [];
-      beforeAll(async () => {
-        for (let shade = 0; shade < 4; shade++) {
-          const background = { r: 60 * shade, g: 255 - 60 * shade, b: 40 };
-          const png = await sharp({ create: { ...SIZE, channels: 3, background } })
-            .png()
-            .toBuffer();
-          const source = { type: 'base64' as const, data: png.toString('base64'), mimeType: 'image/png' };
-          files.push({ type: 'image', source, param: 'images[0]' });
-        }
-      });
-
-      it('never share KV, in any order of requests', { timeout: 180_000 }, async () => {
-        const first = await Promise.all(files.map((file) => chat([file, said('a cat?')])));
-        expect(new Set(first.map(({ tokens }) => tokens[0]!.logprob.toFixed(5))).size).toBe(files.length);
-        // Tokens in front of the image may be cached.
-        const before = cases[SQUARE]!.prompt.indexOf(MEDIA_TOKEN[name]);
-        await fc.assert(
-          fc.asyncProperty(
-            fc.array(fc.nat({ max: files.length - 1 }), { minLength: 2, maxLength: 6 }),
-            async (order) => {
-              await machine.load();
-              const seen = new Set<number>();
-              let last = -1;
-              for (const index of order) {
-                const answer = await chat([files[index]!, said('a cat?')]);
-                expectSame(answer, first[index]!);
-                if (!seen.has(index)) expect(answer.cached).toBeLessThanOrEqual(before);
-                if (index === last) expect(answer.cached).toBeGreaterThan(before);
-                seen.add(index);
-                last = index;
-              }
-            },
-          ),
-          { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 5) },
-        );
-      });
-    });
-  },
-);
+  });
+});

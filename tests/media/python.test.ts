@@ -56,6 +56,7 @@ const MODELS = [
   { model: 'genai-qwen2.5-vl' as const, decoder: 'genai-qwen2.5-vl', path: 'packed' },
   { model: 'genai-qwen2.5-vl' as const, decoder: 'genai-qwen2.5-vl-plain', path: 'plain' },
   { model: 'qwen2.5-vl' as const, decoder: OLIVE, path: 'packed' },
+  { model: 'genai-gemma4' as const, decoder: 'genai-gemma4', path: 'plain' },
   { model: 'gemma4' as const, decoder: 'gemma4/onnx', path: 'plain' },
   { model: 'voxtral' as const, decoder: 'voxtral/onnx', path: 'packed' },
   { model: 'ultravox' as const, decoder: 'ultravox/onnx', path: 'packed' },

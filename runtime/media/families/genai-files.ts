@@ -1,4 +1,4 @@
-import { type GenaiConfig, processorStep } from '../../store/genai-config.ts';
+import { GEMMA_STEP, type GenaiConfig, processorStep } from '../../store/genai-config.ts';
 
 /** Filters of a step `Resize`, by the numbers that transformers gives them. */
 const RESAMPLE: Readonly<Record<string, number>> = { LANCZOS: 1, LINEAR: 2, CUBIC: 3 };
@@ -12,24 +12,27 @@ export function genaiFiles(
   { model }: GenaiConfig,
   processor: unknown,
 ): { config: object; preprocessor: object } | null {
-  const steps = ['Resize', 'Rescale', 'Normalize', 'PatchImage'].map((type) => processorStep(processor, type));
-  const [resize = {}, rescale = {}, normalize = {}, patches = {}] = steps;
+  const types = ['Resize', 'Rescale', 'Normalize', 'PatchImage', GEMMA_STEP];
+  const steps = types.map((type) => processorStep(processor, type));
+  const [resize = {}, rescale = {}, normalize = {}, patches = {}, gemma = {}] = steps;
   if (steps.every((attributes) => Object.keys(attributes).length === 0)) return null;
   const { interpolation = 'CUBIC' } = resize;
   const stated = {
     // mobius leaves out the step that cuts patches.
-    patch_size: patches.patch_size ?? resize.patch_size,
+    patch_size: patches.patch_size ?? resize.patch_size ?? gemma.patch_size,
     temporal_patch_size: patches.temporal_patch_size,
     merge_size: patches.merge_size ?? resize.merge_size,
     min_pixels: resize.min_pixels,
     max_pixels: resize.max_pixels,
     resample: typeof interpolation === 'string' ? (RESAMPLE[interpolation] ?? interpolation) : interpolation,
+    pooling_kernel_size: gemma.pooling_kernel_size,
+    max_soft_tokens: gemma.max_soft_tokens,
     rescale_factor: rescale.rescale_factor,
     image_mean: normalize.mean,
     image_std: normalize.std,
   };
   return {
-    config: { image_token_id: model.image_token_id },
+    config: { image_token_id: model.image_token_id, text_config: { pad_token_id: model.pad_token_id } },
     preprocessor: Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined)),
   };
 }

@@ -39,17 +39,18 @@ const FAMILIES: Readonly<Record<MediaFamilyName, Reader>> = {
  */
 export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
-  const [config, preprocessor, processor, genai] = await Promise.all([
+  const [config, preprocessor, processor, genai, steps] = await Promise.all([
     read('config.json'),
     read('preprocessor_config.json'),
     read('processor_config.json'),
     read('genai_config.json'),
+    read('image_processor.json'),
   ]);
   const built = v.safeParse(GenaiConfig, genai);
-  const type = (built.success ? genaiFamily(built.output, processor) : null) ?? modelType(config);
+  const type = (built.success ? genaiFamily(built.output, steps ?? processor) : null) ?? modelType(config);
   if (!isMediaFamily(type)) return null;
   const family = FAMILIES[type];
-  const files = built.success ? genaiFiles(built.output, processor) : null;
+  const files = built.success ? genaiFiles(built.output, steps ?? processor) : null;
   try {
     return family(
       files ?? { config, preprocessor: preprocessor ?? imageProcessor(processor), processor },
