@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { formatBytes } from '../../../runtime/store/disk-error.ts';
 import { COMMAND } from '../command.ts';
@@ -43,7 +44,8 @@ export function addPull(program: Command): void {
 
 const PULL_EXAMPLES = `
 If the command is interrupted, run it again: the download resumes. Models are stored in the cache that Hugging Face tools
-share (HF_HOME, HF_HUB_CACHE). HF_TOKEN gives access to gated models; HF_ENDPOINT names another hub.
+share (HF_HOME, HF_HUB_CACHE). HF_TOKEN gives access to gated models; HF_ENDPOINT names another hub. A running server downloads with
+the variables of the shell that started it.
 
 Examples:
   $ assay pull onnx-community/Qwen3-0.6B-ONNX
@@ -60,7 +62,9 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
       connection,
       { model, allow_download: download, ...length },
       { quiet: flags.json ?? false },
-    );
+    ).catch((error: unknown) => {
+      throw download && connection.url !== null ? withServersHub(error, process.env) : error;
+    });
     if (flags.json) return screen.json(report);
     showForm(report);
     const fetched =
@@ -74,3 +78,18 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
     await connection.close();
   }
 }
+
+const HUB_VARIABLES = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HF_ENDPOINT'] as const;
+
+/**
+ * Adds to an error of the hub that a variable of this shell, which could help, counts only in the shell that starts the
+ * server. Returns any other error as it is.
+ */
+export function withServersHub(error: unknown, env: NodeJS.ProcessEnv): unknown {
+  const set = HUB_VARIABLES.find((name) => env[name]);
+  if (!set || !(error instanceof AssayError) || !OF_HUB.has(error.code)) return error;
+  const hint = `The server downloads, so ${set} counts only in the shell that starts it.`;
+  return new AssayError(error.code, `${error.message} ${hint}`, { cause: error });
+}
+
+const OF_HUB: ReadonlySet<ErrorCode> = new Set(['hub_unreachable', 'model_not_allowed', 'model_not_found']);
