@@ -4,8 +4,11 @@
  * Whatever takes memory also costs steps: a row of an automaton, a member, a branch that `oneOf` excludes.
  */
 export const LIMITS = {
-  /** Objects and arrays that are open at once in one schema. */
-  schemaDepth: 64,
+  /**
+   * Objects and arrays that are open at once in one schema. Leaves four of a body's 64 for those around a schema, also
+   * in the body that a gateway sends to a box, which has shorthand written out.
+   */
+  schemaDepth: 60,
   /** JSON values in one schema, annotations included. */
   schemaValues: 10_000,
   /** UTF-16 code units in the names and texts of one schema. */

@@ -1,20 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequest } from '../../../lib/chat/request.ts';
-import { batchOfTasks } from '../../../lib/decision/batch.ts';
+import { batchOfExtraction, batchOfTasks } from '../../../lib/decision/batch.ts';
+import { LIMITS } from '../../../lib/grammar/limits.ts';
 import { parseJson } from '../../../lib/json/parse.ts';
 import { ChatCompletionRequest } from '../../../lib/schema/chat-request.ts';
 import { LANGUAGES } from '../../../lib/schema/language.ts';
-import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
+import { ExtractRequest, RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 import { chatBody } from './chat-wire.ts';
 import { tasksBody } from './task-wire.ts';
 
 const runs = { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) };
 
-const readTasks = (text: string) => batchOfTasks(validate(RunTasksRequest, parseJson(new TextEncoder().encode(text))));
-const readChat = (text: string) =>
-  chatRequest(validate(ChatCompletionRequest, parseJson(new TextEncoder().encode(text))));
+const parsed = (text: string) => parseJson(new TextEncoder().encode(text));
+const readTasks = (text: string) => batchOfTasks(validate(RunTasksRequest, parsed(text)));
+const readChat = (text: string) => chatRequest(validate(ChatCompletionRequest, parsed(text)));
 
 const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 });
 const anyText = fc.string({ unit: 'grapheme', maxLength: 30 });
@@ -122,6 +123,18 @@ describe('tasksBody', () => {
       }),
       runs,
     );
+  });
+
+  it.each([
+    ['shorthand', '{"a":', '"string"', '}', LIMITS.schemaDepth / 2 - 1],
+    ['JSON Schema', '{"items":', '{}', '}', LIMITS.schemaDepth - 1],
+  ])('is read by a box although it contains the deepest %s that is accepted', (_, open, inner, close, levels) => {
+    const request = (depth: number) =>
+      `{"model":"a/b","context":"","instruction":"i","schema":${open.repeat(depth)}${inner}${close.repeat(depth)}}`;
+    const readOne = (text: string) => batchOfExtraction(validate(ExtractRequest, parsed(text)));
+    const batch = readOne(request(levels));
+    expect(readTasks(tasksBody(batch))).toEqual(batch);
+    expect(() => readOne(request(levels + 1))).toThrow(/nested deeper/);
   });
 
   it('keeps members that an object would move or lose', () => {
