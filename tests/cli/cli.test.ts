@@ -259,6 +259,17 @@ describe('run', () => {
     });
   });
 
+  it.each([
+    ['--context', 'other'],
+    ['--file', BIN],
+  ])('refuses %s beside a text in the file', async (flag, value) => {
+    const { run } = await beside(script);
+    expect(await run(['run', await fileOf({ context: 'text', tasks }), flag, value])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('has a text already. Remove it there, or leave out --context and --file.'),
+    });
+  });
+
   it.each([[{ nothing: 1 }], ['text'], [null]])('refuses %j as a file of tasks', async (content) => {
     const { run } = await beside(script);
     expect(await run(['run', await fileOf(content)], 'x')).toMatchObject({

@@ -35,6 +35,9 @@ export function addRun(program: Command): void {
         );
       }
       const hasInput = 'context' in request || 'messages' in request;
+      if (hasInput && (flags.context !== undefined || flags.file !== undefined)) {
+        throw new UsageError(`${file} has a text already. Remove it there, or leave out --context and --file.`);
+      }
       const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
       const media = await readMedia(flags);
       const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
