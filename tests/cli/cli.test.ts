@@ -514,6 +514,12 @@ describe('the server', () => {
     });
   });
 
+  it.each(['/', '/v1', '/v1/'])('may end with %s', async (end) => {
+    const { url } = await beside();
+    const { code, out } = await assay(['status', '--url', url + end], { env: { ASSAY_HOME: await newFolder() } });
+    expect({ code, server: /^server +(.*)$/m.exec(out)?.[1] }).toEqual({ code: 0, server: url });
+  });
+
   it('PORT that is no number is named, with exit code 2', async () => {
     const { code, err } = await assay(['status'], { env: { ASSAY_HOME: await newFolder(), PORT: 'abc' } });
     expect({ code, err }).toEqual({

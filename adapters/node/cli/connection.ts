@@ -51,7 +51,8 @@ export async function connect(
   const { env } = process;
   if (always) return connectInProcess(assayHome(flags, env));
   const named = flags.url ?? (env.ASSAY_URL || undefined);
-  const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/\/+$/, '');
+  // The base URL of OpenAI's clients ends with /v1, and is often pasted here.
+  const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/(\/v1)?\/*$/, '');
   const home = assayHome(flags, env);
   const key = apiKeyOf(flags, env);
   // `localhost:8080` would parse as an address with the scheme `localhost`.
