@@ -15,14 +15,18 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
 /** A string, or JSON that the model reads as text. */
 const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
 
+/** Tells whether a text has more than `OPTION_LENGTH` code points. Counts only a text that may fit. */
+function isTooLong(text: string): boolean {
+  // A code point has one or two code units.
+  return text.length > 2 * OPTION_LENGTH || [...text].length > OPTION_LENGTH;
+}
+
 /** Returns the rule for the text of a label or level: it must have 1 to `OPTION_LENGTH` code points. */
 function fitsOption<TInput>() {
   return rule<TInput>((value) => {
-    const length = [...textOf(value)].length;
-    if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
-    return length > OPTION_LENGTH
-      ? { code: 'invalid_value', message: `must have at most ${OPTION_LENGTH} characters` }
-      : null;
+    const text = textOf(value);
+    if (text === '') return { code: 'invalid_value', message: 'must not be empty' };
+    return isTooLong(text) ? { code: 'invalid_value', message: `must have at most ${OPTION_LENGTH} characters` } : null;
   });
 }
 
@@ -62,7 +66,7 @@ export const LabelChoiceQuestion = v.pipe(
             if (names.length === 0) return { code: 'invalid_value', message: 'must not be empty' };
             if (names.length > MOST_OPTIONS)
               return { code: 'invalid_value', message: `must have at most ${MOST_OPTIONS} labels` };
-            const odd = names.find((name) => name === '' || [...name].length > OPTION_LENGTH);
+            const odd = names.find((name) => name === '' || isTooLong(name));
             return odd === undefined
               ? null
               : { code: 'invalid_value', message: `must have labels of 1 to ${OPTION_LENGTH} characters` };
