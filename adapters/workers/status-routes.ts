@@ -12,29 +12,34 @@ import type { Fleet } from './upstreams/fleet.ts';
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const open = routesOf(app, 'models');
-  const health: AppHandler = (c) =>
-    c.json<EdgeHealth>({ status: fleetHealth(fleet), active_model: activeModel(fleet) });
+  const health: AppHandler = (c) => c.json(fleetHealth(fleet));
   open('GET', ['/'], (c) => {
     const description = 'Assay edge: the decision service and chat completions, answered by boxes behind it.';
-    return c.json({ status: 'running', active_model: activeModel(fleet), description });
+    return c.json({ status: 'running', active_model: fleetHealth(fleet).active_model, description });
   });
   open('GET', ['/health'], health);
   routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
-/** Returns `ok` if requests may be sent to every upstream, `degraded` if only to some, `error` if to none. */
-function fleetHealth(fleet: Fleet): EdgeHealth['status'] {
-  const states = fleet.status().map(({ state }) => state);
-  if (states.every((state) => state === 'open')) return 'error';
-  return states.every((state) => state === 'closed') ? 'ok' : 'degraded';
+/** Describes all upstreams together, by what most of them report. */
+function fleetHealth(fleet: Fleet): EdgeHealth {
+  const upstreams = fleet.status();
+  const reachable = upstreams.filter(({ state }) => state !== 'open');
+  const whole = upstreams.every(({ state }) => state === 'closed');
+  // While an upstream's health is unknown, it counts as serving, as for requests (`Fleet.candidates`).
+  const serving = reachable.some(({ active }) => active !== null);
+  return {
+    status: reachable.length === 0 ? 'error' : whole ? 'ok' : 'degraded',
+    state: reachable.length === 0 ? 'error' : serving ? 'loaded' : 'unloaded',
+    device: mostFrequent(upstreams.map(({ device }) => device)) ?? null,
+    active_model: mostFrequent(upstreams.map(({ active }) => active)) ?? 'none',
+    boxes: upstreams.length,
+  };
 }
 
-/** Returns the model that most upstreams have loaded; `none` if no upstream is known to have one. */
-function activeModel(fleet: Fleet): string {
-  const counts = new Map<string, number>();
-  for (const { active } of fleet.status()) {
-    if (active) counts.set(active, (counts.get(active) ?? 0) + 1);
-  }
-  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
-  return most?.[0] ?? 'none';
+/** Returns the value that most upstreams report; undefined if none of them reports one. */
+function mostFrequent<Value extends string>(reported: readonly (Value | null | undefined)[]): Value | undefined {
+  const counts = new Map<Value, number>();
+  for (const value of reported) if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
 }

@@ -53,11 +53,18 @@ export const Health = v.object({
 export type Health = v.InferOutput<typeof Health>;
 
 /**
- * Response of `GET /health` and `GET /currentmodel` on a gateway, whose upstreams have slots and devices of their own.
+ * Response of `GET /health` and `GET /currentmodel` on a gateway, which describes all upstreams together
+ * (docs/interface.md, E-2).
  */
 export const EdgeHealth = v.object({
   /** `degraded`: requests are sent to only some of the upstreams; `error`: to none. */
   status: v.picklist(['ok', 'degraded', 'error']),
-  active_model: ActiveModel,
+  state: v.pipe(
+    v.picklist(['loaded', 'unloaded', 'error']),
+    v.description('loaded if any box answers requests, error if none can be reached.'),
+  ),
+  device: v.pipe(v.nullable(Device), v.description('Device of most boxes; null until a box has reported it.')),
+  active_model: v.pipe(v.string(), v.description('Id of the model that most boxes have loaded, or none.')),
+  boxes: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Number of boxes behind the gateway.')),
 });
 export type EdgeHealth = v.InferOutput<typeof EdgeHealth>;

@@ -40,7 +40,7 @@ async function stub(answer: (request: IncomingMessage, response: ServerResponse)
   onTestFinished(() => void server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
-const EDGE = '{"status":"degraded","active_model":"a/b"}';
+const EDGE = '{"status":"degraded","state":"loaded","device":"NPU","active_model":"a/b","boxes":3}';
 const listOf = (...ids: string[]) =>
   JSON.stringify({
     object: 'list',
@@ -431,11 +431,11 @@ describe('models', () => {
     expect(err).toContain(message);
   });
 
-  it('status of an edge lists its boxes', async () => {
+  it('status of an edge describes its boxes together', async () => {
     const env = { ASSAY_URL: await stub(() => undefined), ASSAY_HOME: await newFolder() };
     expect(await assay(['status'], { env })).toEqual({
       code: 0,
-      out: `server  ${env.ASSAY_URL}\nboxes   degraded\nmodel   a/b\n`,
+      out: `server  ${env.ASSAY_URL}\nboxes   3: degraded\nstate   loaded\nmodel   a/b\ndevice  NPU\n`,
       err: '',
     });
   });

@@ -60,7 +60,8 @@ test.each(['/health', '/currentmodel'])('%s may be answered by a server or by an
   });
   const loaded = await (await appWith({})).request(path, { headers });
   expect(fits(await loaded.json())).toBe(true);
-  expect(fits({ status: 'degraded', active_model: 'assay/starter' })).toBe(true);
+  const edge = { status: 'degraded', state: 'loaded', device: null, active_model: 'assay/starter', boxes: 2 };
+  expect(fits(edge)).toBe(true);
   expect(fits({ active_model: 'assay/starter' })).toBe(false);
 });
 

@@ -78,10 +78,9 @@ async function kindOf(url: string): Promise<'server' | 'edge' | null> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
     const health: unknown = await response.json().catch(() => null);
-    if (v.is(Health, health)) return 'server';
-    // Another body is that of an edge, or of an error. Both have a request id.
-    if (!response.headers.has('x-request-id')) return null;
-    return v.is(EdgeHealth, health) ? 'edge' : 'server';
+    if (v.is(EdgeHealth, health)) return 'edge';
+    // Another body may be that of an error, which has a request id.
+    return v.is(Health, health) || response.headers.has('x-request-id') ? 'server' : null;
   } catch {
     return null;
   }

@@ -36,9 +36,9 @@ function larger(active: string): string[][] {
 async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: string[][]]> {
   try {
     const connection = await connect(flags, { alone: false });
-    const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());
+    const health = v.parse(v.union([EdgeHealth, Health]), await (await connection.request('/health')).json());
     const { active_model: model } = health;
-    if (!('state' in health)) {
+    if ('boxes' in health) {
       return [`An edge runs at ${connection.url}.`, [ASK, [`${COMMAND} list`, 'the models of its boxes']]];
     }
     if (model === 'none') {

@@ -10,9 +10,9 @@ export function addStatus(program: Command): void {
     .addHelpText('after', '\nExit code 3: no server is running.\n\nExample:\n  $ assay status --json | jq -r .state')
     .action(async (flags: ConnectionFlags) => {
       const connection = await connect(flags, { alone: false });
-      const health = v.parse(v.union([Health, EdgeHealth]), await (await connection.request('/health')).json());
+      const health = v.parse(v.union([EdgeHealth, Health]), await (await connection.request('/health')).json());
       if (flags.json) return screen.json({ url: connection.url, ...health });
-      screen.line(table([['server', connection.url ?? ''], ...('state' in health ? ofSlot(health) : ofBoxes(health))]));
+      screen.line(table([['server', connection.url ?? ''], ...('boxes' in health ? ofBoxes(health) : ofSlot(health))]));
     });
 }
 
@@ -35,9 +35,11 @@ function ofSlot({
   ];
 }
 
-function ofBoxes({ status, active_model }: EdgeHealth): string[][] {
+function ofBoxes({ status, state, device, active_model, boxes }: EdgeHealth): string[][] {
   return [
-    ['boxes', status],
+    ['boxes', `${boxes}: ${status}`],
+    ['state', state],
     ['model', active_model],
+    ['device', device ?? 'not known yet'],
   ];
 }

@@ -1,3 +1,4 @@
+import type { Device } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
 import { Load, meanLoad, overloadedLast } from './load.ts';
@@ -33,6 +34,7 @@ interface Seen {
   others: number;
   breaker: Breaker;
   active: string | null | undefined;
+  device: Device | undefined;
   /** Observations that have not been reported yet. */
   unreported: Omit<UpstreamReport, 'running'>;
   /** Number of running requests that was last reported. */
@@ -107,13 +109,17 @@ export class Fleet {
     };
   }
 
-  /** Returns the state of each upstream. `active` is its loaded model; null: none; undefined: not known yet. */
-  status(): { upstream: Upstream; state: BreakerState; active: string | null | undefined }[] {
+  /**
+   * Returns the state of each upstream. `active` is its loaded model; null: none; undefined: not known yet, as its
+   * device.
+   */
+  status(): (Pick<Seen, 'upstream' | 'active' | 'device'> & { state: BreakerState })[] {
     const now = this.#deps.clock.now();
-    return [...this.#seen.values()].map(({ upstream, breaker, active }) => ({
+    return [...this.#seen.values()].map(({ upstream, breaker, active, device }) => ({
       upstream,
       state: breakerState(breaker, now),
       active,
+      device,
     }));
   }
 
@@ -167,6 +173,7 @@ function unseen(upstream: Upstream, now: number): Seen {
     others: 0,
     breaker: NEW_BREAKER,
     active: undefined,
+    device: undefined,
     unreported: nothingToReport(),
     reportedRunning: 0,
   };
@@ -188,6 +195,7 @@ function admits(seen: Seen, now: number): boolean {
 function applyStatus(seen: Seen, status: UpstreamStatus | undefined, own: number, now: number): void {
   seen.others = Math.max(0, (status?.load ?? 0) - own);
   seen.active = status?.active;
+  seen.device = status?.device;
   seen.breaker = status
     ? {
         failures: status.failures,

@@ -67,13 +67,13 @@ describe('Health', () => {
     ).toEqual({});
   });
 
-  it('learns from probes which model is loaded', async () => {
+  it('learns from probes which model is loaded, and on which device', async () => {
     const { health, say, asked } = setUp((url) =>
-      Response.json({ active_model: url.includes('//a') ? 'assay/starter' : 'none' }),
+      Response.json({ device: 'NPU', active_model: url.includes('//a') ? 'assay/starter' : 'none' }),
     );
     await health.probe();
     expect(asked.sort()).toEqual(['https://a.example/health', 'https://b.example/health']);
-    expect(say('one')).toMatchObject({ active: 'assay/starter', opensForMs: null });
+    expect(say('one')).toMatchObject({ active: 'assay/starter', device: 'NPU', opensForMs: null });
     expect(health.report({ edge: 'one', upstreams: {} }).b).toMatchObject({ active: null });
   });
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { Clock } from '../../../lib/clock.ts';
 import { readBytes } from '../../../lib/json/body.ts';
+import { Device } from '../../../lib/schema/metrics.ts';
 import { afterFailure, afterProbe, afterSuccess, type Breaker, NEW_BREAKER } from './breaker.ts';
 import { Load } from './load.ts';
 import type { EdgeReport, FleetStatus, UpstreamReport } from './report.ts';
@@ -25,13 +26,14 @@ const PROBES_A_ROUND = 100;
 const MOST_HEALTH_BYTES = 64 * 1024;
 
 /** Describes the members of an upstream's `GET /health` that are read (docs/interface.md, M-4). */
-const UpstreamHealth = v.object({ active_model: v.string() });
+const UpstreamHealth = v.object({ active_model: v.string(), device: v.optional(Device) });
 
 interface Known {
   upstream: Upstream;
   breaker: Breaker;
   load: Load;
   active?: string | null;
+  device?: Device | undefined;
   probedAt: number;
 }
 
@@ -96,6 +98,7 @@ export class Health {
       const health = v.parse(UpstreamHealth, JSON.parse(text));
       if (!response.ok) throw new Error(`status ${response.status}`);
       known.active = health.active_model === 'none' ? null : health.active_model;
+      known.device = health.device;
       known.breaker = afterProbe(known.breaker, clock.now());
     } catch {
       delete known.active;
@@ -113,12 +116,19 @@ export class Health {
 
   #status(now: number): FleetStatus {
     const status: FleetStatus = {};
-    for (const [name, { breaker, load, active }] of this.#upstreams) {
+    for (const [name, { breaker, load, active, device }] of this.#upstreams) {
       const value = load.value(now);
       if (breaker === NEW_BREAKER && value < 0.5 && active === undefined) continue;
       const { failures, openings, opensUntil } = breaker;
       const opensForMs = opensUntil === null ? null : Math.max(0, opensUntil - now);
-      status[name] = { failures, openings, opensForMs, load: value, ...(active === undefined ? {} : { active }) };
+      status[name] = {
+        failures,
+        openings,
+        opensForMs,
+        load: value,
+        ...(active === undefined ? {} : { active }),
+        ...(device === undefined ? {} : { device }),
+      };
     }
     return status;
   }

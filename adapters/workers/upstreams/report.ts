@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { Device } from '../../../lib/backend.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -32,6 +33,8 @@ export interface UpstreamStatus {
   load: number;
   /** Model that the upstream has loaded; null: none; absent: not known yet. */
   active?: string | null;
+  /** Device of the upstream; absent: not known yet. */
+  device?: Device;
 }
 
 export type FleetStatus = Record<string, UpstreamStatus>;
