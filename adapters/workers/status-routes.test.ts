@@ -29,8 +29,11 @@ it.each<[string, Box[], object]>([
     { status: 'ok', state: 'loaded', device: 'GPU', active_model: 'a/b' },
   ],
 ])('the health of %s', async (_, boxes, expected) => {
-  // A cast: the routes use only the fleet's status.
-  const fleet = { status: () => boxes.map((box) => ({ upstream: upstream!, ...box })) } as unknown as Fleet;
+  // A cast: the routes use only these two methods.
+  const fleet = {
+    refresh() {},
+    status: () => boxes.map((box) => ({ upstream: upstream!, ...box })),
+  } as unknown as Fleet;
   const app = new Hono<AppEnv>();
   statusRoutes(app, fleet, { find: async () => null });
   const health = await app.request('/health');

@@ -23,6 +23,8 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
 
 /** Describes all upstreams together, by what most of them report. */
 function fleetHealth(fleet: Fleet): EdgeHealth {
+  // Without this, an edge that gets no other requests would never learn what its boxes report.
+  fleet.refresh();
   const upstreams = fleet.status();
   const reachable = upstreams.filter(({ state }) => state !== 'open');
   const whole = upstreams.every(({ state }) => state === 'closed');

@@ -110,6 +110,19 @@ describe('Fleet', () => {
     expect(names(key)).toEqual([second, third, first]);
   });
 
+  it('learns without requests of its own what others report, once a second at most', async () => {
+    const { fleet, told, reports, settled, pass } = setUp();
+    told.status = { a: status({ active: MODEL, device: 'NPU' }) };
+    fleet.refresh();
+    await settled();
+    expect(fleet.status()[0]).toMatchObject({ active: MODEL, device: 'NPU' });
+    fleet.refresh();
+    expect(reports.length).toBe(1);
+    pass(1000);
+    fleet.refresh();
+    expect(reports.length).toBe(2);
+  });
+
   it('leaves a failing box alone, then tries it with one request', async () => {
     const { names, attempt, pass, fleet, upstream } = setUp();
     const key = await hash64('context');

@@ -109,6 +109,11 @@ export class Fleet {
     };
   }
 
+  /** Requests the state that all isolates share, for the next call of `status`, unless it arrived within a second. */
+  refresh(): void {
+    this.#reportSoon(REPORT_EVERY_MS);
+  }
+
   /**
    * Returns the state of each upstream. `active` is its loaded model; null: none; undefined: not known yet, as its
    * device.
