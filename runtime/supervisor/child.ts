@@ -66,6 +66,7 @@ export class Child {
   #silenceLimits: SilenceLimits;
   #phase: Phase | 'start' = 'start';
   readonly #silence = new SilenceClock(performance.now());
+  #hurried = false;
   #checking = false;
   #lastCheckAt = performance.now();
   #reason: string | null = null;
@@ -110,8 +111,9 @@ export class Child {
     killTree(this.#process);
   }
 
-  /** Shortens the limits of silence, because callers now wait for this process to end. */
+  /** Shortens the limits of silence and counts them in wall time, because callers now wait for this process to end. */
   hurry(): void {
+    this.#hurried = true;
     this.#silenceLimits = { ...this.#silenceLimits, ...SHORT_SILENCE_LIMITS };
   }
 
@@ -156,8 +158,9 @@ export class Child {
     if (now - this.#lastCheckAt > 2 * this.#options.watchMs + STALL_MS) this.#silence.heard(now);
     this.#lastCheckAt = now;
     this.#silence.read(now, usedMs);
-    if (this.#silence.exceeds(this.#silenceLimits[this.#phase], now)) {
-      this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(this.#silence.silentMs(now) / 1000)} s`);
+    const [silenceLimit, silentMs] = [this.#silenceLimits[this.#phase], this.#silence.silentMs(now)];
+    if (this.#hurried ? silentMs > silenceLimit : this.#silence.exceeds(silenceLimit, now)) {
+      this.kill(`${FAILED_TO[this.#phase]} for ${Math.round(silentMs / 1000)} s`);
       return;
     }
     this.rssBytes = rssBytes ?? this.rssBytes;

@@ -16,7 +16,7 @@ export const SILENCE_LIMITS = {
   step: 120_000,
 } as const;
 
-/** Limits that apply once callers wait for the process to end. They end a stuck process soon. */
+/** Limits, in wall time, that apply once callers wait for the process to end. They end a stuck process soon. */
 export const SHORT_SILENCE_LIMITS: Partial<SilenceLimits> = { text: 2_000 };
 
 /** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
