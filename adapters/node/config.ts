@@ -4,8 +4,8 @@ import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
+import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { homeFolder } from '../../runtime/store/environment.ts';
-import { DTYPES } from '../../runtime/store/model-files.ts';
 import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
 

@@ -38,7 +38,7 @@ export async function contextLength(folder: string, { graph }: Model): Promise<n
  */
 function tableLength(graph: Graph): number {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
-  const lengths = graph.nodes.flatMap(rotaryTables).map((name) => rowsOf(name, graph, producers));
+  const lengths = graph.nodes.flatMap(cosinesOf).map((name) => rowsOf(name, graph, producers));
   return Math.min(...lengths);
 }
 
@@ -52,8 +52,8 @@ function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, Node>
   return Math.min(...from.map((input) => rowsOf(input, graph, producers)));
 }
 
-/** Returns the name of the cosines that a node reads: a table with a row for each position, or rows of one. */
-function rotaryTables(node: Node): string[] {
+/** Returns the names of the cosines that a node reads: a table with a row for each position, or rows of one. */
+function cosinesOf(node: Node): string[] {
   if (node.op === 'MRotaryEmbedding') return node.inputs.slice(2, 3);
   if (node.op === 'RotaryEmbedding' && node.domain === '') return node.inputs.slice(1, 2);
   const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;

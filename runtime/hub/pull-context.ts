@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import type { Dtype } from '../store/model-files.ts';
+import type { Dtype } from '../store/dtypes.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';

@@ -11,8 +11,8 @@ import { resolveDevices } from '../device/resolve-devices.ts';
 import { openHub } from '../hub/open-hub.ts';
 import { TRANSFER_SETTINGS } from '../hub/pull-context.ts';
 import { Calibrations } from '../store/calibrations.ts';
+import type { Dtype } from '../store/dtypes.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
-import type { Dtype } from '../store/model-files.ts';
 import { StorePaths } from '../store/paths.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
 

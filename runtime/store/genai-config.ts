@@ -134,3 +134,8 @@ function patchSize(processor: unknown): number | undefined {
   const { patch_size: size } = { ...processorStep(processor, 'Resize'), ...processorStep(processor, 'PatchImage') };
   return typeof size === 'number' ? size : undefined;
 }
+
+/** Returns the folder of a `genai_config.json`, with a slash at its end; empty for the top folder. */
+export function folderOf(config: string): string {
+  return config.slice(0, -GENAI_CONFIG.length);
+}

@@ -4,7 +4,8 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { systemCode } from './disk-error.ts';
-import { type Dtype, type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
+import type { Dtype } from './dtypes.ts';
+import { type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
 

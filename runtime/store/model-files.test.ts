@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Dtype, pathInVariant, pathsOf, selectModelFiles, withEncoderFor } from './model-files.ts';
+import type { Dtype } from './dtypes.ts';
+import { pathInVariant, pathsOf, selectModelFiles, withEncoderFor } from './model-files.ts';
 
 /** Returns files of a large model, with a gigabyte in each graph. */
 const entries = (...paths: string[]) => paths.map((path) => ({ path, size: path.includes('.onnx') ? 2 ** 30 : 1000 }));

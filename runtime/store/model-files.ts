@@ -1,7 +1,9 @@
 import type { Device } from '../../lib/backend.ts';
 import type { MediaKind } from '../../lib/conversation.ts';
-import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
+import { DTYPE_SUFFIX, DTYPES, type Dtype } from './dtypes.ts';
+import { folderOf, GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
 import { ENCODERS } from './media-models.ts';
+import { missingGraph } from './missing-graph.ts';
 import { baseName } from './paths.ts';
 
 /** File name of the template for conversations with tools in the folder of a compiled model. */
@@ -35,18 +37,6 @@ export interface FileEntry {
   /** Size in bytes. */
   size: number;
 }
-
-/** Suffix of the weight files of each published number format, as `transformers.js` names them (its "dtypes" guide). */
-export const DTYPE_SUFFIX = {
-  q4f16: '_q4f16',
-  q4: '_q4',
-  int8: '_int8',
-  q8: '_quantized',
-  fp16: '_fp16',
-  fp32: '',
-} as const;
-export type Dtype = keyof typeof DTYPE_SUFFIX;
-export const DTYPES = Object.keys(DTYPE_SUFFIX) as readonly Dtype[];
 
 /**
  * Number formats to download for each device, best first. On a CPU, half precision only adds conversions. The published
@@ -106,7 +96,10 @@ export function selectModelFiles(entries: readonly FileEntry[], options: { devic
   const wanted = options.dtype ? [options.dtype] : PREFERENCE[options.device];
   const whole = options.device === 'CPU' && !options.dtype ? select(['fp16', 'fp32']) : null;
   const files = whole && isSmall(entries, whole) ? whole : select(wanted);
-  if (!files) return { missing: missingGraph(paths, wanted) };
+  if (!files) {
+    const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
+    return { missing: missingGraph(paths, { wanted, others }) };
+  }
   const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
   if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
   return { files };
@@ -237,11 +230,6 @@ const GENAI_FOLDER: Readonly<Record<Device, readonly RegExp[]>> = {
   NPU: [/npu|qnn|vitis|openvino/i, /cpu/i],
 };
 
-/** Returns the folder of a `genai_config.json`, with a slash at its end; empty for the top folder. */
-function folderOf(config: string): string {
-  return config.slice(0, -GENAI_CONFIG.length);
-}
-
 function dtypeOfFolder(folder: string): Dtype | null {
   if (/int4|q4|awq|rtn/i.test(folder)) return 'q4';
   if (/int8|q8/i.test(folder)) return 'int8';
@@ -265,38 +253,4 @@ function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, s
     if (path) support[name] = path;
   }
   return support;
-}
-
-function missingGraph(paths: ReadonlySet<string>, wanted: readonly Dtype[]): string {
-  const looked = wanted.map((dtype) => `onnx/model${DTYPE_SUFFIX[dtype]}.onnx`).join(', ');
-  const there = [...paths].filter((path) => path.endsWith('.onnx')).sort();
-  const has =
-    there.length > 0
-      ? ` It has ${there.slice(0, 8).join(', ')}${there.length > 8 ? ` and ${there.length - 8} more` : ''}.`
-      : ' It has no ONNX file at all; a copy under onnx-community may.';
-  const next = severalGraphs(paths, there) || onlyUnreadableFormats(there) || otherFormats(paths, wanted);
-  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${next}`;
-}
-
-/** Returns a sentence that refuses a model whose graphs are all in formats that are not read; empty for any other. */
-function onlyUnreadableFormats(graphs: readonly string[]): string {
-  const formats = graphs.map((path) => /_(bnb4|uint8)\.onnx$/u.exec(path)?.[1]);
-  if (formats.length === 0 || formats.includes(undefined)) return '';
-  const named = [...new Set(formats)].sort().join(' and ');
-  return ` Weights in ${named} are not read here. Use a copy of this model with a file in ${DTYPES.join(', ')}, such as one under onnx-community.`;
-}
-
-/** Returns a sentence that names the formats to ask for instead of `wanted`; empty if there are none. */
-function otherFormats(paths: ReadonlySet<string>, wanted: readonly Dtype[]): string {
-  const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
-  return others.length > 0 ? ` Ask for another number format: --dtype ${others.join(' or ')}` : '';
-}
-
-/** Returns a sentence that refuses a genai model of several graphs and says what to use; empty if there is none. */
-function severalGraphs(paths: ReadonlySet<string>, graphs: readonly string[]): string {
-  const folders = [...paths].filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`)).map(folderOf);
-  const { decoder, embedding } = GENAI_GRAPHS;
-  return folders.some((folder) => graphs.some((path) => path.startsWith(folder)))
-    ? ` Its ${GENAI_CONFIG} describes several graphs, as for a model that reads images or audio. They are looked for at ${decoder.join(', ')} and ${embedding.join(', ')} only. Use a copy in the layout of transformers.js (onnx/decoder_model_merged.onnx), or a text model.`
-    : '';
 }
