@@ -1,7 +1,7 @@
 import { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
-import type { Limits } from '../../runtime/engine/limits.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import type { Limits } from '../../runtime/engine/scheduler/limits.ts';
 import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
 import type { ChoicesWork } from '../systems/system.ts';

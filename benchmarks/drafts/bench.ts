@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
 import { batchOfTasks } from '../../lib/decision/batch.ts';
-import type { Forward } from '../../runtime/engine/forward.ts';
+import type { Forward } from '../../runtime/engine/forward/forward.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';

@@ -1,14 +1,14 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { ActiveJob, PlannedJob, SubmittedJob } from './active-job.ts';
-import { BatchPlanner } from './batch-planner.ts';
-import type { Forward, SequenceRun } from './forward.ts';
+import { type Acquired, KvCache } from './cache/kv-cache.ts';
+import type { KvShape } from './cache/sequence.ts';
+import type { Forward, SequenceRun } from './forward/forward.ts';
+import { LogitRows } from './forward/tensors.ts';
 import type { Job, JobResult } from './job.ts';
 import { JobRun } from './job-run.ts';
-import { type Acquired, KvCache } from './kv-cache.ts';
-import { DEFAULT_LIMITS, type Limits } from './limits.ts';
-import type { KvShape } from './sequence.ts';
-import { LogitRows } from './tensors.ts';
-import { WaitingJobs } from './waiting-jobs.ts';
+import type { ActiveJob, PlannedJob, SubmittedJob } from './scheduler/active-job.ts';
+import { BatchPlanner } from './scheduler/batch-planner.ts';
+import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
+import { WaitingJobs } from './scheduler/waiting-jobs.ts';
 
 export interface EngineOptions {
   forward: Forward;

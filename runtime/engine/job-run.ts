@@ -1,13 +1,13 @@
 import { at } from '../../lib/at.ts';
-import { type BranchContext, BranchRun } from './branch-run.ts';
+import { type BranchContext, BranchRun } from './branches/branch-run.ts';
+import { TokenBudget } from './branches/token-budget.ts';
+import type { KvCache } from './cache/kv-cache.ts';
+import type { Sequence } from './cache/sequence.ts';
+import { keepReplayed, planReplay } from './cache/state-replay.ts';
+import { inImage } from './forward/media-feeds.ts';
 import type { Job, JobResult } from './job.ts';
-import type { KvCache } from './kv-cache.ts';
-import type { Limits } from './limits.ts';
-import { inImage } from './media-feeds.ts';
-import type { Plan, PlannedRow } from './plan.ts';
-import type { Sequence } from './sequence.ts';
-import { keepReplayed, planReplay } from './state-replay.ts';
-import { TokenBudget } from './token-budget.ts';
+import type { Limits } from './scheduler/limits.ts';
+import type { Plan, PlannedRow } from './scheduler/plan.ts';
 
 /** Maximum number of tokens to draft for one branch in a run. */
 const MOST_DRAFTED = 8;

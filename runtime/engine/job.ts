@@ -1,6 +1,6 @@
 import type { Priority } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import type { MediaFeatures } from './media-feeds.ts';
+import type { MediaFeatures } from './forward/media-feeds.ts';
 
 /**
  * Describes a unit of work for the scheduler: one shared prefix and the branches that grow from it. A chat is a job of

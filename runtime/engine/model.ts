@@ -4,16 +4,16 @@ import { AssayError } from '../../lib/errors.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
-import type { Forward } from './forward.ts';
-import { int8ProductsSaturate } from './int8-kernels.ts';
-import { PackedForward } from './packed-forward.ts';
-import { PlainForward } from './plain-forward.ts';
-import { checkPacking, referenceError } from './self-check.ts';
-import type { KvShape } from './sequence.ts';
-import { floats } from './state-feeds.ts';
-import { StaticForward } from './static-forward.ts';
-import { openStatic } from './static-sessions.ts';
-import { wrongNumbers } from './wrong-numbers.ts';
+import type { KvShape } from './cache/sequence.ts';
+import type { Forward } from './forward/forward.ts';
+import { PackedForward } from './forward/packed-forward.ts';
+import { PlainForward } from './forward/plain-forward.ts';
+import { floats } from './forward/state-feeds.ts';
+import { StaticForward } from './forward/static/static-forward.ts';
+import { openStatic } from './forward/static/static-sessions.ts';
+import { int8ProductsSaturate } from './self-check/int8-kernels.ts';
+import { checkPacking, referenceError } from './self-check/self-check.ts';
+import { wrongNumbers } from './self-check/wrong-numbers.ts';
 
 export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */

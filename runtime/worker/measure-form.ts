@@ -2,10 +2,10 @@ import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import type { Reference } from '../compile/reference.ts';
+import { Sequence } from '../engine/cache/sequence.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
-import { logitsOf, referenceError } from '../engine/self-check.ts';
-import { Sequence } from '../engine/sequence.ts';
-import { spreadTokens } from '../engine/spread-tokens.ts';
+import { logitsOf, referenceError } from '../engine/self-check/self-check.ts';
+import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
 
 /**
  * Size of the measured request, which resembles real ones: tokens of the prefix, branches after it, and decoding steps.

@@ -1,8 +1,8 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { floatsOf } from '../engine/forward.ts';
-import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/media-feeds.ts';
+import { floatsOf } from '../engine/forward/forward.ts';
+import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/forward/media-feeds.ts';
 import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
 import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
 import { deepstackNames } from '../onnx/fuse-embeddings.ts';

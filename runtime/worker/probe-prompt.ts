@@ -1,4 +1,4 @@
-import { spreadTokens } from '../engine/spread-tokens.ts';
+import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTokenizer } from '../text/tokenizer.ts';
 

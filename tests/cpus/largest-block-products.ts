@@ -1,6 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { int8BlockWeights } from '../../runtime/compile/weights/blocks.ts';
-import { floatsOf } from '../../runtime/engine/forward.ts';
+import { floatsOf } from '../../runtime/engine/forward/forward.ts';
 import { sessionOptions } from '../../runtime/engine/model.ts';
 import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
 import { bytesField, varintField } from '../../runtime/onnx/wire.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { KvCache } from '../../runtime/engine/kv-cache.ts';
+import { KvCache } from '../../runtime/engine/cache/kv-cache.ts';
+import type { Sequence } from '../../runtime/engine/cache/sequence.ts';
 import { Random } from '../../runtime/engine/random.ts';
-import type { Sequence } from '../../runtime/engine/sequence.ts';
 
 /*
  * Acquires and releases sequences of many lengths, as an hour of requests does, and prints the bytes by which the

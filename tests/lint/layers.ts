@@ -45,7 +45,7 @@ const LAYERS: readonly Layer[] = [
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
   runtime('protocol', 'compile', 'media/media-plan.ts', 'ort-plugin/plugin-target.ts'),
-  // `engine/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
+  // `engine/cache/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
   runtime(
     'supervisor',
     'protocol',
@@ -53,7 +53,7 @@ const LAYERS: readonly Layer[] = [
     'device',
     'media',
     'store',
-    'engine/sequence.ts',
+    'engine/cache/sequence.ts',
     'hub/public-address.ts',
     'ort-plugin/plugin-target.ts',
   ),

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MediaKind, Part } from '../../lib/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
-import { FIRST_MEDIA_ID } from '../../runtime/engine/media-feeds.ts';
+import { FIRST_MEDIA_ID } from '../../runtime/engine/forward/media-feeds.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
 import { decodeAudio } from '../../runtime/media/audio/decode-audio.ts';
 import { logMel } from '../../runtime/media/audio/log-mel.ts';

@@ -1,6 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { Sequence } from '../../runtime/engine/cache/sequence.ts';
 import { kvShape, type Model } from '../../runtime/engine/model.ts';
-import { Sequence } from '../../runtime/engine/sequence.ts';
 import type { PlainModel } from './oracle.ts';
 
 /** Loads a published graph unchanged, except for the names of its inputs. */

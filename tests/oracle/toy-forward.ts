@@ -1,4 +1,4 @@
-import type { Forward, SequenceRun } from '../../runtime/engine/forward.ts';
+import type { Forward, SequenceRun } from '../../runtime/engine/forward/forward.ts';
 import { Random } from '../../runtime/engine/random.ts';
 
 export const TOY_KV = { layers: [{ heads: 1, headSize: 2 }] };

@@ -24,7 +24,7 @@ export interface ImageLayout {
   tokens: number;
   /**
    * Number of features in a row of the image, if the decoder uses their row and column as positions
-   * (`engine/rotary-positions.ts`). Absent if it positions them in sequence, like text.
+   * (`engine/forward/rotary-positions.ts`). Absent if it positions them in sequence, like text.
    */
   columns?: number;
 }

@@ -1,0 +1,137 @@
+import type { Constraint } from '../../../lib/grammar/constraint.ts';
+import type { BranchResult, Choice, Sampling } from '../job.ts';
+import type { Random } from '../random.ts';
+import type { BranchTokens } from './branch-tokens.ts';
+import { normalise, OptionTrie } from './option-trie.ts';
+
+/** Holds the index of the chosen path, and the total log-probability of every path. */
+export interface ScoredPath {
+  path: number;
+  logprobs: readonly number[];
+}
+
+/** Holds the result of the option phase of a branch. */
+export interface Settled extends ScoredPath {
+  /** Chosen option with the probabilities of all paths; absent if the budget ended before the option was known. */
+  option?: BranchResult['option'];
+  /** Number of tokens of the path that the model chose. */
+  chosen: number;
+  /** Constraint on the text after the option; null if nothing follows. */
+  next: Constraint | null;
+}
+
+/** Runs the option phase of a branch: scores the token paths of all options as a tree and chooses one. */
+export class OptionScoring {
+  readonly #choice: Choice;
+  readonly #suffix: readonly number[];
+  readonly #sampling: Sampling;
+  readonly #queue: BranchTokens;
+  readonly #random: Random;
+  readonly #trie: OptionTrie;
+  /** Parts of the tree whose tokens have not been queued yet. */
+  #parts: number[][] = [];
+
+  constructor(
+    choice: Choice,
+    { suffix, sampling }: { suffix: readonly number[]; sampling: Sampling },
+    queue: BranchTokens,
+    random: Random,
+  ) {
+    this.#choice = choice;
+    this.#suffix = suffix;
+    this.#sampling = sampling;
+    this.#queue = queue;
+    this.#random = random;
+    this.#trie = new OptionTrie(choice.paths, choice.options);
+  }
+
+  /** Number of tokens of the longest path. */
+  get longest(): number {
+    return Math.max(...this.#choice.paths.map((path) => path.length));
+  }
+
+  /** Queues the branch's suffix and the first part of the tree. */
+  start(): void {
+    this.#queue.push(this.#suffix);
+    this.#queue.requestLogits();
+    this.#parts = this.#trie.parts();
+    this.#queuePart();
+  }
+
+  /**
+   * Scores the tokens that can follow a node, from the logits after it. Returns the chosen path once all nodes are
+   * scored, null before that.
+   */
+  deliver(node: number, logits: Float32Array): ScoredPath | null {
+    this.#trie.score(node, logits);
+    if (this.#queue.unread > 0) return null;
+    if (this.#parts.length > 0) {
+      this.#queue.keep(this.#suffix.length);
+      this.#queuePart();
+      return null;
+    }
+    const logprobs = this.#trie.logprobs();
+    const { temperature } = this.#sampling;
+    const path = temperature === 0 ? this.#trie.best(logprobs) : this.#draw(logprobs, temperature);
+    return { path, logprobs };
+  }
+
+  /** Returns the first path without running the model. Used for a single path, and when the budget allows no token. */
+  unscored(): ScoredPath {
+    return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
+  }
+
+  /** Returns the result for a path whose chosen tokens all fit in the budget. */
+  settle({ path, logprobs }: ScoredPath): Settled {
+    return {
+      path,
+      logprobs,
+      option: { index: path, logprobs, probabilities: normalise(logprobs) },
+      chosen: this.#trie.choices(path),
+      next: this.#choice.after?.(path) ?? null,
+    };
+  }
+
+  /**
+   * Returns the result for a path that needs more than `allowance` chosen tokens: the option, with its first ending, if
+   * `allowance` tokens decide it, otherwise no option.
+   */
+  cut({ path, logprobs }: ScoredPath, allowance: number): Settled {
+    const index = this.#trie.firstPathOf(path);
+    // All of the allowance counts as used, so later branches get none of it.
+    const rest = { path: index, logprobs, chosen: allowance };
+    if (this.#trie.settling(path) > allowance) return { ...rest, next: null };
+    const option = { index, logprobs, probabilities: normalise(logprobs) };
+    return { ...rest, option, next: this.#choice.after?.(index) ?? null };
+  }
+
+  /** Returns the tokens to feed next so that the model continues after the chosen path. */
+  tokensToFeed(path: number): readonly number[] {
+    const tokens = this.#trie.path(path);
+    if (this.#queue.empty) return [...this.#suffix, ...tokens];
+    if (this.#queue.continueAfter(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
+    // The path was in an earlier part of the tree, whose cells are freed: all of its tokens must be fed again.
+    this.#queue.keep(this.#suffix.length);
+    return tokens;
+  }
+
+  /** Queues the tokens of the next part of the tree after the suffix. */
+  #queuePart(): void {
+    const itemOf = new Map([[0, this.#suffix.length - 1]]);
+    for (const node of this.#parts.shift() ?? []) {
+      const after = itemOf.get(this.#trie.parent(node));
+      if (after === undefined) throw new Error('a part of the tree has a node without its parent');
+      itemOf.set(node, this.#queue.pushNode(this.#trie.token(node), after, node));
+    }
+  }
+
+  #draw(logprobs: readonly number[], temperature: number): number {
+    const probabilities = normalise(logprobs.map((logprob) => logprob / temperature));
+    let left = this.#random.uniform();
+    for (const [path, probability] of probabilities.entries()) {
+      left -= probability;
+      if (left < 0) return path;
+    }
+    return this.#trie.best(logprobs);
+  }
+}

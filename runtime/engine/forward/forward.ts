@@ -1,0 +1,65 @@
+import type { Tensor } from 'onnxruntime-node';
+import type { Sequence } from '../cache/sequence.ts';
+import type { MediaFeatures } from './media-feeds.ts';
+
+/**
+ * Describes one sequence's part of a run. Its cells from `start` on are new; `rows` lists the cells whose logits are
+ * needed, in ascending order.
+ */
+export interface SequenceRun {
+  sequence: Sequence;
+  start: number;
+  rows: readonly number[];
+  /**
+   * Cells after which to store a state snapshot, for models with recurrent layers. Every cell before `start` that a new
+   * cell follows must have a snapshot already.
+   */
+  keep?: readonly number[];
+  /** Features of the images and recordings that tokens of the sequence represent. */
+  media?: readonly MediaFeatures[];
+}
+
+/**
+ * Runs a model's forward pass. All implementations give the same answers: `PackedForward`, `PlainForward` for graphs
+ * without GroupQueryAttention, and `StaticForward` for devices that need fixed shapes.
+ */
+export interface Forward {
+  readonly vocabSize: number;
+  /** Number of sequences that one run accepts. */
+  readonly slots: number;
+  /**
+   * Computes the new cells of all sequences and writes their KV. Returns the logits of the requested cells, one row of
+   * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.
+   */
+  run(batch: readonly SequenceRun[]): Promise<Float32Array>;
+}
+
+/** Returns the only sequence of a batch, for implementations that accept no more. Throws if there are more. */
+export function onlyRun(batch: readonly SequenceRun[]): SequenceRun {
+  const [run] = batch;
+  if (!run || batch.length > 1) throw new Error('this model runs one sequence at a time');
+  return run;
+}
+
+/** Returns the data of a run's output. Throws if it is not float32, which every output of a compiled graph is. */
+export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string): Float32Array {
+  const data = results[name]?.data;
+  if (!(data instanceof Float32Array)) throw new Error(`the model gave no float32 ${name}`);
+  return data;
+}
+
+/** Provides one scratch buffer, which grows to the largest length requested. Every `take` returns the same memory. */
+export class Scratch<T extends Float32Array | BigInt64Array> {
+  readonly #make: (length: number) => T;
+  #buffer: T;
+
+  constructor(make: (length: number) => T) {
+    this.#make = make;
+    this.#buffer = make(0);
+  }
+
+  take(length: number): T {
+    if (this.#buffer.length < length) this.#buffer = this.#make(Math.ceil(length * 1.25));
+    return this.#buffer.subarray(0, length) as T;
+  }
+}

@@ -1,0 +1,201 @@
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { at } from '../../../../lib/at.ts';
+import type { Manifest, StaticGraphs } from '../../../compile/manifest.ts';
+import type { PluginSession, TensorView } from '../../../ort-plugin/plugin-session.ts';
+import type { KvBuffer, KvLayerBuffers, Sequence } from '../../cache/sequence.ts';
+import { type Forward, onlyRun, Scratch, type SequenceRun } from '../forward.ts';
+import { integers } from '../tensors.ts';
+import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
+
+/** Holds the onnxruntime sessions of a model that is compiled to static graphs. */
+export interface StaticSessions {
+  /** Session of the graph that looks up embeddings and rotary rows, on the CPU, for any number of tokens. */
+  lookup: InferenceSession;
+  /** Session for each body of the manifest, in the same order. */
+  bodies: readonly PluginSession[];
+  head: PluginSession;
+}
+
+/**
+ * Runs the tokens of all branches as one sequence over static graphs. Tokens are split into runs and padded to the
+ * sizes that there are graphs for, and a mask says what each token sees. The graphs return the keys and values of new
+ * cells, which are copied into the sequence.
+ */
+export class StaticForward implements Forward {
+  readonly vocabSize: number;
+  readonly slots = 1;
+  readonly #sessions: StaticSessions;
+  readonly #manifest: Manifest;
+  readonly #graphs: StaticGraphs;
+  /** Scratch memory, by tensor name and length. */
+  readonly #memory = new Map<string, Float32Array>();
+  /** Scratch memory for 16-bit keys and values, by tensor name and length. */
+  readonly #halfMemory = new Map<string, Uint16Array>();
+  readonly #logits = new Scratch((length) => new Float32Array(length));
+
+  constructor(sessions: StaticSessions, manifest: Manifest, graphs: StaticGraphs) {
+    this.#sessions = sessions;
+    this.#manifest = manifest;
+    this.#graphs = graphs;
+    this.vocabSize = manifest.vocabSize;
+  }
+
+  async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    const { sequence, start, rows } = onlyRun(batch);
+    const logits = this.#logits.take(rows.length * this.vocabSize);
+    for (const run of planRuns(sequence, start, this.#graphs.bodies)) {
+      const rowsOf = await this.#body(sequence, run);
+      const wanted = rows.flatMap((row, index) =>
+        row >= run.first && row < run.end ? [{ row: row - run.first, index }] : [],
+      );
+      for (let at = 0; at < wanted.length; at += this.#graphs.head.rows) {
+        await this.#head(rowsOf, wanted.slice(at, at + this.#graphs.head.rows), logits);
+      }
+    }
+    return logits;
+  }
+
+  /**
+   * Runs the layers over the cells of a run and stores their keys and values. Returns the tensors that the head reads,
+   * by name.
+   */
+  async #body(sequence: Sequence, run: StaticRun): Promise<Map<string, Float32Array>> {
+    const { chunk, past } = run;
+    const { bodies, head } = this.#graphs;
+    const { inputs, kv } = this.#manifest;
+    const views = await this.#lookup(sequence, run);
+    for (const { name, window } of inputs.masks) {
+      const mask = this.#take(name, chunk * (past + chunk));
+      writeStaticMask(mask, sequence, run, window);
+      views.push({ name, data: mask, dims: [1, 1, chunk, past + chunk] });
+    }
+    const fresh: TensorView[] = [];
+    for (const [index, { heads, headSize, past: names, present }] of kv.entries()) {
+      const { key, value } = at(sequence.layers, index);
+      for (const [part, data] of [key, value].entries()) {
+        const pastCells = run.pastCells
+          ? this.#gather(at(names, part), data, sequence, run, { heads, headSize })
+          : data;
+        views.push({ name: at(names, part), data: pastCells, dims: [1, heads, past, headSize] });
+        const made = this.#takeCells(at(present, part), heads * chunk * headSize);
+        fresh.push({ name: at(present, part), data: made, dims: [1, heads, chunk, headSize] });
+      }
+    }
+    const hidden = head.inputs.map(({ from, width }) => ({
+      name: from,
+      data: this.#take(from, chunk * width),
+      dims: [1, chunk, width],
+    }));
+    const session = bodies.findIndex((body) => body.chunk === chunk && body.past === past);
+    await at(this.#sessions.bodies, session).run(views, [...hidden, ...fresh]);
+    keep(sequence.layers, sequence.capacity, run, kv, fresh);
+    return new Map(hidden.map(({ name, data }) => [name, data]));
+  }
+
+  /** Returns the embeddings and the rotary position rows of a run's tokens, padded to the length of its chunk. */
+  async #lookup(sequence: Sequence, { first, end, chunk }: StaticRun): Promise<TensorView[]> {
+    const { inputs } = this.#manifest;
+    const { embeddings, rotary } = this.#graphs;
+    const feeds: Record<string, Tensor> = { [inputs.tokens]: integers(sequence.tokens, first, end) };
+    if (inputs.positions && rotary.length > 0) feeds[inputs.positions] = integers(sequence.positions, first, end);
+    const found = await this.#sessions.lookup.run(feeds);
+    const padded = ({ name, width }: { name: string; width: number }, dims: number[]): TensorView => {
+      const data = this.#take(name, chunk * width);
+      data.set(found[name]!.data as Float32Array);
+      data.fill(0, (end - first) * width);
+      return { name, data, dims };
+    };
+    return [
+      ...embeddings.map((one) => padded(one, [1, chunk, one.width])),
+      ...rotary.map((one) => padded(one, [1, 1, chunk, one.width])),
+    ];
+  }
+
+  /**
+   * Computes the logits of some rows of a run and writes them to `logits`.
+   *
+   * @param rowsOf tensors that the layers gave to the head, by name
+   * @param wanted rows of the run, each with the index of its row in `logits`
+   */
+  async #head(
+    rowsOf: ReadonlyMap<string, Float32Array>,
+    wanted: readonly { row: number; index: number }[],
+    logits: Float32Array,
+  ): Promise<void> {
+    const { rows, inputs } = this.#graphs.head;
+    const views = inputs.map(({ name, from, width }) => {
+      const data = this.#take(name, rows * width);
+      for (const [at, { row }] of wanted.entries()) {
+        data.set(rowsOf.get(from)!.subarray(row * width, (row + 1) * width), at * width);
+      }
+      return { name, data, dims: [1, rows, width] };
+    });
+    const found = this.#take(this.#manifest.logits, rows * this.vocabSize);
+    await this.#sessions.head.run(views, [
+      { name: this.#manifest.logits, data: found, dims: [1, rows, this.vocabSize] },
+    ]);
+    for (const [at, { index }] of wanted.entries()) {
+      logits.set(found.subarray(at * this.vocabSize, (at + 1) * this.vocabSize), index * this.vocabSize);
+    }
+  }
+
+  /** Copies the past cells of a run next to each other. The mask hides the unused cells after them. */
+  #gather(
+    name: string,
+    from: KvBuffer,
+    { capacity }: Sequence,
+    { pastCells, past }: StaticRun,
+    { heads, headSize }: { heads: number; headSize: number },
+  ): KvBuffer {
+    const into = this.#takeCells(name, heads * past * headSize);
+    const cells = pastCells ?? [];
+    for (let first = 0; first < cells.length; ) {
+      let end = first + 1;
+      while (end < cells.length && cells[end] === at(cells, end - 1) + 1) end++;
+      for (let head = 0; head < heads; head++) {
+        const source = (head * capacity + at(cells, first)) * headSize;
+        into.set(from.subarray(source, source + (end - first) * headSize), (head * past + first) * headSize);
+      }
+      first = end;
+    }
+    return into;
+  }
+
+  /** Returns scratch memory for a tensor: the same for every tensor of this name and length. */
+  #take(name: string, length: number): Float32Array {
+    return scratch(this.#memory, name, length, () => new Float32Array(length));
+  }
+
+  /** Returns scratch memory for keys or values, in the type that the graphs have. */
+  #takeCells(name: string, length: number): KvBuffer {
+    if (this.#graphs.kvType === 'float32') return this.#take(name, length);
+    return scratch(this.#halfMemory, name, length, () => new Uint16Array(length));
+  }
+}
+
+function scratch<T>(memory: Map<string, T>, name: string, length: number, allocate: () => T): T {
+  const key = `${name} ${length}`;
+  const known = memory.get(key) ?? allocate();
+  memory.set(key, known);
+  return known;
+}
+
+/** Copies the keys and values of new cells, `[heads, chunk, headSize]`, into the sequence. */
+function keep(
+  layers: readonly KvLayerBuffers[],
+  capacity: number,
+  { first, end, chunk }: StaticRun,
+  kv: Manifest['kv'],
+  fresh: readonly TensorView[],
+): void {
+  for (const [index, { heads, headSize }] of kv.entries()) {
+    const { key, value } = at(layers, index);
+    for (const [part, into] of [key, value].entries()) {
+      const made = at(fresh, 2 * index + part).data as KvBuffer;
+      for (let head = 0; head < heads; head++) {
+        const from = head * chunk * headSize;
+        into.set(made.subarray(from, from + (end - first) * headSize), (head * capacity + first) * headSize);
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { Tensor } from 'onnxruntime-node';
+import { at } from '../../../lib/at.ts';
+import type { Manifest } from '../../compile/manifest.ts';
+import type { Cells } from './media-feeds.ts';
+
+/** Returns the entries from `start` to before `end` of a cell table as an int64 tensor `[1, end - start]`. */
+export function integers(values: Int32Array | Float64Array, start: number, end: number): Tensor {
+  return new Tensor('int64', BigInt64Array.from(values.subarray(start, end), BigInt), [1, end - start]);
+}
+
+/**
+ * Returns the positions of some cells as a graph's input: `[1, n]`, or `[3, 1, n]` if it has rotary embeddings with
+ * three parts.
+ */
+export function positionTensor({ positionRows }: Manifest['inputs'], parts: readonly Cells[]): Tensor {
+  const rows = parts.map(({ sequence, start, end }) =>
+    positionRows ? sequence.rotary.of(start, end) : [sequence.positions.subarray(start, end)],
+  );
+  const values = Array.from({ length: positionRows ?? 1 }, (_, row) =>
+    rows.flatMap((part) => [...at(part, row)]),
+  ).flat();
+  const count = values.length / (positionRows ?? 1);
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), positionRows ? [positionRows, 1, count] : [1, count]);
+}
+
+/** Returns numbers as a one-dimensional int64 tensor. */
+export function int64(values: readonly number[]): Tensor {
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
+}
+
+/** Copies the given rows out of the logits of all positions. */
+export function gather(logits: Float32Array, rows: readonly number[], vocabSize: number): Float32Array {
+  const picked = new Float32Array(rows.length * vocabSize);
+  for (const [index, row] of rows.entries()) {
+    picked.set(logits.subarray(row * vocabSize, (row + 1) * vocabSize), index * vocabSize);
+  }
+  return picked;
+}
+
+/** Hands out the rows of a run's logits in order. */
+export class LogitRows {
+  readonly #logits: Float32Array;
+  readonly #vocabSize: number;
+  #next = 0;
+
+  constructor(logits: Float32Array, vocabSize: number) {
+    this.#logits = logits;
+    this.#vocabSize = vocabSize;
+  }
+
+  /** Returns the next `count` rows as a view of the logits. */
+  take(count: number): Float32Array {
+    const from = this.#next;
+    this.#next += count * this.#vocabSize;
+    return this.#logits.subarray(from, this.#next);
+  }
+}

@@ -1,0 +1,47 @@
+import { SPARE_ROWS } from '../../onnx/pad-rotary.ts';
+
+/** Bounds the size of each run of the model. */
+export interface Limits {
+  /**
+   * Approximate number of new tokens of one run. Longer runs are not faster per token, need more memory, and delay
+   * other jobs.
+   */
+  tokens: number;
+  /**
+   * Maximum number of prompt tokens in a run that also decodes, so that decoding jobs are not delayed much. Chosen by
+   * `npm run bench -- crowd`.
+   */
+  tokensBesideDecode: number;
+  /** Maximum rows of logits that one job may request in a run. */
+  rows: number;
+  /**
+   * Maximum rows of logits of a run with drafts; 0 turns drafts off. With drafts, one run can decide several tokens. A
+   * further row costs little as long as reading the weights takes most of a run.
+   */
+  draftRows: number;
+  /**
+   * Maximum number of branches of a job that decode side by side. With more, each read of the weights serves more
+   * branches, but attention computes more masked cells.
+   */
+  group: number;
+  /**
+   * Maximum number of suffix tokens of all branches of a group together; a branch with more gets a group of its own.
+   */
+  groupTokens: number;
+  /**
+   * Maximum number of KV cells after the prefix for the branches of a group together. If they need more, the last ones
+   * wait for a later group. A branch that is alone may use the whole context.
+   */
+  cells: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  tokens: 256,
+  tokensBesideDecode: 32,
+  rows: 32,
+  draftRows: 0,
+  group: 16,
+  groupTokens: 1024,
+  // A quarter of the spare rows is for copies of cells (`state-replay.ts`) and for drafts.
+  cells: (SPARE_ROWS * 3) / 4,
+};

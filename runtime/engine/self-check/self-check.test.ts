@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { TOY_KV, ToyForward } from '../../../tests/oracle/toy-forward.ts';
+import type { SequenceRun } from '../forward/forward.ts';
+import { checkPacking } from './self-check.ts';
+
+test('accepts a device that applies the tree mask', async () => {
+  await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
+});
+
+test('refuses a device that lets branches see each other', async () => {
+  class Mixing extends ToyForward {
+    override run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+      for (const { sequence, start } of batch) {
+        for (let cell = start; cell < sequence.length; cell++) sequence.parents[cell] = cell - 1;
+      }
+      return super.run(batch);
+    }
+  }
+  await expect(checkPacking(new Mixing(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
+});
+
+test('refuses a device that returns no numbers', async () => {
+  class Broken extends ToyForward {
+    override async run(): Promise<Float32Array> {
+      return new Float32Array(this.vocabSize).fill(Number.NaN);
+    }
+  }
+  await expect(checkPacking(new Broken(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
+});
