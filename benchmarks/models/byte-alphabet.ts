@@ -1,4 +1,7 @@
-/** Returns the 256 characters that stand for the bytes 0 to 255 in byte-level BPE (`runtime/text/byte-level.ts`). */
+/**
+ * Returns the 256 characters that stand for the bytes 0 to 255 in byte-level BPE
+ * (`runtime/text/tokenizer/byte-level.ts`).
+ */
 export function byteAlphabet(): string[] {
   const printable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);

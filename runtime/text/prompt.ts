@@ -3,9 +3,9 @@ import type { TaskBatch, Tool } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
-import { opensThinking } from './chat-template.ts';
 import { encodeSegments, type Segment } from './segment.ts';
-import { isToolUse, type TemplateMessage, toTemplateMessages } from './template-message.ts';
+import { opensThinking } from './template/chat-template.ts';
+import { isToolUse, type TemplateMessage, toTemplateMessages } from './template/template-message.ts';
 import type { TextModel } from './text-model.ts';
 import { withToolFields } from './tools/tool-messages.ts';
 

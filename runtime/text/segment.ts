@@ -1,5 +1,5 @@
 import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
-import type { Tokenizer } from './tokenizer.ts';
+import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
 /**
  * Describes a part of a prompt, by its trust. Only `template` text may become control tokens; `user` text never does;

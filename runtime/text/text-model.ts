@@ -1,9 +1,9 @@
-import { type ChatTemplate, createChatTemplate } from './chat-template.ts';
 import { type ModelText, readModelText } from './model-files.ts';
 import type { MediaText } from './segment.ts';
-import { createTokenizer, type Tokenizer, tokenText } from './tokenizer.ts';
+import { type ChatTemplate, createChatTemplate } from './template/chat-template.ts';
+import { createTokenizer, type Tokenizer, tokenText } from './tokenizer/tokenizer.ts';
+import { createVocabulary, type TextVocabulary } from './tokenizer/vocabulary.ts';
 import { withTextTags, withToolTemplate } from './tools/tool-template.ts';
-import { createVocabulary, type TextVocabulary } from './vocabulary.ts';
 
 /** Holds everything that converts between text and a model's tokens. */
 export interface TextModel {

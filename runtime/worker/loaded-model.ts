@@ -4,7 +4,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
 import type { EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
-import type { ChatDelta } from '../text/chat-output.ts';
+import type { ChatDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
 import { figuresOf, type Measured } from './measured.ts';

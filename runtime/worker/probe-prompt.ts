@@ -1,6 +1,6 @@
 import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
 import { readModelText } from '../text/model-files.ts';
-import { createTokenizer } from '../text/tokenizer.ts';
+import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
 
 /** Text that resembles a request to the service. */
 const TEXT =

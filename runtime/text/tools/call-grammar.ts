@@ -1,9 +1,9 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
 import type { CallText } from '../../../lib/decision/tool-automaton.ts';
 import type { Tags } from '../../../lib/grammar/tagged-object.ts';
-import { RECIPIENT } from '../channel-splitter.ts';
-import type { ReasoningFormat } from '../reasoning-format.ts';
-import type { Tokenizer } from '../tokenizer.ts';
+import { RECIPIENT } from '../output/channel-splitter.ts';
+import type { ReasoningFormat } from '../output/reasoning-format.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { codeControls, type Piece, piecesOf, sharedStart } from './call-pieces.ts';
 import type { ToolFormat } from './tool-format.ts';
 

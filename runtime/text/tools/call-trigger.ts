@@ -1,8 +1,8 @@
-import { type AnswerSplitter, answerSplitter } from '../answer-splitter.ts';
-import { CHANNEL } from '../channel-splitter.ts';
-import type { ReasoningFormat } from '../reasoning-format.ts';
-import type { Trigger } from '../stop-scanner.ts';
-import type { TextVocabulary } from '../vocabulary.ts';
+import { type AnswerSplitter, answerSplitter } from '../output/answer-splitter.ts';
+import { CHANNEL } from '../output/channel-splitter.ts';
+import type { ReasoningFormat } from '../output/reasoning-format.ts';
+import type { Trigger } from '../output/stop-scanner.ts';
+import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallGrammar, CallStep } from './call-grammar.ts';
 
 interface TriggerOptions {

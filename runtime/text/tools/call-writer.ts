@@ -4,7 +4,7 @@ import { type CallText, namedTool, textBeforeArguments, toolAutomaton } from '..
 import { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
 import { masksOf } from '../../../lib/grammar/vocabulary/masks.ts';
 import { setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
-import type { TextVocabulary } from '../vocabulary.ts';
+import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallStep } from './call-grammar.ts';
 
 interface Tools {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { createChatTemplate } from '../chat-template.ts';
+import { createChatTemplate } from '../template/chat-template.ts';
 import type { ToolFormat } from './tool-format.ts';
 
 const source = (name: string) =>

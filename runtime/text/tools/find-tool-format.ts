@@ -1,6 +1,6 @@
 import { escapePattern } from '../../../lib/escape-pattern.ts';
-import type { ReasoningFormat } from '../reasoning-format.ts';
-import { TemplateError } from '../sandboxed-jinja.ts';
+import type { ReasoningFormat } from '../output/reasoning-format.ts';
+import { TemplateError } from '../template/sandboxed-jinja.ts';
 import { findTags } from './find-tags.ts';
 import { declaredFormat, type ToolFormat } from './tool-format.ts';
 import { callId } from './tool-messages.ts';

@@ -1,6 +1,6 @@
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
 import type { TaggedMember, TaggedObject } from '../../../lib/grammar/tagged-object.ts';
-import { overlap } from '../overlap.ts';
+import { overlap } from '../output/overlap.ts';
 import type { CallReader } from './tool-output.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { at } from '../../../lib/at.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import { addMask, clearBit, setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
-import type { ReasoningFormat } from '../reasoning-format.ts';
-import type { TextVocabulary } from '../vocabulary.ts';
+import type { ReasoningFormat } from '../output/reasoning-format.ts';
+import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallGrammar, CallStep } from './call-grammar.ts';
 import { CallTrigger } from './call-trigger.ts';
 import { CallWriter } from './call-writer.ts';

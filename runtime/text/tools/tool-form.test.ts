@@ -4,8 +4,8 @@ import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ToolUse } from '../../../lib/backend.ts';
 import { allowedTokens, randomFrom } from '../../../tests/grammar/random-model.ts';
-import { opensThinking } from '../chat-template.ts';
 import { type ModelText, readModelText } from '../model-files.ts';
+import { opensThinking } from '../template/chat-template.ts';
 import { createTextModel, type TextModel } from '../text-model.ts';
 import { toolForm } from './tool-form.ts';
 

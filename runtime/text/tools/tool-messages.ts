@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
 import type { ChatMessage } from '../../../lib/conversation.ts';
-import type { AnsweredCall, TemplateMessage } from '../template-message.ts';
+import type { AnsweredCall, TemplateMessage } from '../template/template-message.ts';
 
 /**
  * Adds the calls to messages in the form that templates read, and to each tool's output the call that it answers. Calls

@@ -1,8 +1,8 @@
 import type { Tool, ToolCallEvent } from '../../../lib/backend.ts';
-import { type ChatDelta, ChatOutput, type SampledToken } from '../chat-output.ts';
-import type { ReasoningFormat } from '../reasoning-format.ts';
-import type { Trigger } from '../stop-scanner.ts';
-import type { TextVocabulary } from '../vocabulary.ts';
+import { type ChatDelta, ChatOutput, type SampledToken } from '../output/chat-output.ts';
+import type { ReasoningFormat } from '../output/reasoning-format.ts';
+import type { Trigger } from '../output/stop-scanner.ts';
+import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { ToolConstraint } from './tool-constraint.ts';
 
 /** Reads the arguments of a call as JSON from the text in which the model writes them. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Tool } from '../../../lib/backend.ts';
-import { createChatTemplate } from '../chat-template.ts';
-import type { TemplateMessage } from '../template-message.ts';
+import { createChatTemplate } from '../template/chat-template.ts';
+import type { TemplateMessage } from '../template/template-message.ts';
 import { withTextTags, withToolTemplate } from './tool-template.ts';
 
 const compile = (name: string) =>

@@ -1,5 +1,5 @@
-import type { ChatTemplate } from '../chat-template.ts';
-import { isToolUse } from '../template-message.ts';
+import type { ChatTemplate } from '../template/chat-template.ts';
+import { isToolUse } from '../template/template-message.ts';
 import { codeControls } from './call-pieces.ts';
 
 /**

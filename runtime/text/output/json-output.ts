@@ -1,8 +1,8 @@
-import type { TokenLogprob } from '../../lib/backend.ts';
-import type { GrammarConstraint } from '../../lib/grammar/grammar-constraint.ts';
+import type { TokenLogprob } from '../../../lib/backend.ts';
+import type { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
+import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import { type ChatDelta, type SampledToken, spellToken } from './chat-output.ts';
 import { StopScanner } from './stop-scanner.ts';
-import type { TextVocabulary } from './vocabulary.ts';
 
 type AnswerText = Pick<GrammarConstraint, 'text' | 'settled' | 'closed'>;
 

@@ -1,8 +1,8 @@
-import { AssayError } from '../../lib/errors.ts';
-import type { Vocabulary } from '../../lib/grammar/constraint.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import type { Vocabulary } from '../../../lib/grammar/constraint.ts';
+import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from '../model-files.ts';
+import { reasoningFormat } from '../output/reasoning-format.ts';
 import { byteLevelBytes } from './byte-level.ts';
-import { MAX_TOKEN_ID, type ModelText, type TokenizerJson } from './model-files.ts';
-import { reasoningFormat } from './reasoning-format.ts';
 import { type Tokenizer, tokenText } from './tokenizer.ts';
 
 /** Provides the bytes of the tokens, for grammars, for the detokenizer and for log-probabilities. */

@@ -1,7 +1,7 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
-import { AssayError, messageOf } from '../../lib/errors.ts';
-import { escapePattern } from '../../lib/escape-pattern.ts';
-import type { ModelText, TokenizerJson } from './model-files.ts';
+import { AssayError, messageOf } from '../../../lib/errors.ts';
+import { escapePattern } from '../../../lib/escape-pattern.ts';
+import type { ModelText, TokenizerJson } from '../model-files.ts';
 import { RecentEncodings } from './recent-encodings.ts';
 import { textChunks } from './text-chunks.ts';
 

@@ -1,8 +1,8 @@
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../../lib/conversation.ts';
+import type { MediaMark, Segment } from '../segment.ts';
+import { splitAtGuards, templateCalls } from '../tools/guarded-text.ts';
 import { TemplateError } from './sandboxed-jinja.ts';
-import type { MediaMark, Segment } from './segment.ts';
 import type { TemplateMessage } from './template-message.ts';
-import { splitAtGuards, templateCalls } from './tools/guarded-text.ts';
 
 /**
  * Returns the placeholder for a text while the template renders. The spaces at its ends show whether the template trims

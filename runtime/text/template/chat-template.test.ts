@@ -4,7 +4,7 @@ import { createChatTemplate, opensThinking, type RenderOptions } from './chat-te
 import type { TemplateMessage } from './template-message.ts';
 
 const source = (name: string) =>
-  readFileSync(new URL(`../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
 const special = { bos_token: '<s>', eos_token: '</s>' };
 const create = (name: string | null) => createChatTemplate(name && source(name), special);
 const conversation = (text: string): TemplateMessage[] =>

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readModelText } from './model-files.ts';
-import { encodeSegments } from './segment.ts';
-import { createTextModel } from './text-model.ts';
+import { readModelText } from '../model-files.ts';
+import { encodeSegments } from '../segment.ts';
+import { createTextModel } from '../text-model.ts';
 
-const FIXTURES = new URL('../../tests/fixtures/text/', import.meta.url);
+const FIXTURES = new URL('../../../tests/fixtures/text/', import.meta.url);
 const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
 
 interface Golden {
@@ -37,7 +37,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 
   it('encodes a long text in pieces as it would in one', async () => {
-    const words = readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8').slice(0, 3_000);
+    const words = readFileSync(new URL('../../../LICENSE', import.meta.url), 'utf8').slice(0, 3_000);
     const text = `${words}\nSeñor 日本語、テキスト 👋🏽 don't\n\n\tx = 1;\n`.repeat(12);
     expect(text.length).toBeGreaterThan(2 * 16_384);
     const { tokenizer, tokenizerConfig } = await readModelText(dir.pathname);

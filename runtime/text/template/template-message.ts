@@ -1,6 +1,6 @@
-import type { ChatMessage, MediaKind, MediaPart, ToolCall } from '../../lib/conversation.ts';
-import { AssayError } from '../../lib/errors.ts';
-import { messageText, namedParts } from '../../lib/prompt/tasks.ts';
+import type { ChatMessage, MediaKind, MediaPart, ToolCall } from '../../../lib/conversation.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { messageText, namedParts } from '../../../lib/prompt/tasks.ts';
 
 /**
  * Describes a message as chat templates read it. Its content is one text, or a list of texts and media in their order.

@@ -1,15 +1,15 @@
-import type { Tool } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import type { Tool } from '../../../lib/backend.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { type ReasoningFormat, reasoningFormat } from '../output/reasoning-format.ts';
+import type { MediaMark, Segment } from '../segment.ts';
+import { describedTools } from '../tools/described-tools.ts';
+import { findToolFormat, type RenderTools } from '../tools/find-tool-format.ts';
+import { fitCalls } from '../tools/fit-calls.ts';
+import { templateTools } from '../tools/guarded-text.ts';
+import type { ToolFormat } from '../tools/tool-format.ts';
 import { markParts, splitMarked } from './marked-texts.ts';
-import { type ReasoningFormat, reasoningFormat } from './reasoning-format.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
-import type { MediaMark, Segment } from './segment.ts';
 import { fitMessages, isToolUse, type TemplateMessage, type TemplateTraits } from './template-message.ts';
-import { describedTools } from './tools/described-tools.ts';
-import { findToolFormat, type RenderTools } from './tools/find-tool-format.ts';
-import { fitCalls } from './tools/fit-calls.ts';
-import { templateTools } from './tools/guarded-text.ts';
-import type { ToolFormat } from './tools/tool-format.ts';
 
 export interface ChatTemplate {
   readonly traits: TemplateTraits;
