@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { PRIORITIES, type Priority } from '../../../lib/backend.ts';
-import { asModelId } from '../../../lib/model-id.ts';
-import { COMMAND } from '../command.ts';
-import { assayHome } from '../config.ts';
-import { EdgeKeys } from '../edge-keys.ts';
-import { KeysStore } from '../keys-file.ts';
-import { UsageError } from '../usage-error.ts';
-import { wrangler } from '../wrangler.ts';
-import { wholeNumber } from './parse-flags.ts';
-import { screen, table } from './screen.ts';
+import { PRIORITIES, type Priority } from '../../../../lib/backend.ts';
+import { asModelId } from '../../../../lib/model-id.ts';
+import { COMMAND } from '../../command.ts';
+import { assayHome } from '../../config.ts';
+import { EdgeKeys } from '../../edge-keys.ts';
+import { KeysStore } from '../../keys-file.ts';
+import { UsageError } from '../../usage-error.ts';
+import { wrangler } from '../../wrangler.ts';
+import { wholeNumber } from '../parse-flags.ts';
+import { screen, table } from '../screen.ts';
 
 interface KeyFlags {
   home?: string;

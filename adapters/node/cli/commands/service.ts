@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import {
   hiddenFromService,
   installSteps,
@@ -14,11 +14,11 @@ import {
   UNIT_FILES,
   uninstallSteps,
   unitFolder,
-} from '../service/service-steps.ts';
-import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../service/service-unit.ts';
-import { UsageError } from '../usage-error.ts';
-import { configOf } from './config-of.ts';
-import { screen } from './screen.ts';
+} from '../../service/service-steps.ts';
+import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../../service/service-unit.ts';
+import { UsageError } from '../../usage-error.ts';
+import { configOf } from '../config-of.ts';
+import { screen } from '../screen.ts';
 
 interface InstallFlags {
   host?: string;

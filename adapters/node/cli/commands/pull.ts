@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
-import { parseModelId } from '../../../lib/model-id.ts';
-import { formatBytes } from '../../../runtime/store/disk-error.ts';
-import { COMMAND } from '../command.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { promptLength } from './parse-flags.ts';
-import { prepareModel } from './prepare.ts';
-import { screen } from './screen.ts';
-import { showForm } from './show-form.ts';
+import { AssayError, type ErrorCode } from '../../../../lib/errors.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
+import { formatBytes } from '../../../../runtime/store/disk-error.ts';
+import { COMMAND } from '../../command.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { promptLength } from '../parse-flags.ts';
+import { prepareModel } from '../prepare.ts';
+import { screen } from '../screen.ts';
+import { showForm } from '../show-form.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { ExtractResponse } from '../../../lib/schema/task-response.ts';
-import { UsageError } from '../usage-error.ts';
-import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { distinct, repeated } from './parse-flags.ts';
-import { type InputFlags, readContext, readJson } from './read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
-import { screen } from './screen.ts';
+import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
+import { distinct, repeated } from '../parse-flags.ts';
+import { type InputFlags, readContext, readJson } from '../read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
+import { screen } from '../screen.ts';
 
 type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schema?: string };
 

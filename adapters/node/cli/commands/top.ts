@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { isAssayError } from '../../../lib/errors.ts';
-import { Health } from '../../../lib/schema/status.ts';
-import { UsageError } from '../usage-error.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { wholeNumber } from './parse-flags.ts';
-import { screen, table } from './screen.ts';
-import { figuresBetween, readSample, type Sample } from './top-figures.ts';
+import { isAssayError } from '../../../../lib/errors.ts';
+import { Health } from '../../../../lib/schema/status.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { wholeNumber } from '../parse-flags.ts';
+import { screen, table } from '../screen.ts';
+import { figuresBetween, readSample, type Sample } from '../top-figures.ts';
 
 type TopFlags = ConnectionFlags & { interval: number; once?: boolean };
 

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { AssayError, isAssayError } from '../../../lib/errors.ts';
-import { parseModelId } from '../../../lib/model-id.ts';
-import { LoadResponse, UnloadResponse } from '../../../lib/schema/model-operations.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { promptLength } from './parse-flags.ts';
-import { prepareModel } from './prepare.ts';
-import type { Connection } from './request.ts';
-import { screen } from './screen.ts';
-import { showForm } from './show-form.ts';
+import { AssayError, isAssayError } from '../../../../lib/errors.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
+import { LoadResponse, UnloadResponse } from '../../../../lib/schema/model-operations.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { promptLength } from '../parse-flags.ts';
+import { prepareModel } from '../prepare.ts';
+import type { Connection } from '../request.ts';
+import { screen } from '../screen.ts';
+import { showForm } from '../show-form.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number };
 

@@ -3,15 +3,15 @@ import { text } from 'node:stream/consumers';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { AssayError, messageOf } from '../../../lib/errors.ts';
-import { ChatCompletion, ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
-import type { Metrics } from '../../../lib/schema/metrics.ts';
-import { type ModelFlags, modelFlags, warnIfCut, withModel } from './ask.ts';
-import { eventsOf } from './events.ts';
-import { repeated } from './parse-flags.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from './read-media.ts';
-import { type Connection, errorOf } from './request.ts';
-import { isWatched, screen, shown } from './screen.ts';
+import { AssayError, messageOf } from '../../../../lib/errors.ts';
+import { ChatCompletion, ChatCompletionChunk } from '../../../../lib/schema/chat-completion.ts';
+import type { Metrics } from '../../../../lib/schema/metrics.ts';
+import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
+import { eventsOf } from '../events.ts';
+import { repeated } from '../parse-flags.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from '../read-media.ts';
+import { type Connection, errorOf } from '../request.ts';
+import { isWatched, screen, shown } from '../screen.ts';
 
 type ChatFlags = ModelFlags & MediaFlags & { system?: string };
 type ContentPart =

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { parseModelId } from '../../../lib/model-id.ts';
-import { DeleteResponse } from '../../../lib/schema/model-operations.ts';
-import { formatBytes } from '../../../runtime/store/disk-error.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { screen } from './screen.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
+import { DeleteResponse } from '../../../../lib/schema/model-operations.ts';
+import { formatBytes } from '../../../../runtime/store/disk-error.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { screen } from '../screen.ts';
 
 const KIND = { compiled: 'compiled files', weights: 'downloaded weights', locks: 'lock files' } as const;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AssayError } from '../../../lib/errors.ts';
+import { AssayError } from '../../../../lib/errors.ts';
 import { withServersHub } from './pull.ts';
 
 const gated = new AssayError('model_not_allowed', 'org/model is gated.');

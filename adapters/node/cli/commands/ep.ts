@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../../lib/clock.ts';
 import {
   PLATFORM,
   PLUGIN_NAMES,
@@ -9,15 +9,15 @@ import {
   type Plugin,
   pluginNamed,
   wheelFor,
-} from '../../../runtime/plugins/catalogue.ts';
-import { PluginStore } from '../../../runtime/plugins/plugin-store.ts';
-import { formatBytes } from '../../../runtime/store/disk-error.ts';
-import { COMMAND } from '../command.ts';
-import { assayHome } from '../config.ts';
-import { UsageError } from '../usage-error.ts';
-import { progressView } from './progress.ts';
-import { whyNotRead } from './read-input.ts';
-import { screen, table } from './screen.ts';
+} from '../../../../runtime/plugins/catalogue.ts';
+import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
+import { formatBytes } from '../../../../runtime/store/disk-error.ts';
+import { COMMAND } from '../../command.ts';
+import { assayHome } from '../../config.ts';
+import { UsageError } from '../../usage-error.ts';
+import { progressView } from '../progress.ts';
+import { whyNotRead } from '../read-input.ts';
+import { screen, table } from '../screen.ts';
 
 interface PluginFlags {
   home?: string;

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { COMMAND } from '../command.ts';
-import { KeysStore } from '../keys-file.ts';
-import type { Ask } from '../mcp/tools.ts';
-import { UsageError } from '../usage-error.ts';
-import { type ModelFlags, modelOf } from './ask.ts';
-import { configOf } from './config-of.ts';
-import { connect, connectionFlags } from './connection.ts';
-import { wholeNumber } from './parse-flags.ts';
-import type { Connection } from './request.ts';
-import { screen } from './screen.ts';
+import { COMMAND } from '../../command.ts';
+import { KeysStore } from '../../keys-file.ts';
+import type { Ask } from '../../mcp/tools.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type ModelFlags, modelOf } from '../ask.ts';
+import { configOf } from '../config-of.ts';
+import { connect, connectionFlags } from '../connection.ts';
+import { wholeNumber } from '../parse-flags.ts';
+import type { Connection } from '../request.ts';
+import { screen } from '../screen.ts';
 
 type McpFlags = ModelFlags & { http?: boolean; port: number };
 
@@ -72,7 +72,7 @@ function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
 async function serveStdio(ask: Ask): Promise<void> {
   const [{ serveStdio: serve }, { createMcpServer }] = await Promise.all([
     import('@modelcontextprotocol/server/stdio'),
-    import('../mcp/tools.ts'),
+    import('../../mcp/tools.ts'),
   ]);
   const ended = Promise.race([
     new Promise((resolve) => process.stdin.once('end', resolve).once('close', resolve)),
@@ -85,9 +85,9 @@ async function serveStdio(ask: Ask): Promise<void> {
 
 async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
   const [{ accessOf }, { startServer }, { mcpOverHttp }] = await Promise.all([
-    import('../access.ts'),
-    import('../server.ts'),
-    import('../mcp/http.ts'),
+    import('../../access.ts'),
+    import('../../server.ts'),
+    import('../../mcp/http.ts'),
   ]);
   const { home, apiKey, apiKeyFile } = flags;
   const config = configOf({

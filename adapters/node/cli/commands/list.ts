@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { ModelList } from '../../../lib/schema/model-list.ts';
-import { COMMAND } from '../command.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { screen, table } from './screen.ts';
+import { ModelList } from '../../../../lib/schema/model-list.ts';
+import { COMMAND } from '../../command.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { screen, table } from '../screen.ts';
 
 /** Adds the command `assay list`. */
 export function addList(program: Command): void {

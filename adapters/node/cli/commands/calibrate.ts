@@ -2,20 +2,26 @@ import { access, constants, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../lib/calibration/calibration.ts';
-import { FEWEST_LABELS, fitTemperature, type Labelled, reliabilityBins, scaled } from '../../../lib/calibration/fit.ts';
-import { type Label, readLabel, samplesOf } from '../../../lib/calibration/labels.ts';
-import { messageOf } from '../../../lib/errors.ts';
-import { ModelList } from '../../../lib/schema/model-list.ts';
-import { systemCode } from '../../../runtime/store/disk-error.ts';
-import { assayHome } from '../config.ts';
-import { UsageError } from '../usage-error.ts';
-import { type ModelFlags, withModel } from './ask.ts';
-import { connectionFlags } from './connection.ts';
-import { readText } from './read-input.ts';
-import { reliabilityPlot } from './reliability-plot.ts';
-import type { Connection } from './request.ts';
-import { isWatched, screen, table } from './screen.ts';
+import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../../lib/calibration/calibration.ts';
+import {
+  FEWEST_LABELS,
+  fitTemperature,
+  type Labelled,
+  reliabilityBins,
+  scaled,
+} from '../../../../lib/calibration/fit.ts';
+import { type Label, readLabel, samplesOf } from '../../../../lib/calibration/labels.ts';
+import { messageOf } from '../../../../lib/errors.ts';
+import { ModelList } from '../../../../lib/schema/model-list.ts';
+import { systemCode } from '../../../../runtime/store/disk-error.ts';
+import { assayHome } from '../../config.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type ModelFlags, withModel } from '../ask.ts';
+import { connectionFlags } from '../connection.ts';
+import { readText } from '../read-input.ts';
+import { reliabilityPlot } from '../reliability-plot.ts';
+import type { Connection } from '../request.ts';
+import { isWatched, screen, table } from '../screen.ts';
 
 interface CalibrateFlags extends ModelFlags {
   plot?: string;
@@ -183,8 +189,8 @@ async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> 
 /** Opens the calibrations in the home folder. Imports their code only when needed, which keeps other commands fast. */
 async function calibrations(flags: CalibrateFlags) {
   const [{ Calibrations }, { StorePaths }] = await Promise.all([
-    import('../../../runtime/store/calibrations.ts'),
-    import('../../../runtime/store/paths.ts'),
+    import('../../../../runtime/store/calibrations.ts'),
+    import('../../../../runtime/store/paths.ts'),
   ]);
   const home = assayHome(flags, process.env);
   return new Calibrations(new StorePaths({ hubCache: home, assayHome: home, bundled: null }));

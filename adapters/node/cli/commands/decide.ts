@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { DecideResponse } from '../../../lib/schema/task-response.ts';
-import { UsageError } from '../usage-error.ts';
-import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { EXIT } from './exit-code.ts';
-import { distinct, repeated, share, wholeNumber } from './parse-flags.ts';
-import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from './probabilities.ts';
-import { type InputFlags, readContext } from './read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
-import { screen, shown } from './screen.ts';
+import { DecideResponse } from '../../../../lib/schema/task-response.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
+import { EXIT } from '../exit-code.ts';
+import { distinct, repeated, share, wholeNumber } from '../parse-flags.ts';
+import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from '../probabilities.ts';
+import { type InputFlags, readContext } from '../read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
+import { screen, shown } from '../screen.ts';
 
 type DecideFlags = AskFlags &
   InputFlags &

@@ -7,16 +7,16 @@ import {
   modelFor,
   RECOMMENDED_MODELS,
   type RecommendedModel,
-} from '../../../lib/catalogue/recommended-models.ts';
-import { isAssayError, messageOf } from '../../../lib/errors.ts';
-import { parseModelId } from '../../../lib/model-id.ts';
-import { examineModel } from '../../../runtime/hub/examine-model.ts';
-import { openHub } from '../../../runtime/hub/open-hub.ts';
-import { formatBytes } from '../../../runtime/store/disk-error.ts';
-import { hubEnvironment } from '../../../runtime/store/environment.ts';
-import { COMMAND } from '../command.ts';
-import { EXIT } from './exit-code.ts';
-import { screen, table } from './screen.ts';
+} from '../../../../lib/catalogue/recommended-models.ts';
+import { isAssayError, messageOf } from '../../../../lib/errors.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
+import { examineModel } from '../../../../runtime/hub/examine-model.ts';
+import { openHub } from '../../../../runtime/hub/open-hub.ts';
+import { formatBytes } from '../../../../runtime/store/disk-error.ts';
+import { hubEnvironment } from '../../../../runtime/store/environment.ts';
+import { COMMAND } from '../../command.ts';
+import { EXIT } from '../exit-code.ts';
+import { screen, table } from '../screen.ts';
 
 /**
  * Largest difference between the listed and the actual download size that `--check` accepts, as a share of the listed.

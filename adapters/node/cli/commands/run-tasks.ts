@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { CUT_TASKS_HEADER } from '../../../lib/decision/cut-tasks.ts';
-import { RunTasksResponse } from '../../../lib/schema/task-response.ts';
-import { UsageError } from '../usage-error.ts';
-import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from './ask.ts';
-import { repeated } from './parse-flags.ts';
-import { type InputFlags, readContext, readJson } from './read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from './read-media.ts';
-import { screen } from './screen.ts';
+import { CUT_TASKS_HEADER } from '../../../../lib/decision/cut-tasks.ts';
+import { RunTasksResponse } from '../../../../lib/schema/task-response.ts';
+import { UsageError } from '../../usage-error.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
+import { repeated } from '../parse-flags.ts';
+import { type InputFlags, readContext, readJson } from '../read-input.ts';
+import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
+import { screen } from '../screen.ts';
 
 type RunFlags = AskFlags & InputFlags & MediaFlags;
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
-import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { screen, table } from './screen.ts';
+import { EdgeHealth, Health } from '../../../../lib/schema/status.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
+import { screen, table } from '../screen.ts';
 
 /** Adds the command `assay status`. */
 export function addStatus(program: Command): void {
