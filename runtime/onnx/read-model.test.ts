@@ -85,6 +85,13 @@ describe('files that cannot be used', () => {
     expect(() => readModel(file)).toThrow(AssayError);
   });
 
+  test('a field of negative length, which would lead back to its own beginning', () => {
+    const file = join(folder, 'model.onnx');
+    // Field 1 with the length -11: tag and length have 11 bytes.
+    writeFileSync(file, Uint8Array.of(0x0a, 0xf5, ...Array(8).fill(0xff), 0x01));
+    expect(() => readModel(file)).toThrow(/ends in the middle of a field/);
+  });
+
   test('no file, an empty file, a folder', () => {
     expect(() => readModel(join(folder, 'none.onnx'))).toThrow(AssayError);
     writeFileSync(join(folder, 'empty.onnx'), '');

@@ -54,7 +54,8 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
       from = at + length.next;
       to = from + length.value;
     } else throw unusable(`it has a field of the unknown wire type ${wire}`, DOWNLOAD_AGAIN);
-    if (to > end) throw unusable('it ends in the middle of a field', DOWNLOAD_AGAIN);
+    // A negative length would lead back to fields that were read already, without end.
+    if (to < from || to > end) throw unusable('it ends in the middle of a field', DOWNLOAD_AGAIN);
     // A cast: any other wire type was refused above.
     yield { no, wire: wire as WireType, start: from, end: to };
     at = to;
