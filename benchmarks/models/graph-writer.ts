@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import { DataType, type Graph, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
-import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 import { Noise } from './noise.ts';
 
 export const MS = 'com.microsoft';

@@ -1,4 +1,4 @@
-import { DataType } from '../../runtime/onnx/model.ts';
+import { DataType } from '../../runtime/onnx/format/model.ts';
 import { GraphWriter, MS } from './graph-writer.ts';
 import { mixer, SHARED } from './mixers.ts';
 import type { Shape } from './shapes.ts';

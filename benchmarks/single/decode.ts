@@ -5,7 +5,7 @@ import { at } from '../../lib/at.ts';
 import { readManifest } from '../../runtime/compile/manifest.ts';
 import { argmax } from '../../runtime/engine/branches/sampler.ts';
 import { sessionOptions } from '../../runtime/engine/model.ts';
-import { isEndOfResults } from '../../runtime/onnx/end-results.ts';
+import { isEndOfResults } from '../../runtime/onnx/rewrites/end-results.ts';
 import { randomTokens } from '../branches/tokens.ts';
 import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { compiledRandomModel } from '../models/cache.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
-import { WeightsWriter, writeModel } from '../../runtime/onnx/write-model.ts';
+import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 
 /** Size of the block that is read, in bytes. It is larger than the cache of any current processor. */
 const BLOCK_BYTES = 384 << 20;

@@ -1,10 +1,10 @@
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { chooseRotaryTables } from '../onnx/choose-rotary.ts';
-import { fuseEmbeddings } from '../onnx/fuse-embeddings.ts';
+import type { Model } from '../onnx/format/model.ts';
+import { readModel } from '../onnx/format/read-model.ts';
 import { findLayout } from '../onnx/layout.ts';
-import type { Model } from '../onnx/model.ts';
-import { readModel } from '../onnx/read-model.ts';
-import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
+import { fuseEmbeddings } from '../onnx/rewrites/fuse-embeddings.ts';
+import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';

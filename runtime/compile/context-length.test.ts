@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Model, makeNode, makeTensor } from '../onnx/model.ts';
+import { type Model, makeNode, makeTensor } from '../onnx/format/model.ts';
 import { contextLength } from './context-length.ts';
 
 const WINDOWS = { sliding_window: 64, layer_types: ['sliding_attention', 'full_attention'] };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { attribute, type Graph, type Model, type Node } from '../onnx/format/model.ts';
 import { attentionWindow } from '../onnx/layout.ts';
-import { attribute, type Graph, type Model, type Node } from '../onnx/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { property } from './source.ts';

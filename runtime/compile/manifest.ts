@@ -66,7 +66,7 @@ const GraphInputs = v.strictObject({
    * Inputs for additive attention masks `[1, 1, new, all]`, one for each size of attention window (null: no window).
    */
   masks: v.array(v.strictObject({ name: Name, window: v.nullable(Positive) })),
-  /** Inputs that describe how new tokens follow each other, for recurrent layers (`onnx/pack-states.ts`). */
+  /** Inputs that describe how new tokens follow each other, for recurrent layers (`onnx/rewrites/pack-states.ts`). */
   lanes: v.optional(
     v.strictObject({
       roots: Name,
@@ -102,8 +102,9 @@ export const Manifest = v.strictObject({
   path: v.picklist(['packed', 'plain', 'static']),
   inputs: GraphInputs,
   /**
-   * Number of sequences that one run can compute (`onnx/attention-slots.ts`). Inputs for KV, masks, lengths and
-   * positions then exist once per slot. If absent, a run computes one sequence, whose inputs have the names given here.
+   * Number of sequences that one run can compute (`onnx/rewrites/attention-slots.ts`). Inputs for KV, masks, lengths
+   * and positions then exist once per slot. If absent, a run computes one sequence, whose inputs have the names given
+   * here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
@@ -114,7 +115,7 @@ export const Manifest = v.strictObject({
   logits: Name,
   /**
    * Name of an output that comes first and is not a tensor, so that onnxruntime-node does not copy the others
-   * (`onnx/end-results.ts`).
+   * (`onnx/rewrites/end-results.ts`).
    */
   end: v.optional(Name),
   kv: v.pipe(
@@ -130,7 +131,7 @@ export const Manifest = v.strictObject({
     v.minLength(1),
     v.maxLength(1024),
   ),
-  /** Inputs for features of images or audio, of a model that reads them (`onnx/fuse-embeddings.ts`). */
+  /** Inputs for features of images or audio, of a model that reads them (`onnx/rewrites/fuse-embeddings.ts`). */
   media: v.optional(
     v.strictObject({
       features: Name,

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { dataLength, type Model } from '../onnx/model.ts';
-import { widened } from '../onnx/tensor-data.ts';
-import { WeightsWriter, writeModel } from '../onnx/write-model.ts';
+import { dataLength, type Model } from '../onnx/format/model.ts';
+import { widened } from '../onnx/format/tensor-data.ts';
+import { WeightsWriter, writeModel } from '../onnx/format/write-model.ts';
 
 /** Holds a graph, and the name of the file to write it to. */
 export interface GraphFile {

@@ -1,8 +1,8 @@
 import { at } from '../../lib/at.ts';
-import { gatherRows } from '../onnx/gather-rows.ts';
+import type { Model } from '../onnx/format/model.ts';
 import { attentionNodes, type Layout } from '../onnx/layout.ts';
-import type { Model } from '../onnx/model.ts';
-import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import { gatherRows } from '../onnx/rewrites/gather-rows.ts';
+import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { FixedPrecision } from './precision.ts';

@@ -1,17 +1,25 @@
 import { at } from '../../lib/at.ts';
-import { constantMatrices } from '../onnx/constants.ts';
+import { constantMatrices } from '../onnx/format/constants.ts';
+import {
+  attribute,
+  DataType,
+  type Graph,
+  type Model,
+  makeNode,
+  type Node,
+  type ValueInfo,
+} from '../onnx/format/model.ts';
 import { attentionNodes, attentionWindow, type Layout } from '../onnx/layout.ts';
-import { attribute, DataType, type Graph, type Model, makeNode, type Node, type ValueInfo } from '../onnx/model.ts';
-import { commonOperators } from '../onnx/static/common-operators.ts';
+import { commonOperators } from '../onnx/rewrites/static/common-operators.ts';
 import {
   checkAttention,
   type KvType,
   plainAttention,
   type StaticAttention,
   type StaticShape,
-} from '../onnx/static/plain-attention.ts';
-import { type RotaryTable, rotaryRows, rotaryTables } from '../onnx/static/rotary-tables.ts';
-import { lookedUp, partOf } from '../onnx/static/split.ts';
+} from '../onnx/rewrites/static/plain-attention.ts';
+import { type RotaryTable, rotaryRows, rotaryTables } from '../onnx/rewrites/static/rotary-tables.ts';
+import { lookedUp, partOf } from '../onnx/rewrites/static/split.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { StaticGraphs } from './manifest.ts';
 import { HEAD_ROWS } from './static-shapes.ts';

@@ -1,4 +1,4 @@
-import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 
 /**
  * Numbers of new cells for which graphs are compiled: few for a decode step of all branches, many for a prompt. Runs of

@@ -1,5 +1,5 @@
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { attribute, attributeFields, DataType, type Model } from '../onnx/model.ts';
+import { attribute, attributeFields, DataType, type Model } from '../onnx/format/model.ts';
 import type { FixedPrecision } from './precision.ts';
 import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';

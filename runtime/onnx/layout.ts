@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
-import { MEDIA_FEATURES, MEDIA_ROWS, MEDIA_WIDTHS } from './fuse-embeddings.ts';
-import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './model.ts';
+import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './format/model.ts';
+import { MEDIA_FEATURES, MEDIA_ROWS, MEDIA_WIDTHS } from './rewrites/fuse-embeddings.ts';
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
 

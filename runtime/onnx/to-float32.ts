@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
-import { attributeFields, DataType, type Model, type Node, type Tensor } from './model.ts';
-import { constantOf } from './read-model.ts';
+import { attributeFields, DataType, type Model, type Node, type Tensor } from './format/model.ts';
+import { constantOf } from './format/read-model.ts';
 import { unusable } from './unusable.ts';
 
 /** Tells whether a graph has weights in 16-bit floats, and so computes in 16 bits. */

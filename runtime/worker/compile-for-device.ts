@@ -8,7 +8,7 @@ import { StaticForward } from '../engine/forward/static/static-forward.ts';
 import { openStatic } from '../engine/forward/static/static-sessions.ts';
 import { kvShape, sessionOptions } from '../engine/model.ts';
 import { compareDevices } from '../engine/self-check/compare-devices.ts';
-import type { KvType } from '../onnx/static/plain-attention.ts';
+import type { KvType } from '../onnx/rewrites/static/plain-attention.ts';
 import { identityOf, type OpenDevice, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 

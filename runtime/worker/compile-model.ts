@@ -11,7 +11,7 @@ import type { FixedPrecision, Precision } from '../compile/precision.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { lackForReference } from '../compile/reference-space.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
-import type { StaticShape } from '../onnx/static/plain-attention.ts';
+import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { FormFolders } from './form-folders.ts';
 import { measureForm, referenceFrom } from './measure-form.ts';

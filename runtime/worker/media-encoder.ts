@@ -5,7 +5,7 @@ import { floatsOf } from '../engine/forward/forward.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/forward/media-feeds.ts';
 import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
 import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
-import { deepstackNames } from '../onnx/fuse-embeddings.ts';
+import { deepstackNames } from '../onnx/rewrites/fuse-embeddings.ts';
 import type { PreparedMedia, WantedMedia, Work } from '../protocol/messages.ts';
 import type { MediaText } from '../text/segment.ts';
 

@@ -3,7 +3,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import type { Manifest } from '../compile/manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { MediaFamily } from '../media/families/family.ts';
-import { deepstackNames } from '../onnx/fuse-embeddings.ts';
+import { deepstackNames } from '../onnx/rewrites/fuse-embeddings.ts';
 import { MediaEncoder } from './media-encoder.ts';
 
 /** Advice at the end of the reasons why an encoder cannot be used. */

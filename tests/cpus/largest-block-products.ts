@@ -2,9 +2,9 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { int8BlockWeights } from '../../runtime/compile/weights/blocks.ts';
 import { floatsOf } from '../../runtime/engine/forward/forward.ts';
 import { sessionOptions } from '../../runtime/engine/model.ts';
-import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/model.ts';
-import { bytesField, varintField } from '../../runtime/onnx/wire.ts';
-import { encodeSmallModel } from '../../runtime/onnx/write-model.ts';
+import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { bytesField, varintField } from '../../runtime/onnx/format/wire.ts';
+import { encodeSmallModel } from '../../runtime/onnx/format/write-model.ts';
 
 const DEPTH = 128;
 const WIDTH = 16;

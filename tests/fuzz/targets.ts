@@ -8,7 +8,7 @@ import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseJson } from '../../lib/json/parse.ts';
-import { readModel } from '../../runtime/onnx/read-model.ts';
+import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/template/chat-template.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { checkVerdict } from './json-oracle.ts';

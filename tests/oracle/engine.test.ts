@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Manifest } from '../../runtime/compile/manifest.ts';
 import type { Model } from '../../runtime/engine/model.ts';
-import type { StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
+import type { StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { Precision } from '../../runtime/worker/compile-model.ts';
 import { compileFixture, FIXTURES } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
-import type { KvType } from '../../runtime/onnx/static/plain-attention.ts';
+import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 
 export const FIXTURES = join(import.meta.dirname, '../fixtures/models');

@@ -3,7 +3,7 @@ import type { Precision } from '../../runtime/compile/precision.ts';
 import { cellBytes } from '../../runtime/engine/cache/sequence.ts';
 import { kvShape, type Model } from '../../runtime/engine/model.ts';
 import { logitError } from '../../runtime/engine/self-check/logit-error.ts';
-import type { KvType, StaticShape } from '../../runtime/onnx/static/plain-attention.ts';
+import type { KvType, StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
 import { compileFixture } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';

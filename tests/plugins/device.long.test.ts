@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Model, openModel } from '../../runtime/engine/model.ts';
-import type { KvType } from '../../runtime/onnx/static/plain-attention.ts';
+import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { constantMatrices } from '../../onnx/constants.ts';
-import { attribute, type Graph, type Model, makeNode, makeTensor } from '../../onnx/model.ts';
+import { constantMatrices } from '../../onnx/format/constants.ts';
+import { attribute, type Graph, type Model, makeNode, makeTensor } from '../../onnx/format/model.ts';
 import { type BlockFormat, blockWeights, int8BlockWeights } from './blocks.ts';
 import { fitBlock } from './fit-block.ts';
 import { asLinear } from './linear.ts';

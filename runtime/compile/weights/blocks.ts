@@ -1,6 +1,14 @@
 import { at } from '../../../lib/at.ts';
-import { constantMatrices } from '../../onnx/constants.ts';
-import { attribute, attributeFields, DataType, type Graph, type Model, makeNode, type Node } from '../../onnx/model.ts';
+import { constantMatrices } from '../../onnx/format/constants.ts';
+import {
+  attribute,
+  attributeFields,
+  DataType,
+  type Graph,
+  type Model,
+  makeNode,
+  type Node,
+} from '../../onnx/format/model.ts';
 import { centreBlock, fitBlock } from './fit-block.ts';
 import { asLinear, type Linear } from './linear.ts';
 

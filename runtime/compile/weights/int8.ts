@@ -1,7 +1,15 @@
 import { at } from '../../../lib/at.ts';
-import { constantMatrices } from '../../onnx/constants.ts';
-import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type Tensor } from '../../onnx/model.ts';
-import type { FloatMatrix } from '../../onnx/tensor-data.ts';
+import { constantMatrices } from '../../onnx/format/constants.ts';
+import {
+  DataType,
+  type Graph,
+  type Model,
+  makeNode,
+  makeTensor,
+  type Node,
+  type Tensor,
+} from '../../onnx/format/model.ts';
+import type { FloatMatrix } from '../../onnx/format/tensor-data.ts';
 import { asLinear, type Linear } from './linear.ts';
 
 const MS = 'com.microsoft';

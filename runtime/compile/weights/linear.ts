@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
-import type { ConstantMatrix } from '../../onnx/constants.ts';
-import { attribute, type Graph, type Node } from '../../onnx/model.ts';
-import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/tensor-data.ts';
+import type { ConstantMatrix } from '../../onnx/format/constants.ts';
+import { attribute, type Graph, type Node } from '../../onnx/format/model.ts';
+import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/format/tensor-data.ts';
 
 /** Describes a MatMul `x · W` with constant weights, in any published format. */
 export interface Linear {

@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../../compile/manifest.ts';
-import { SLOT_KEYS, SLOT_LAST_KEY, SLOT_POSITIONS, slotName } from '../../onnx/attention-slots.ts';
+import { SLOT_KEYS, SLOT_LAST_KEY, SLOT_POSITIONS, slotName } from '../../onnx/rewrites/attention-slots.ts';
 import { floatBuffer, type KvLayerBuffers, type Sequence } from '../cache/sequence.ts';
 import { Scratch } from './forward.ts';
 import type { MediaFeatures } from './media-feeds.ts';

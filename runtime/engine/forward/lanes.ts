@@ -2,8 +2,8 @@ import { at } from '../../../lib/at.ts';
 import type { Sequence } from '../cache/sequence.ts';
 
 /**
- * Describes the new cells of a run as lanes, for recurrent layers (`onnx/pack-states.ts`). A lane is one path of cells
- * that follow each other; a recurrent layer computes each lane as a sequence of its own.
+ * Describes the new cells of a run as lanes, for recurrent layers (`onnx/rewrites/pack-states.ts`). A lane is one path
+ * of cells that follow each other; a recurrent layer computes each lane as a sequence of its own.
  */
 export interface Lanes {
   /**

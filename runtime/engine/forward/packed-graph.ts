@@ -1,7 +1,7 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Manifest } from '../../compile/manifest.ts';
-import { BATCH_ROWS, NOTHING, SEVERAL, SLOT_SIZES } from '../../onnx/attention-slots.ts';
-import { isEndOfResults } from '../../onnx/end-results.ts';
+import { BATCH_ROWS, NOTHING, SEVERAL, SLOT_SIZES } from '../../onnx/rewrites/attention-slots.ts';
+import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
 import { Scratch } from './forward.ts';
 import { type Feeds, KvSlot, type Stretch } from './kv-slot.ts';
 import { tokenFeeds } from './media-feeds.ts';

@@ -1,7 +1,7 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { DataType, type Model, makeNode, makeTensor } from '../../onnx/model.ts';
-import { bytesField, varintField } from '../../onnx/wire.ts';
-import { encodeSmallModel } from '../../onnx/write-model.ts';
+import { DataType, type Model, makeNode, makeTensor } from '../../onnx/format/model.ts';
+import { bytesField, varintField } from '../../onnx/format/wire.ts';
+import { encodeSmallModel } from '../../onnx/format/write-model.ts';
 import { floatsOf } from '../forward/forward.ts';
 
 /** IR version of ONNX 1.13, which every current onnxruntime reads. */

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
+import { DOWNLOAD_AGAIN, unusable } from '../unusable.ts';
 import {
   DataType,
   decodeNode,
@@ -12,7 +13,6 @@ import {
   type TensorData,
   tensorAttribute,
 } from './model.ts';
-import { DOWNLOAD_AGAIN, unusable } from './unusable.ts';
 import {
   type ByteSource,
   type Field,

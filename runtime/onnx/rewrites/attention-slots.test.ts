@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { compileFixture } from '../../tests/oracle/fixtures.ts';
-import { Sequence } from '../engine/cache/sequence.ts';
-import { kvShape, type Model } from '../engine/model.ts';
+import { compileFixture } from '../../../tests/oracle/fixtures.ts';
+import { Sequence } from '../../engine/cache/sequence.ts';
+import { kvShape, type Model } from '../../engine/model.ts';
 
 const TOKENS = [5, 17, 3, 99, 42, 8, 64, 12, 7];
 

@@ -1,6 +1,6 @@
-import { at } from '../../lib/at.ts';
-import { attentionWindow, type Layout } from './layout.ts';
-import { attribute, attributeFields, DataType, type Model, type Node } from './model.ts';
+import { at } from '../../../lib/at.ts';
+import { attribute, attributeFields, DataType, type Model, type Node } from '../format/model.ts';
+import { attentionWindow, type Layout } from '../layout.ts';
 
 export interface MaskInput {
   name: string;

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, test } from 'vitest';
+import { DataType, type Model, makeNode } from '../format/model.ts';
+import { writeModel } from '../format/write-model.ts';
 import { endResults, isEndOfResults } from './end-results.ts';
-import { DataType, type Model, makeNode } from './model.ts';
-import { writeModel } from './write-model.ts';
 
 test('a run fills the arrays of the caller and gives up before it copies them', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'assay-end-results-'));

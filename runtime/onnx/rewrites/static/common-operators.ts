@@ -1,5 +1,5 @@
-import { at } from '../../../lib/at.ts';
-import { type Graph, makeNode, type Node } from '../model.ts';
+import { at } from '../../../../lib/at.ts';
+import { type Graph, makeNode, type Node } from '../../format/model.ts';
 
 /** Fused operators that add their inputs before a normalization, each with the operator of the normalization alone. */
 const SKIP_NORMS: Readonly<Record<string, string>> = {

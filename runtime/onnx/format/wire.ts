@@ -1,4 +1,4 @@
-import { DOWNLOAD_AGAIN, unusable } from './unusable.ts';
+import { DOWNLOAD_AGAIN, unusable } from '../unusable.ts';
 
 /**
  * Lists the wire types of protobuf that ONNX files use (protobuf.dev, "Encoding"). Protobuf is decoded here because the

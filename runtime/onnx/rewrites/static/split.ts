@@ -1,5 +1,5 @@
+import type { Graph, Model, Node } from '../../format/model.ts';
 import { constants } from '../gather-rows.ts';
-import type { Graph, Model, Node } from '../model.ts';
 import { prune } from '../prune.ts';
 
 /** Operators that look up, scale and widen embeddings, before the layers compute anything. */

@@ -1,8 +1,8 @@
-import { at } from '../../../lib/at.ts';
-import type { Layout } from '../layout.ts';
-import { attribute, DataType, type Graph, type Node } from '../model.ts';
-import { readFloats } from '../tensor-data.ts';
-import { unusable } from '../unusable.ts';
+import { at } from '../../../../lib/at.ts';
+import { attribute, DataType, type Graph, type Node } from '../../format/model.ts';
+import { readFloats } from '../../format/tensor-data.ts';
+import type { Layout } from '../../layout.ts';
+import { unusable } from '../../unusable.ts';
 import { pairOf } from './plain-attention.ts';
 
 export interface RotaryTable {

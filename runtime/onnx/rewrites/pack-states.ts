@@ -1,7 +1,7 @@
-import { at } from '../../lib/at.ts';
-import type { Layout, StateTensor } from './layout.ts';
-import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from './model.ts';
-import { unusable } from './unusable.ts';
+import { at } from '../../../lib/at.ts';
+import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from '../format/model.ts';
+import type { Layout, StateTensor } from '../layout.ts';
+import { unusable } from '../unusable.ts';
 
 /**
  * Names the inputs that arrange the rows of a run in lanes for recurrent layers. A lane is one path of new tokens that

@@ -1,6 +1,6 @@
-import { at } from '../../lib/at.ts';
-import type { Layout } from './layout.ts';
-import { DataType, type Graph, type Model, makeNode, type Node } from './model.ts';
+import { at } from '../../../lib/at.ts';
+import { DataType, type Graph, type Model, makeNode, type Node } from '../format/model.ts';
+import type { Layout } from '../layout.ts';
 
 /** Operators that may follow the head's MatMul: a bias, a scale, soft capping, a cast. Each computes row by row. */
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div', 'Tanh', 'Cast', 'Identity'];

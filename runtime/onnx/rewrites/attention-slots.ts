@@ -1,6 +1,6 @@
-import type { Layout } from './layout.ts';
-import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type ValueInfo } from './model.ts';
-import { makeIf, type Subgraph, valuesRead } from './subgraph.ts';
+import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type ValueInfo } from '../format/model.ts';
+import { makeIf, type Subgraph, valuesRead } from '../format/subgraph.ts';
+import type { Layout } from '../layout.ts';
 
 /** Names of the inputs that a graph with attention slots has once, for all slots together. */
 export const SEVERAL = 'several_sequences';

@@ -1,4 +1,4 @@
-import { type Model, makeNode } from './model.ts';
+import { type Model, makeNode } from '../format/model.ts';
 
 /** Matches onnxruntime-node's error for an output that is not a tensor. */
 const NO_TENSOR = /non.tensor type/iu;

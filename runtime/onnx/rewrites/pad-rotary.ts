@@ -1,5 +1,5 @@
-import { dataLength, type Model, type Node } from './model.ts';
-import { readPieces } from './tensor-data.ts';
+import { dataLength, type Model, type Node } from '../format/model.ts';
+import { readPieces } from '../format/tensor-data.ts';
 
 /**
  * Number of rows to add, for the cells that the packed branches of a job may need after the longest prompt: suffixes

@@ -1,5 +1,5 @@
-import type { Graph } from './model.ts';
-import { valuesRead } from './subgraph.ts';
+import type { Graph } from '../format/model.ts';
+import { valuesRead } from '../format/subgraph.ts';
 
 /** Removes nodes that no output needs, and weights that no node reads. */
 export function prune(graph: Graph): void {

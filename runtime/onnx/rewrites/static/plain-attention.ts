@@ -1,7 +1,7 @@
-import { at } from '../../../lib/at.ts';
-import type { KvLayer } from '../layout.ts';
-import { attribute, DataType, type Graph, makeNode, makeTensor, type Node } from '../model.ts';
-import { unusable } from '../unusable.ts';
+import { at } from '../../../../lib/at.ts';
+import { attribute, DataType, type Graph, makeNode, makeTensor, type Node } from '../../format/model.ts';
+import type { KvLayer } from '../../layout.ts';
+import { unusable } from '../../unusable.ts';
 
 /** Describes the shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
 export interface StaticShape {

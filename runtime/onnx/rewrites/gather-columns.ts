@@ -1,6 +1,6 @@
-import { at } from '../../lib/at.ts';
-import { constantMatrices } from './constants.ts';
-import { attribute, type Graph, makeNode } from './model.ts';
+import { at } from '../../../lib/at.ts';
+import { constantMatrices } from '../format/constants.ts';
+import { attribute, type Graph, makeNode } from '../format/model.ts';
 
 /**
  * Replaces the lookup of tied embeddings by one that gathers columns of the matrix of the output head. The

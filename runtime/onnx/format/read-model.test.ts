@@ -12,13 +12,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError } from '../../../lib/errors.ts';
 import { DataType } from './model.ts';
 import { readModel } from './read-model.ts';
 import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
 import { writeModel } from './write-model.ts';
 
-const FIXTURES = join(import.meta.dirname, '../../tests/fixtures/models');
+const FIXTURES = join(import.meta.dirname, '../../../tests/fixtures/models');
 const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
 
 let folder: string;

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, it } from 'vitest';
+import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor as Weight } from '../format/model.ts';
+import { WeightsWriter, writeModel } from '../format/write-model.ts';
 import { fuseEmbeddings, MEDIA_FEATURES, MEDIA_ROWS } from './fuse-embeddings.ts';
-import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor as Weight } from './model.ts';
-import { WeightsWriter, writeModel } from './write-model.ts';
 
 const perToken = ['batch', 'length'];
 const floats = (name: string, dims: (string | number)[]) => ({ name, dataType: DataType.float, dims });

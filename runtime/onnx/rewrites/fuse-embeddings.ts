@@ -1,5 +1,5 @@
-import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor, type ValueInfo } from './model.ts';
-import { unusable } from './unusable.ts';
+import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor, type ValueInfo } from '../format/model.ts';
+import { unusable } from '../unusable.ts';
 
 /** Names of the inputs for media of a graph that `fuseEmbeddings` made. */
 export const MEDIA_FEATURES = 'media_features';

@@ -1,8 +1,8 @@
-import { DataType, decodeNode, type Graph, type Model, type Node, type Tensor } from './model.ts';
-import { constantOf, readTensor } from './read-model.ts';
-import { readAll } from './tensor-data.ts';
-import { unusable } from './unusable.ts';
-import { fieldsOf, memorySource, text } from './wire.ts';
+import { DataType, decodeNode, type Graph, type Model, type Node, type Tensor } from '../format/model.ts';
+import { constantOf, readTensor } from '../format/read-model.ts';
+import { readAll } from '../format/tensor-data.ts';
+import { fieldsOf, memorySource, text } from '../format/wire.ts';
+import { unusable } from '../unusable.ts';
 
 /**
  * Selects one of the two sets of rotary tables of a LongRoPE model (Phi-3 and Phi-4-mini). The published graph selects

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
+import { isHalfType, widen } from '../to-float32.ts';
 import { type ComputedBytes, DataType, dataLength, elementBytes, type Tensor, type TensorData } from './model.ts';
 import { readFully } from './read-model.ts';
-import { isHalfType, widen } from './to-float32.ts';
 
 /** Approximate number of bytes of weights that are in memory at a time. */
 export const PIECE_BYTES = 16 * 2 ** 20;
