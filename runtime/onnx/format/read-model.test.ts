@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AssayError } from '../../../lib/errors.ts';
 import { DataType } from './model.ts';
 import { readModel } from './read-model.ts';
+import { readAll } from './tensor-data.ts';
 import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
 import { writeModel } from './write-model.ts';
 
@@ -59,6 +60,18 @@ describe('what is read is written again', () => {
     expect(again.opsets).toEqual(model.opsets);
     expect(again.rest).toEqual(model.rest);
   });
+});
+
+test('integers of 64 bits that are written as numbers, not as bytes, are exact', () => {
+  const largest = Uint8Array.of(...Array(8).fill(0xff), 0x7f);
+  const smallest = Uint8Array.of(...Array(9).fill(0x80), 0x01);
+  const minusOne = Uint8Array.of(...Array(9).fill(0xff), 0x01);
+  const numbers = bytesField(7, Buffer.concat([largest, smallest, minusOne]));
+  const { graph } = readModel(
+    modelWith(varintField(1, 3), varintField(2, DataType.int64), bytesField(8, 'w'), numbers),
+  );
+  const bytes = readAll(graph.initializers.get('w')!);
+  expect([...new BigInt64Array(bytes.buffer)]).toEqual([2n ** 63n - 1n, -(2n ** 63n), -1n]);
 });
 
 describe('files that cannot be used', () => {

@@ -15,6 +15,7 @@ import {
 } from './model.ts';
 import {
   type ByteSource,
+  exactVarints,
   type Field,
   type FieldSpan,
   fieldSpans,
@@ -166,8 +167,9 @@ function typedBytes(dataType: number, fields: Field[]): Uint8Array {
   if (dataType === DataType.float || dataType === DataType.double) {
     return Uint8Array.from(fields.flatMap((field) => Array.from(field.bytes)));
   }
+  // Exact: graphs contain the largest integer, as the end of slices without an end.
+  if (dataType === DataType.int64) return new Uint8Array(BigInt64Array.from(fields.flatMap(exactVarints)).buffer);
   const values = fields.flatMap(varints);
-  if (dataType === DataType.int64) return new Uint8Array(BigInt64Array.from(values, BigInt).buffer);
   if (dataType === DataType.int32) return new Uint8Array(Int32Array.from(values).buffer);
   if (elementBytes(dataType) === 2) return new Uint8Array(Uint16Array.from(values).buffer);
   return Uint8Array.from(values);

@@ -76,12 +76,17 @@ export function varint(bytes: Uint8Array): number {
   return varintAt(bytes, 0).value;
 }
 
-/** Decodes the numbers of a repeated field, either a packed list or a single number. */
+/** Decodes the numbers of a repeated field, either a packed list or a single number. Exact up to 2^53. */
 export function varints(field: Field): number[] {
-  if (field.wire === 0) return [varint(field.bytes)];
-  const values: number[] = [];
-  for (let at = 0; at < field.bytes.length; ) {
-    const { value, next } = varintAt(field.bytes, at);
+  return exactVarints(field).map(Number);
+}
+
+/** Decodes the numbers of a repeated field as signed 64-bit integers. */
+export function exactVarints({ wire, bytes }: Field): bigint[] {
+  if (wire === 0) return [exactVarintAt(bytes, 0).value];
+  const values: bigint[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const { value, next } = exactVarintAt(bytes, at);
     values.push(value);
     at = next;
   }
@@ -139,12 +144,17 @@ function encodeVarint(value: bigint): Uint8Array {
 }
 
 function varintAt(bytes: Uint8Array, start: number): { value: number; next: number } {
+  const { value, next } = exactVarintAt(bytes, start);
+  return { value: Number(value), next };
+}
+
+function exactVarintAt(bytes: Uint8Array, start: number): { value: bigint; next: number } {
   let value = 0n;
   for (let at = start; at < start + 10; at++) {
     const byte = bytes[at];
     if (byte === undefined) throw unusable('it ends in the middle of a number', DOWNLOAD_AGAIN);
     value |= BigInt(byte & 127) << BigInt(7 * (at - start));
-    if (byte < 128) return { value: Number(BigInt.asIntN(64, value)), next: at + 1 };
+    if (byte < 128) return { value: BigInt.asIntN(64, value), next: at + 1 };
   }
   throw unusable('it has a number of more than ten bytes', DOWNLOAD_AGAIN);
 }
