@@ -82,6 +82,22 @@ describe('inlineDefinitions', () => {
     expect(inlineDefinitions({ ...ref('level_0'), $defs })).toEqual(object({ x: text }));
   });
 
+  it('follows a chain of definitions once, however many references begin it', () => {
+    const $defs = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, i) => [`d${i}`, i < 999 ? ref(`d${i + 1}`) : text]),
+    );
+    let reads = 0;
+    const counted = new Proxy($defs, {
+      get(target, name) {
+        reads++;
+        return Reflect.get(target, name);
+      },
+    });
+    const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`p${i}`, ref(`d${i}`)]));
+    inlineDefinitions(object(properties, { $defs: counted }));
+    expect(reads).toBeLessThan(10_000);
+  });
+
   it('nests no deeper than a schema may be', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 3_000 }, (_, i) => [`d${i}`, object({ x: i < 2_999 ? ref(`d${i + 1}`) : text })]),

@@ -17,7 +17,8 @@ const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'exam
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
   const definitions = isObject($defs) ? $defs : {};
-  const counted = countUses(root, definitions);
+  const nameIn = definitionFinder(definitions);
+  const counted = countUses(root, definitions, nameIn);
   if (counted === null) return schema;
   const uses = counted;
   /** Definitions that are kept, in the order of their first use. */
@@ -28,7 +29,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
     if (!isObject(value)) return value;
     const { $ref, ...beside } = value;
     if ($ref === undefined || $ref === '#') return children(value, depth);
-    const name = nameIn($ref, definitions)!;
+    const name = nameIn($ref)!;
     const definition = definitions[name]!;
     const fits = isObject(definition) && Object.keys(beside).every((keyword) => ANNOTATIONS.includes(keyword));
     if (fits && uses.get(name) === 1 && depth < LIMITS.schemaDepth) return render({ ...definition, ...beside }, depth);
@@ -55,13 +56,17 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
  * Counts the references to each definition that the root reaches. Returns null if a reference leads to anything but the
  * root or a definition.
  */
-function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, number> | null {
+function countUses(
+  root: JsonSchema,
+  definitions: JsonSchema,
+  nameIn: (ref: Json) => string | undefined,
+): Map<string, number> | null {
   const uses = new Map<string, number>();
   const open: Json[] = [root];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (!isObject(value)) continue;
     if (value.$ref !== undefined && value.$ref !== '#') {
-      const name = nameIn(value.$ref, definitions);
+      const name = nameIn(value.$ref);
       if (name === undefined) return null;
       if (!uses.has(name)) open.push(definitions[name]!);
       uses.set(name, (uses.get(name) ?? 0) + 1);
@@ -77,23 +82,29 @@ function countUses(root: JsonSchema, definitions: JsonSchema): Map<string, numbe
 }
 
 /**
- * Returns the name of the definition that a reference leads to, following definitions that only refer to another;
- * undefined if it leads to anything but a definition.
+ * Returns a function that finds the name of the definition that a reference leads to, following definitions that only
+ * refer to another. It returns undefined for a reference to anything but a definition. Each definition is followed
+ * once, because thousands of references may begin one chain of thousands of definitions.
  */
-function nameIn(ref: Json, definitions: JsonSchema): string | undefined {
-  let found: string | undefined;
-  const seen = new Set<string>();
-  for (let next: Json | undefined = ref; typeof next === 'string'; ) {
-    // JSON Pointer as a URI fragment (RFC 6901, section 6).
-    const token: string | undefined = /^#\/\$defs\/([^/]*)$/.exec(decodeURIComponent(next))?.[1];
-    const name: string | undefined = token?.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (name === undefined || !Object.hasOwn(definitions, name) || seen.has(name)) return found;
-    seen.add(name);
-    found = name;
-    const definition: Json | undefined = definitions[name];
-    next = isObject(definition) && Object.keys(definition).length === 1 ? definition.$ref : undefined;
-  }
-  return found;
+function definitionFinder(definitions: JsonSchema): (ref: Json) => string | undefined {
+  const ends = new Map<string, string>();
+  return (ref) => {
+    const passed = new Set<string>();
+    let found: string | undefined;
+    for (let next: Json | undefined = ref; typeof next === 'string'; ) {
+      // JSON Pointer as a URI fragment (RFC 6901, section 6).
+      const token: string | undefined = /^#\/\$defs\/([^/]*)$/.exec(decodeURIComponent(next))?.[1];
+      const name: string | undefined = token?.replaceAll('~1', '/').replaceAll('~0', '~');
+      if (name === undefined || !Object.hasOwn(definitions, name) || passed.has(name)) break;
+      passed.add(name);
+      found = ends.get(name) ?? name;
+      if (ends.has(name)) break;
+      const definition: Json | undefined = definitions[name];
+      next = isObject(definition) && Object.keys(definition).length === 1 ? definition.$ref : undefined;
+    }
+    if (found !== undefined) for (const name of passed) ends.set(name, found);
+    return found;
+  };
 }
 
 function refTo(name: string): string {
