@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { environmentFor, type PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { watchSilence } from '../process/watch-silence.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
 
@@ -19,11 +20,18 @@ export type Probe =
   | { kind: 'hardware' };
 
 const PROBE = new URL(`./probe-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+
+interface ProbeOptions {
+  /** Module that the process runs; tests pass their own. */
+  entry?: URL;
+  /** Milliseconds without an answer, in processor time where the system reports it (`SilenceClock`). */
+  limitMs?: number;
+}
 const LIMIT_MS = 30_000;
 
 /** Tests a provider inside onnxruntime-node with a small MatMul that must not fall back to the CPU. */
-export function probeProvider(provider: string): Promise<ProbeResult> {
-  return ask({ kind: 'binding', provider }, (reason) => ({ works: false, reason }));
+export function probeProvider(provider: string, options?: ProbeOptions): Promise<ProbeResult> {
+  return ask({ kind: 'binding', provider }, (reason) => ({ works: false, reason }), options);
 }
 
 /** Tests a plugin with a small MatMul on its device. */
@@ -47,9 +55,13 @@ export async function listRuntimeHardware(): Promise<readonly Accelerator[] | nu
  * Runs a probe in a separate process, because an incomplete driver may crash the process that loads it. Resolves to
  * `failed(reason)` if the process ends or does not answer.
  */
-function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
+function ask<T>(
+  probe: Probe,
+  failed: (reason: string) => T,
+  { entry = PROBE, limitMs = LIMIT_MS }: ProbeOptions = {},
+): Promise<T> {
   return new Promise((resolve) => {
-    const child = fork(PROBE, [JSON.stringify(probe)], {
+    const child = fork(entry, [JSON.stringify(probe)], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       execArgv: [],
       env: {
@@ -58,9 +70,9 @@ function ask<T>(probe: Probe, failed: (reason: string) => T): Promise<T> {
         ...(probe.kind === 'plugin' ? environmentFor(probe.target, process.env) : {}),
       },
     });
-    const timer = setTimeout(() => end(failed('it did not answer for 30 s')), LIMIT_MS);
+    const unwatch = watchSilence(child.pid, limitMs, () => end(failed(`it did not answer for ${limitMs / 1000} s`)));
     const end = (result: T): void => {
-      clearTimeout(timer);
+      unwatch();
       child.kill('SIGKILL');
       resolve(result);
     };

@@ -3,6 +3,8 @@ import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
 import { NO_TELEMETRY } from '../device/no-telemetry.ts';
+import { processorMs, residentBytes } from '../process/process-tree.ts';
+import { SilenceClock } from '../process/silence-clock.ts';
 import {
   type EngineLoad,
   type EngineMemory,
@@ -14,8 +16,6 @@ import {
 import { ENGINE_MEMORY, HEAP_FLAGS } from './child-memory.ts';
 import type { Launch } from './isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from './isolation/kill-tree.ts';
-import { processorMs, residentBytes } from './process-tree.ts';
-import { SilenceClock } from './silence-clock.ts';
 import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 import { withoutSecrets } from './without-secrets.ts';
 

@@ -33,11 +33,12 @@ const LAYERS: readonly Layer[] = [
   { folder: 'handlers', imports: ['lib'], packages: ['hono', 'valibot'] },
   // Lower layers first; runtime/README.md prints this table.
   runtime('onnx'),
+  runtime('process'),
   runtime('ort-plugin'),
   runtime('store'),
   runtime('hub', 'store'),
   runtime('plugins', 'hub', 'store'),
-  runtime('device', 'ort-plugin', 'plugins'),
+  runtime('device', 'ort-plugin', 'plugins', 'process'),
   runtime('text', 'store'),
   // Shared by the server, the media process and the engine process; pixels and samples, no model.
   runtime('media', 'store'),
@@ -52,6 +53,7 @@ const LAYERS: readonly Layer[] = [
     'compile',
     'device',
     'media',
+    'process',
     'store',
     'engine/cache/sequence.ts',
     'hub/public-address.ts',

@@ -60,16 +60,24 @@ it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 
   expect(answered).toBeGreaterThan(0);
 });
 
-it('a decoder that hangs ends its own request; the next ones are answered', async () => {
+it.each(['hang', 'wait'])('a decoder that does %s ends its own request; the next ones are answered', async (fault) => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
   const hanging = createMediaProcess({ log, entry, timeoutMs: 2_000 });
   const [hung, fine] = await Promise.allSettled([
-    hanging.size(named('hang'), signal),
+    hanging.size(named(fault), signal),
     hanging.size(named('fine'), signal),
   ]);
   hanging.close();
   expect(hung).toMatchObject({ status: 'rejected', reason: { kind: 'slow' } });
   expect(fine).toMatchObject({ status: 'fulfilled', value: { width: 1, height: 1 } });
+});
+
+it.runIf(process.platform === 'linux')('a decoder that gets little processor time may take longer', async () => {
+  const entry = new URL('./hanging-child.ts', import.meta.url);
+  const starved = createMediaProcess({ log, entry, timeoutMs: 1_000 });
+  await starved.size(named('start'), signal);
+  expect(await starved.size(named('starved'), signal)).toEqual({ width: 1, height: 1 });
+  starved.close();
 });
 
 it('an image that ends the process is refused after two tries; the next ones are answered', async () => {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import * as v from 'valibot';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
+import { watchSilence } from '../../process/watch-silence.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 import { withoutSecrets } from '../without-secrets.ts';
@@ -56,7 +57,10 @@ export interface MediaProcessOptions {
   isolation?: Isolation;
   /** Module that the process runs; tests pass their own. */
   entry?: URL;
-  /** Timeout of one file in milliseconds, including the start of the process. */
+  /**
+   * Timeout of one file in milliseconds, including the start of the process. Counts processor time where the system
+   * reports it (`SilenceClock`).
+   */
   timeoutMs?: number;
 }
 
@@ -97,7 +101,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const waiting: Job[] = [];
   const lengths = new Map<string, number>();
   let child: ChildProcess | null = null;
-  let current: { job: Job; id: number; timer: NodeJS.Timeout } | null = null;
+  let current: { job: Job; id: number; unwatch(): void } | null = null;
   let nextId = 0;
   let closed = false;
 
@@ -126,11 +130,11 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     if (!job) return;
     child ??= start();
     const id = nextId++;
-    const timer = setTimeout(() => {
-      finish((one) => one.reject(new MediaFault('slow', `no answer for ${timeoutMs} ms`)));
+    const unwatch = watchSilence(child.pid, timeoutMs, () => {
+      finish((one) => one.reject(new MediaFault('slow', `no answer after ${timeoutMs} ms of work`)));
       end();
-    }, timeoutMs);
-    current = { job, id, timer };
+    });
+    current = { job, id, unwatch };
     const message: ToMedia = { ...job.question, id };
     child.send(message, () => {});
   }
@@ -140,7 +144,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     const ended = current;
     current = null;
     if (!ended) return;
-    clearTimeout(ended.timer);
+    ended.unwatch();
     settle(ended.job);
     // Deferred until the caller of `finish` has replaced or ended the process.
     queueMicrotask(next);
