@@ -72,7 +72,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     opened.unshift({ close: () => server.close(0) });
     say(listening(server.url, config));
     if (firstKey) say(terminal ? firstKeyMade(await makeFirstKey(filed)) : noKeyYet(config.home));
-    const loaded = config.load ? loadFirst(config.model, host, say) : Promise.resolve(false);
+    const loaded = config.load ? loadFirst(config, host, say) : Promise.resolve(false);
     return {
       url: server.url,
       // Shows an example request once the model can answer it.
@@ -99,11 +99,17 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
  * Loads the first model. The server already answers other requests meanwhile, and continues without a model if loading
  * fails. Resolves to whether the model is loaded.
  */
-async function loadFirst(model: ServerConfig['model'], host: ModelHost, say: (text: string) => void): Promise<boolean> {
+async function loadFirst(
+  { model, device: asked }: Pick<ServerConfig, 'model' | 'device'>,
+  host: ModelHost,
+  say: (text: string) => void,
+): Promise<boolean> {
   say(`Loading ${model} …`);
   try {
     const { device, load_ms, precision_warning: warning } = await host.load(model, {});
     say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
+    const unused = (host.slot().devices ?? []).filter(({ used }) => !used);
+    if (asked !== 'auto') for (const { device: other, reason } of unused) say(`The ${other} is not used. ${reason}`);
     if (warning) say(`Warning: ${warning}`);
     return true;
   } catch (error) {

@@ -3,6 +3,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
+import { loaderWords } from '../ort-plugin/loader-words.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { KvShape } from './cache/sequence.ts';
 import type { Forward } from './forward/forward.ts';
@@ -46,14 +47,7 @@ export async function openModel(
   const options = { executionProviders: providers, ...(await sessionOptions(threads)) };
   const { forward, close } = await openForward(folder, manifest, options, plugin).catch((cause: unknown) => {
     if (cause instanceof AssayError) throw cause;
-    throw new AssayError(
-      'engine_failed',
-      'The compiled model does not load. Delete its compiled files (assay rm --compiled-only <model>) and load it again. ' +
-        'If it fails again, onnxruntime probably has no kernels for it on this device: take another model or device.',
-      {
-        cause,
-      },
-    );
+    throw new AssayError('engine_failed', loadFailure(manifest, cause), { cause });
   });
   try {
     await checkPacking(forward, kvShape(manifest));
@@ -63,6 +57,14 @@ export async function openModel(
     throw error;
   }
   return { manifest, forward, close };
+}
+
+/** Says that a model does not load, and what to do. */
+function loadFailure({ device }: Manifest, cause: unknown): string {
+  const again = "delete the model's compiled files (assay rm --compiled-only <model>) and load it again.";
+  return device === 'CPU'
+    ? `The compiled model does not load: ${again} If it fails again, onnxruntime probably has no kernels for it on the CPU: take another model.`
+    : `The model does not load on a ${device} of this machine: ${loaderWords(cause)}. See what is missing: assay doctor. If that shows a ${device} that works, ${again}`;
 }
 
 async function openForward(

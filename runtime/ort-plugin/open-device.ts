@@ -1,6 +1,7 @@
 import { at } from '../../lib/at.ts';
-import { AssayError, messageOf } from '../../lib/errors.ts';
+import { AssayError } from '../../lib/errors.ts';
 import { type EpDevice, OrtEnvironment } from './environment.ts';
+import { loaderWords } from './loader-words.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
@@ -76,12 +77,6 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
     },
     close,
   };
-}
-
-/** Returns the end of onnxruntime's message, which is what the system's loader said. */
-function loaderWords(cause: unknown): string {
-  const [line = ''] = messageOf(cause).split('\n');
-  return line.replace(/^.* with error: /, '').slice(0, 300);
 }
 
 /** Finds the device of a registered plugin. Throws `engine_failed` if this machine does not have it. */

@@ -190,6 +190,19 @@ describe('models that cannot be used', () => {
     await expect(compile(join(folder, 'in'), 'int8')).rejects.toThrow(/how long its context is/);
   });
 
+  test('a model for a device that is missing', async () => {
+    await compile(join(FIXTURES, 'genai/smollm2'), 'float');
+    const file = join(folder, 'out', MANIFEST_FILE);
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), device: 'GPU' }));
+    const missing = process.platform === 'win32' ? 'coreml' : 'dml';
+    await expect(openModel(join(folder, 'out'), { providers: [missing] })).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: expect.stringMatching(
+        /^The model does not load on a GPU of this machine: .*backend not found\. See what is missing: assay doctor\./,
+      ),
+    });
+  });
+
   test('a compiled folder that is incomplete', async () => {
     await compile(join(FIXTURES, 'genai/smollm2'), 'float');
     rmSync(join(folder, 'out/weights.bin'));

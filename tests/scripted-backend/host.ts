@@ -22,7 +22,8 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
       if (!listed(script).some((one) => one.id === model)) {
         throw new AssayError('model_not_found', `No ${model} on this machine. Fetch it with: assay pull ${model}`);
       }
-      slot = { state: 'loaded', model, device: slot.device };
+      const { device, devices } = slot;
+      slot = { state: 'loaded', model, device, ...(devices ? { devices } : {}) };
       const max_prompt_len = options.maxPromptLen ?? 4096;
       return { model, device: slot.device, load_ms: 12, compiled: false, max_prompt_len, ...script.load?.report };
     },

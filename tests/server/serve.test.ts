@@ -36,6 +36,18 @@ async function start(flags: ServerFlags = {}, { terminal = true, ...script }: Sc
   return { url: serving.url, home, said, recorded };
 }
 
+test.each([
+  ['gpu', ['The GPU is not used. This machine has none.']],
+  ['auto', []],
+])('with --device %s, says why a device that was asked for is not used', async (device, expected) => {
+  const devices = [
+    { device: 'GPU' as const, used: false, reason: 'This machine has none.', figures: null },
+    { device: 'NPU' as const, used: true, reason: 'It is faster.', figures: null },
+  ];
+  const { said } = await start({ device }, { slot: { state: 'unloaded', model: null, device: 'CPU', devices } });
+  expect(said.filter((line) => line.includes('not used'))).toEqual(expected);
+});
+
 describe('a first start', () => {
   test('makes a key and shows it once, beside a request that works when both are pasted into a shell', async () => {
     const { said, home } = await start();
