@@ -101,6 +101,9 @@ interface DecoderStep {
   decoders?: DecoderStep[];
   content?: string;
   start?: number;
+  prepend_scheme?: string;
+  /** Older name of `prepend_scheme`: false is `never`. */
+  add_prefix_space?: boolean;
 }
 
 function decoderSteps(decoder: unknown): DecoderStep[] {
@@ -109,8 +112,14 @@ function decoderSteps(decoder: unknown): DecoderStep[] {
   return step.type === 'Sequence' ? (step.decoders ?? []).flatMap(decoderSteps) : [step];
 }
 
-function takesLeadingSpace(decoder: unknown): boolean {
-  return decoderSteps(decoder).some(
-    (step) => step.type === 'Metaspace' || (step.type === 'Strip' && step.content === ' ' && (step.start ?? 0) > 0),
+/**
+ * Tells whether decoding removes the space in front of the first token. A Metaspace step does so unless its
+ * pre-tokenizer adds none.
+ */
+export function takesLeadingSpace(decoder: unknown): boolean {
+  return decoderSteps(decoder).some((step) =>
+    step.type === 'Metaspace'
+      ? step.prepend_scheme !== 'never' && step.add_prefix_space !== false
+      : step.type === 'Strip' && step.content === ' ' && (step.start ?? 0) > 0,
   );
 }
