@@ -559,7 +559,8 @@ describe('keys', () => {
     const home = await newFolder();
     const run = (...args: string[]) => assay(['keys', ...args, '--home', home]);
     const limits = ['--requests-per-minute', '5', '--priority', 'batch'];
-    const { out } = await run('add', 'shop', '--models', 'assay/*', ...limits);
+    const { out, err } = await run('add', 'shop', '--models', 'assay/*', ...limits);
+    expect(err).toBe('This is the key shop. Keep it: it is shown only once, because only its hash is stored.\n');
     expect(out).toMatch(/^sk-assay-[\w-]{32}\n$/);
     expect((await run('list')).out).toMatch(/^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute {2}batch$/m);
     expect((await run('list')).out).not.toContain(out.trim());
@@ -571,7 +572,7 @@ describe('keys', () => {
       code: 2,
       err: 'assay: There is no key named shop. List the keys: npm run -s assay -- keys list\n',
     });
-    await run('add', 'twice');
+    expect((await run('add', 'twice', '--json')).err).toBe('');
     expect((await run('add', 'twice')).code).toBe(2);
     expect((await run('add', 'bad name')).code).toBe(2);
     expect((await run('add', 'hurry', '--priority', 'urgent')).code).toBe(2);

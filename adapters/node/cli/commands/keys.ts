@@ -67,8 +67,10 @@ export function addKeys(program: Command): void {
       }
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
       const key = await storeOf(flags).create({ name, models, priority, scopes: admin ? ['admin'] : [], ...limit });
-      if (flags.json) screen.json({ name, key });
-      else screen.line(key);
+      if (flags.json) return screen.json({ name, key });
+      // Only the key is on standard output, where a script reads it.
+      screen.line(key);
+      screen.note(`This is the key ${name}. Keep it: it is shown only once, because only its hash is stored.`);
     });
 
   keyFlags(keys.command('list').alias('ls'))
