@@ -52,7 +52,11 @@ export const LoadResponse = v.object({
   model: ModelIdText,
   state: v.literal('loaded'),
   device: Device,
-  load_ms: v.pipe(v.number(), v.minValue(0)),
+  load_ms: v.pipe(
+    v.number(),
+    v.minValue(0),
+    v.description('Milliseconds that the load took; 0 if the model was loaded already.'),
+  ),
   compiled: v.pipe(
     v.boolean(),
     v.description('Whether this call compiled the model; false if it was compiled already.'),

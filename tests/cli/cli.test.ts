@@ -375,6 +375,10 @@ describe('models', () => {
     expect((await run(['load', 'acme/very-long-name'])).out).toMatch(
       /^acme\/very-long-name is loaded on the CPU \(\d+\.\d s, prompts up to \d+ tokens\)\.\n$/,
     );
+    const loaded = await beside({ load: { report: { load_ms: 0 } } });
+    expect((await loaded.run(['load', 'assay/starter'])).out).toBe(
+      'assay/starter was loaded already on the CPU (prompts up to 4096 tokens).\n',
+    );
     expect((await run(['unload'])).out).toMatch(/is unloaded\.\n$/);
     expect((await run(['rm', 'acme/tiny', '--compiled-only'])).out).toBe(
       'Removed compiled files (1.2 MB), lock files of acme/tiny.\n',

@@ -31,9 +31,12 @@ export function addLoad(program: Command): void {
       const report = await loadModel(await connect(flags, { alone: false, box: true }), model, flags);
       if (flags.json) return screen.json(report);
       showForm(report);
-      const seconds = (report.load_ms / 1000).toFixed(1);
+      const { device, load_ms, max_prompt_len } = report;
+      const limit = `prompts up to ${max_prompt_len} tokens`;
       screen.line(
-        `${model} is loaded on the ${report.device} (${seconds} s, prompts up to ${report.max_prompt_len} tokens).`,
+        load_ms === 0
+          ? `${model} was loaded already on the ${device} (${limit}).`
+          : `${model} is loaded on the ${device} (${(load_ms / 1000).toFixed(1)} s, ${limit}).`,
       );
     });
 
