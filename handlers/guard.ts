@@ -1,5 +1,5 @@
-import { CUT_TASKS_HEADER } from '../lib/decision/cut-tasks.ts';
 import { AssayError } from '../lib/errors.ts';
+import { CUT_TASKS_HEADER } from '../lib/tasks/cut-tasks.ts';
 import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 
 const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i;

@@ -1,10 +1,10 @@
 import type * as v from 'valibot';
 import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
-import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/decision/batch.ts';
-import { CUT_TASKS_HEADER, cutTasksText } from '../lib/decision/cut-tasks.ts';
-import { decisionBody, extractionBody, tasksBody } from '../lib/decision/response.ts';
 import { readJson } from '../lib/json/body.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
+import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
+import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
+import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
 import { validate } from '../lib/validation/validate.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';

@@ -1,10 +1,10 @@
 import type { AnswerShape, JsonSchema } from './answer-shape.ts';
 import type { ChatMessage, MediaPart } from './conversation.ts';
-import type { CutTasks } from './decision/cut-tasks.ts';
 import type { ModelId } from './model-id.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
 import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
+import type { CutTasks } from './tasks/cut-tasks.ts';
 import type { TraceContext } from './trace-context.ts';
 
 export type { Device, Metrics } from './schema/metrics.ts';

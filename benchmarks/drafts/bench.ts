@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
-import { batchOfTasks } from '../../lib/decision/batch.ts';
+import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import type { Forward } from '../../runtime/engine/forward/forward.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';

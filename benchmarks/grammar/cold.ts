@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
+import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
 
 /*
  * Reads a JSON Schema from standard input, compiles it as the first one of this process, and prints the cost as JSON.

@@ -1,4 +1,4 @@
-import { batchOfTasks } from '../../lib/decision/batch.ts';
+import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import type { TextModel } from '../../runtime/text/text-model.ts';

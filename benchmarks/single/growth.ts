@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
-import { prepareVocabulary, shapeConstraint } from '../../lib/decision/task-grammar.ts';
+import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
+import { prepareVocabulary, shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import type { Job } from '../../runtime/engine/job.ts';
 import { openModel } from '../../runtime/engine/model.ts';
 import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
-import { type OptionChoice, taskGrammar } from '../../lib/decision/task-grammar.ts';
+import { type OptionChoice, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';

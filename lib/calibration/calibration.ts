@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
-import { normalised } from '../decision/logprobs.ts';
+import { normalised } from '../tasks/logprobs.ts';
 
 /**
  * Kinds of answers that are calibrated separately: those of the three kinds of questions, and `field` for extracted

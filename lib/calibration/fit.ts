@@ -1,5 +1,5 @@
 import { at } from '../at.ts';
-import { indexOfHighest } from '../decision/logprobs.ts';
+import { indexOfHighest } from '../tasks/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
 /** Holds the model's answer to one labelled question, and the right answer. */

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
-import { logprobsOf } from '../decision/logprobs.ts';
 import { messageOf } from '../errors.ts';
 import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
 import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
+import { logprobsOf } from '../tasks/logprobs.ts';
 import { validate } from '../validation/validate.ts';
 import { type CalibratedKind, rightOrWrong } from './calibration.ts';
 import type { Labelled } from './fit.ts';

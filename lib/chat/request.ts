@@ -1,10 +1,10 @@
 import { at } from '../at.ts';
 import type { ChatRequest, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../conversation.ts';
-import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { toChatMessages } from '../messages.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';
+import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 import { toolUse } from './tool-use.ts';
 
 /**

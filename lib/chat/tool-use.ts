@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../answer-shape.ts';
 import type { Tool, ToolUse } from '../backend.ts';
-import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
+import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 
 /** Describes a tool (a function) as sent to Chat Completions and to the Responses API. */
 interface SentFunction {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Json, JsonSchema } from '../answer-shape.ts';
-import { checkAnswerSchema } from '../decision/check-answer-schema.ts';
 import { AssayError } from '../errors.ts';
+import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 import { sharedFuel } from './fuel.ts';
 import { LIMITS } from './limits.ts';
 

@@ -1,11 +1,11 @@
 import { at } from '../at.ts';
 import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
-import { answerShape } from '../decision/answer-shape.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
+import { answerShape } from '../tasks/extract-shape.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';

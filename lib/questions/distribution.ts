@@ -1,5 +1,5 @@
-import { indexOfHighest } from '../decision/logprobs.ts';
 import type { Confidence } from '../schema/question-fields.ts';
+import { indexOfHighest } from '../tasks/logprobs.ts';
 
 /** Holds the answer to a question with options as a probability distribution. */
 export interface Distribution {

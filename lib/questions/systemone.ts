@@ -1,12 +1,12 @@
 import { at } from '../at.ts';
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../conversation.ts';
-import { answerShape } from '../decision/answer-shape.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers } from '../json/members.ts';
 import { stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
+import { answerShape } from '../tasks/extract-shape.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { answerShape } from '../decision/answer-shape.ts';
+import { answerShape } from '../tasks/extract-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { answerShape } from '../decision/answer-shape.ts';
 import { textOf } from '../questions/structured.ts';
+import { answerShape } from '../tasks/extract-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { answerShape } from '../decision/answer-shape.ts';
+import { answerShape } from '../tasks/extract-shape.ts';
 import { aliases, distinct, lateRule, rule } from '../validation/rules.ts';
 import { Language } from './language.ts';
 import {

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { ChatRequest } from '../../lib/backend.ts';
-import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
+import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import type { ChosenToken, JobResult } from '../engine/job.ts';
 import { type ChatDelta, ChatOutput } from '../text/output/chat-output.ts';
 import { JsonOutput } from '../text/output/json-output.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { prepareVocabulary } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';

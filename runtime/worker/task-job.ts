@@ -1,9 +1,9 @@
 import { at } from '../../lib/at.ts';
 import type { Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
-import { averaged, indexOfHighest, logSum, normalised } from '../../lib/decision/logprobs.ts';
-import { orderings, reordered } from '../../lib/decision/orders.ts';
-import { type TaskGrammar, taskGrammar } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
+import { orderings, reordered } from '../../lib/tasks/orders.ts';
+import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { BranchResult, BranchSpec, Job, JobResult, Sampling } from '../engine/job.ts';
 import { checkLength, encodeTasks } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';

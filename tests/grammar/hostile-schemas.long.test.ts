@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
-import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
+import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import { HOSTILE } from './hostile-schemas.ts';
 import { validator } from './oracle.ts';
 import { generate, randomFrom } from './random-model.ts';

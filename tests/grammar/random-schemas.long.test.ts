@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonSchema } from '../../lib/answer-shape.ts';
-import { checkAnswerSchema } from '../../lib/decision/check-answer-schema.ts';
-import { shapeConstraint } from '../../lib/decision/task-grammar.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
+import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
+import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import { keysAreUnique, validator } from './oracle.ts';
 import { allowedTokens, generate, randomFrom } from './random-model.ts';
 import { objectSchema } from './random-schemas.ts';

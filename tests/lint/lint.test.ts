@@ -26,7 +26,7 @@ describe('layers', () => {
   });
 
   test.each([
-    ['lib/decision/batch.ts', "import type { Call } from '../backend.ts';\nimport * as v from 'valibot';"],
+    ['lib/tasks/batch.ts', "import type { Call } from '../backend.ts';\nimport * as v from 'valibot';"],
     ['handlers/chat.ts', "import { streamSSE } from 'hono/streaming';"],
     ['runtime/worker/engine-child.ts', "import { Engine } from '../engine/engine.ts';\nimport fs from 'node:fs';"],
     ['lib/grammar/limits.test.ts', "import { answerShape } from '../decision/answer-shape.ts';"],

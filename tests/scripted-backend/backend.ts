@@ -8,9 +8,9 @@ import type {
   TaskAnswer,
   TaskBatch,
 } from '../../lib/backend.ts';
-import { normalised } from '../../lib/decision/logprobs.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import { normalised } from '../../lib/tasks/logprobs.ts';
 import type { Recorded, Script } from './script.ts';
 import { pause, throwFault } from './steps.ts';
 

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/conversation.ts';
-import { taskGrammar } from '../../lib/decision/task-grammar.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/grammar/schema/shorthand.ts';
+import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { at } from '../../../lib/at.ts';
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../../../lib/backend.ts';
-import { indexOfHighest, logprobsOf } from '../../../lib/decision/logprobs.ts';
 import { splitItems, splitMembers } from '../../../lib/json/members.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import {
@@ -11,6 +10,7 @@ import {
   PredicateAnswer,
   ScoreAnswer,
 } from '../../../lib/schema/decisions-response.ts';
+import { indexOfHighest, logprobsOf } from '../../../lib/tasks/logprobs.ts';
 import { unreachable } from './upstream-fault.ts';
 
 /**

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { at } from '../../../lib/at.ts';
 import type { BatchAnswer, TaskBatch } from '../../../lib/backend.ts';
-import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/decision/cut-tasks.ts';
 import { splitMembers } from '../../../lib/json/members.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
+import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/tasks/cut-tasks.ts';
 import { unreachable } from './upstream-fault.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));

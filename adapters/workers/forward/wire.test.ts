@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chatRequest } from '../../../lib/chat/request.ts';
-import { batchOfExtraction, batchOfTasks } from '../../../lib/decision/batch.ts';
 import { LIMITS } from '../../../lib/grammar/limits.ts';
 import { parseJson } from '../../../lib/json/parse.ts';
 import { ChatCompletionRequest } from '../../../lib/schema/chat-request.ts';
 import { LANGUAGES } from '../../../lib/schema/language.ts';
 import { ExtractRequest, RunTasksRequest } from '../../../lib/schema/task-request.ts';
+import { batchOfExtraction, batchOfTasks } from '../../../lib/tasks/batch.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 import { chatBody } from './chat-wire.ts';
 import { tasksBody } from './task-wire.ts';

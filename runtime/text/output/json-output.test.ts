@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonSchema } from '../../../lib/answer-shape.ts';
-import { shapeConstraint } from '../../../lib/decision/task-grammar.ts';
+import { shapeConstraint } from '../../../lib/tasks/task-grammar.ts';
 import { loadTextModel } from '../text-model.ts';
 import { JsonOutput } from './json-output.ts';
 

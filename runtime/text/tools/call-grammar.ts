@@ -1,6 +1,6 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
-import type { CallText } from '../../../lib/decision/tool-automaton.ts';
 import type { Tags } from '../../../lib/grammar/tagged-object.ts';
+import type { CallText } from '../../../lib/tasks/tool-automaton.ts';
 import { RECIPIENT } from '../output/channel-splitter.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';

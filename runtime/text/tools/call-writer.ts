@@ -1,9 +1,9 @@
 import { at } from '../../../lib/at.ts';
 import type { Tool } from '../../../lib/backend.ts';
-import { type CallText, namedTool, textBeforeArguments, toolAutomaton } from '../../../lib/decision/tool-automaton.ts';
 import { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
 import { masksOf } from '../../../lib/grammar/vocabulary/masks.ts';
 import { setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
+import { type CallText, namedTool, textBeforeArguments, toolAutomaton } from '../../../lib/tasks/tool-automaton.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallStep } from './call-grammar.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
-import { CUT_TASKS_HEADER } from '../../../../lib/decision/cut-tasks.ts';
 import { RunTasksResponse } from '../../../../lib/schema/task-response.ts';
+import { CUT_TASKS_HEADER } from '../../../../lib/tasks/cut-tasks.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { repeated } from '../parse-flags.ts';

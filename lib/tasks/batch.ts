@@ -3,7 +3,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { mediaOf, toChatMessages } from '../messages.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
-import { answerShape } from './answer-shape.ts';
+import { answerShape } from './extract-shape.ts';
 
 /** Name of the only task of `/decide` and `/extract`. */
 export const ONLY_TASK = 'result';

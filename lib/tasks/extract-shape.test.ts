@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileSchema } from '../grammar/resolve/compile.ts';
-import { answerShape } from './answer-shape.ts';
+import { answerShape } from './extract-shape.ts';
 
 /** Builds 128 keys whose shortest answer has this many characters, as the grammar counts them (`measure.ts`). */
 function keysOf(size: number, filler: string): string[] {
