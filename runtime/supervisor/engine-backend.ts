@@ -20,7 +20,7 @@ import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
 import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import type { Reply, Work } from '../protocol/messages.ts';
-import type { Call, CallMedia } from './call.ts';
+import type { Call, CallMedia } from './calls/call.ts';
 import type { EngineCalls, EngineProcess } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';

@@ -9,7 +9,7 @@ import type {
   LoadSpec,
   ModelInfo,
 } from '../protocol/messages.ts';
-import type { Call, CallOptions } from './call.ts';
+import type { Call, CallOptions } from './calls/call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**

@@ -2,18 +2,18 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { noModelLoaded } from '../../lib/unknown-model.ts';
 import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
-import type { AdmissionLimits } from './admission-queue.ts';
-import type { Call, CallOptions } from './call.ts';
-import { CallsInFlight } from './calls-in-flight.ts';
+import type { AdmissionLimits } from './calls/admission-queue.ts';
+import type { Call, CallOptions } from './calls/call.ts';
+import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
-import type { Child } from './child.ts';
-import { Compiles } from './compiles.ts';
+import type { Child } from './children/child.ts';
+import { Compiles } from './children/compiles.ts';
+import { loadInChild } from './children/load-in-child.ts';
+import { loadLimits, type ModelLimits } from './children/model-limits.ts';
+import { childOptions, type ProcessOptions } from './children/process-options.ts';
+import { RestartBackoff } from './children/restart-backoff.ts';
 import type { EngineCalls, EngineProcess, EngineStatus } from './engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
-import { loadInChild } from './load-in-child.ts';
-import { loadLimits, type ModelLimits } from './model-limits.ts';
-import { childOptions, type ProcessOptions } from './process-options.ts';
-import { RestartBackoff } from './restart-backoff.ts';
 import { shuttingDown } from './shutting-down.ts';
 
 export interface SupervisorOptions extends ProcessOptions {

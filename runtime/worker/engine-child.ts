@@ -4,8 +4,8 @@ import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
 
 /**
- * Entry point of the engine process, which runs all native code and reads untrusted files. `supervisor/child.ts` starts
- * it.
+ * Entry point of the engine process, which runs all native code and reads untrusted files.
+ * `supervisor/children/child.ts` starts it.
  */
 serve(
   {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Call, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { AdmissionLimits } from '../../runtime/supervisor/admission-queue.ts';
+import type { AdmissionLimits } from '../../runtime/supervisor/calls/admission-queue.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';

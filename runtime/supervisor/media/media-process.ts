@@ -4,9 +4,9 @@ import * as v from 'valibot';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { watchSilence } from '../../process/watch-silence.ts';
+import { withoutSecrets } from '../children/without-secrets.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
-import { withoutSecrets } from '../without-secrets.ts';
 
 /** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
 export interface MediaFile {

@@ -5,7 +5,7 @@ import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
 import { checkFormat, mediaBytes } from '../../media/media-bytes.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
-import { type CallMedia, engineFault } from '../call.ts';
+import { type CallMedia, engineFault } from '../calls/call.ts';
 import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-image.ts';
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';

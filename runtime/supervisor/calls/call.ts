@@ -1,6 +1,6 @@
-import type { Priority } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
-import type { FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../protocol/messages.ts';
+import type { Priority } from '../../../lib/backend.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import type { FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;

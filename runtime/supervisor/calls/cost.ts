@@ -1,4 +1,4 @@
-import type { Work } from '../protocol/messages.ts';
+import type { Work } from '../../protocol/messages.ts';
 
 /** Describes the size of a request, for the limits of the admission queue. */
 export interface Cost {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FromEngine, WantedMedia, Work } from '../protocol/messages.ts';
+import type { FromEngine, WantedMedia, Work } from '../../protocol/messages.ts';
 import { Call, type CallMedia, type CallWire } from './call.ts';
 
 const settings = { model: 'a/b', tasks: [], temperature: 0, maxOutputTokens: 16 };

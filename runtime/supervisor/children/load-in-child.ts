@@ -1,6 +1,6 @@
-import { AssayError } from '../../lib/errors.ts';
-import { refusal } from '../../lib/refused-form.ts';
-import type { LoadSpec, ModelInfo } from '../protocol/messages.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import { refusal } from '../../../lib/refused-form.ts';
+import type { LoadSpec, ModelInfo } from '../../protocol/messages.ts';
 import { Child, type ChildEvents, type ChildOptions } from './child.ts';
 
 /** Message id of the load, which no request can have: request ids are numbers in base 36. */

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
-import { NO_TELEMETRY } from '../device/no-telemetry.ts';
-import { processorMs, residentBytes } from '../process/process-tree.ts';
-import { SilenceClock } from '../process/silence-clock.ts';
+import { NO_TELEMETRY } from '../../device/no-telemetry.ts';
+import { processorMs, residentBytes } from '../../process/process-tree.ts';
+import { SilenceClock } from '../../process/silence-clock.ts';
 import {
   type EngineLoad,
   type EngineMemory,
@@ -12,10 +12,10 @@ import {
   NO_LOAD,
   type Phase,
   type ToEngine,
-} from '../protocol/messages.ts';
+} from '../../protocol/messages.ts';
+import type { Launch } from '../isolation/isolation.ts';
+import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 import { ENGINE_MEMORY, HEAP_FLAGS } from './child-memory.ts';
-import type { Launch } from './isolation/isolation.ts';
-import { killGroup, killTree, OWN_GROUP } from './isolation/kill-tree.ts';
 import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 import { withoutSecrets } from './without-secrets.ts';
 
@@ -42,7 +42,7 @@ export interface ChildEvents {
 
 /** Module of the engine process: TypeScript in the repository, JavaScript in the published package. */
 export const ENGINE_ENTRY = new URL(
-  `../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  `../../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
 );
 

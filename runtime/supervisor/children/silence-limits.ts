@@ -1,4 +1,4 @@
-import type { Phase } from '../protocol/messages.ts';
+import type { Phase } from '../../protocol/messages.ts';
 
 /**
  * Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed. They

@@ -1,8 +1,8 @@
-import type { AssayError } from '../../lib/errors.ts';
-import type { FromEngine } from '../protocol/messages.ts';
+import type { AssayError } from '../../../lib/errors.ts';
+import type { FromEngine } from '../../protocol/messages.ts';
+import type { Child } from '../children/child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
-import type { Child } from './child.ts';
 import { answerTokens, costOf } from './cost.ts';
 
 /** Holds the requests that were sent to the engine process, and bounds them with an admission queue. */

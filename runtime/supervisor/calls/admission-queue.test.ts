@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { AssayError } from '../../lib/errors.ts';
+import type { AssayError } from '../../../lib/errors.ts';
 import { AdmissionQueue, type AdmissionSlot } from './admission-queue.ts';
 import { answerTokens, type Cost, costOf, sizeOf } from './cost.ts';
 

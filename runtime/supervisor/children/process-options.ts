@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { environmentFor } from '../ort-plugin/plugin-target.ts';
-import type { LoadSpec } from '../protocol/messages.ts';
+import { environmentFor } from '../../ort-plugin/plugin-target.ts';
+import type { LoadSpec } from '../../protocol/messages.ts';
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
+import type { ProcessNeeds } from '../isolation/process-needs.ts';
 import { type ChildOptions, ENGINE_ENTRY } from './child.ts';
-import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts';
-import type { ProcessNeeds } from './isolation/process-needs.ts';
 import type { ModelLimits } from './model-limits.ts';
 import { SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 

@@ -1,5 +1,5 @@
-import type { Priority } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import type { Priority } from '../../../lib/backend.ts';
+import { AssayError } from '../../../lib/errors.ts';
 import type { Cost } from './cost.ts';
 
 export interface AdmissionLimits {

@@ -1,12 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { Device } from '../../lib/backend.ts';
-import { MANIFEST_FILE, Manifest } from '../compile/manifest.ts';
-import { availableMemory } from '../device/available-memory.ts';
-import { cellBytes } from '../engine/cache/sequence.ts';
-import type { CompileSpec } from '../protocol/messages.ts';
-import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import type { Device } from '../../../lib/backend.ts';
+import { MANIFEST_FILE, Manifest } from '../../compile/manifest.ts';
+import { availableMemory } from '../../device/available-memory.ts';
+import { cellBytes } from '../../engine/cache/sequence.ts';
+import type { CompileSpec } from '../../protocol/messages.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
 
 /**
  * Limits of a process that loads or compiles a model, which no valid model exceeds. A process that exceeds one is

@@ -1,7 +1,7 @@
-import { AssayError } from '../../lib/errors.ts';
-import type { CompileReport, CompileSpec } from '../protocol/messages.ts';
+import { AssayError } from '../../../lib/errors.ts';
+import type { CompileReport, CompileSpec } from '../../protocol/messages.ts';
+import type { CompileCall } from '../engine-process.ts';
 import { Child, type ChildOptions } from './child.ts';
-import type { CompileCall } from './engine-process.ts';
 
 const ID = 'compile';
 const AFTER_DEATH =

@@ -1,6 +1,6 @@
+import type { EngineProcess } from '../engine-process.ts';
+import { linkTargets } from '../isolation/process-needs.ts';
 import { compileInChild } from './compile-in-child.ts';
-import type { EngineProcess } from './engine-process.ts';
-import { linkTargets } from './isolation/process-needs.ts';
 import { compileLimits } from './model-limits.ts';
 import { childOptions, type ProcessOptions } from './process-options.ts';
 
