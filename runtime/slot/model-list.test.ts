@@ -1,10 +1,13 @@
 import { mkdtempSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
 import type { SlotState } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
 import { ModelList, type ModelListOptions } from './model-list.ts';
 
@@ -31,9 +34,34 @@ it('lists nothing on a new machine', async () => {
   expect(await listOf({})).toEqual([]);
 });
 
-function listOf({ slot = 'unloaded', download }: Case) {
-  const model = slot === 'unloaded' ? null : id;
+it('lists the other models where one cannot be read', async () => {
+  const cache = new StorePaths({ ...paths.roots, hubCache: join(base, 'unreadable') });
+  for (const name of ['one', 'two'])
+    await mkdir(cache.repository(parseModelId(`someone/${name}`)), { recursive: true });
+  const warned: unknown[] = [];
+  const log = pino({}, { write: (line) => warned.push(JSON.parse(line)) });
   const list = new ModelList({
+    ...listOptions({}),
+    compile: {
+      paths: cache,
+      log,
+    } as ModelListOptions['compile'],
+    find: async (model) => {
+      if (model === 'someone/one') throw new Error('EACCES');
+      return { id: model, origin: 'hub', directory: '', commit: '', files: {} as LocalModel['files'] };
+    },
+  });
+  expect(await list.models()).toMatchObject([{ id: 'someone/two', status: 'downloaded' }]);
+  expect(warned).toMatchObject([{ model: 'someone/one' }]);
+});
+
+function listOf(given: Case) {
+  return new ModelList(listOptions(given)).models();
+}
+
+function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
+  const model = slot === 'unloaded' ? null : id;
+  return {
     slot: {
       view: () => ({ state: slot, model, device: 'CPU' }),
       compiled: null,
@@ -45,6 +73,5 @@ function listOf({ slot = 'unloaded', download }: Case) {
     // Only `paths` is read for models that have no files.
     compile: { paths } as ModelListOptions['compile'],
     find: async () => null,
-  });
-  return list.models();
+  };
 }

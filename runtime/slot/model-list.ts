@@ -77,7 +77,10 @@ export class ModelList {
     const download = downloads.statusOf(model);
     if (download) return download;
     if (slot.uses(model)) return slot.isReading(model) ? 'loading' : 'compiling';
-    const local = await find(model);
+    const local = await find(model).catch((err: unknown) => {
+      compile.log.warn({ model, err }, 'a model on this machine cannot be read, so it is not listed');
+      return null;
+    });
     if (!local) return null;
     const compiled = await listCompiled(compile.paths, model);
     if (compiled.some(({ record }) => wouldServe(compile, local, record.fingerprint))) return 'compiled';

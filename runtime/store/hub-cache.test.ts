@@ -39,6 +39,27 @@ it('omits a commit that another tool removes while the model is read', async () 
   expect(await find(paths)).toMatchObject({ commit: COMMIT });
 });
 
+it.each<[string, (place: string) => Promise<void>]>([
+  ['a file', (place) => fs.writeFile(place, '')],
+  ['a link to itself', (place) => fs.symlink(place, place)],
+])('omits a commit that is %s', async (_, put) => {
+  const paths = await cache();
+  await put(paths.snapshot(MODEL, OTHER));
+  expect(await find(paths)).toMatchObject({ commit: COMMIT });
+  await fs.rm(paths.snapshot(MODEL, COMMIT), { recursive: true });
+  expect(await find(paths)).toBeNull();
+});
+
+// Root may read everything.
+it.skipIf(process.getuid?.() === 0)('says that a model may not be read', async () => {
+  const paths = await cache();
+  await fs.chmod(paths.snapshot(MODEL, COMMIT), 0);
+  await expect(find(paths)).rejects.toMatchObject({
+    code: 'internal_error',
+    message: expect.stringContaining('The files of acme/tiny in HF_HUB_CACHE cannot be read (EACCES)'),
+  });
+});
+
 it.each<[string, (paths: StorePaths) => string]>([
   ['snapshots', (paths) => paths.snapshots(MODEL)],
   ['only snapshot', (paths) => paths.snapshot(MODEL, COMMIT)],

@@ -1,9 +1,10 @@
 import * as fs from 'node:fs/promises';
 import type { Device } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
-import { systemCode } from './disk-error.ts';
+import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
 import { type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
@@ -25,9 +26,28 @@ export interface LocalModel {
 
 /**
  * Finds a usable snapshot of a model in the hub cache, whichever tool fetched it: that of `refs/main`, otherwise the
- * newest. Without one, finds the bundled model with that id. Returns null if there is neither.
+ * newest. Without one, finds the bundled model with that id. Returns null if there is neither. Throws `internal_error`
+ * if this account may not read a snapshot.
  */
 export async function findLocalModel(
+  paths: StorePaths,
+  model: ModelId,
+  options: { device: Device; dtype?: Dtype },
+): Promise<LocalModel | null> {
+  const cached = await findSnapshot(paths, model, options).catch((error: unknown) => {
+    throw isFileError(error) ? unreadable(model, error) : error;
+  });
+  if (cached) return cached;
+  const directory = paths.bundledModel(model);
+  if (directory === null || !(await paths.real(directory))) return null;
+  // A bundled model has only one number format; `dtype` selects among downloads.
+  const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
+  return 'files' in selection
+    ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
+    : null;
+}
+
+async function findSnapshot(
   paths: StorePaths,
   model: ModelId,
   options: { device: Device; dtype?: Dtype },
@@ -37,13 +57,15 @@ export async function findLocalModel(
     const selection = selectModelFiles(await entriesOf(paths, directory), options);
     if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files };
   }
-  const directory = paths.bundledModel(model);
-  if (directory === null || !(await paths.real(directory))) return null;
-  // A bundled model has only one number format; `dtype` selects among downloads.
-  const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
-  return 'files' in selection
-    ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
-    : null;
+  return null;
+}
+
+function unreadable(model: ModelId, cause: Error): AssayError {
+  return new AssayError(
+    'internal_error',
+    `The files of ${model} in HF_HUB_CACHE cannot be read (${systemCode(cause)}). Give the account that runs Assay access to them, or delete them.`,
+    { cause },
+  );
 }
 
 /** Lists the ids of all repositories in the hub cache and of all bundled models, whether usable or not. */
@@ -89,12 +111,12 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
 }
 
 /**
- * Returns an error handler that returns `absent` for a missing file and rethrows other errors. Another tool may remove
- * a model during a listing.
+ * Returns an error handler that returns `absent` for a file or folder that is missing, of another kind, or a link to
+ * itself, and rethrows other errors. Another tool may remove a model during a listing.
  */
 function orGone<T>(absent: T): (error: NodeJS.ErrnoException) => T {
   return (error) => {
-    if (error.code === 'ENOENT') return absent;
+    if (error.code && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error.code)) return absent;
     throw error;
   };
 }
