@@ -3,9 +3,10 @@ import { checkRight } from './auth.ts';
 import type { AppContext } from './context.ts';
 
 /**
- * Parses the model id of a request and checks that the caller's key may use the model.
+ * Returns the model id of a request if the caller's key may use the model.
  *
- * @throws AssayError `invalid_model_id` or `model_not_allowed`, with the `param` `model`
+ * @throws AssayError `invalid_model_id` if the text is not a model id, `model_not_allowed` if the key may not use the
+ *   model; both with the `param` `model`
  */
 export function allowedModel(c: AppContext, text: string): ModelId {
   const id = parseModelId(text);

@@ -25,7 +25,6 @@ import { decide, extract, runTasks } from './tasks.ts';
 /**
  * Creates the app that serves the decision service, the model server, or both (`deps.apis`). Its `fetch` takes a
  * `Request` and returns a `Response`, so it runs on any host: `createApp({ backend, host, keys }).fetch(request)`.
- * Middleware registered above the routes applies to all of them.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -42,6 +41,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   const { host, keys, metrics } = services;
   const apis = new Set(deps.apis ?? APIS);
 
+  // Middleware applies to all routes, because it is registered before them.
   app.use(requestId(services));
   app.onError(failed);
   app.notFound(notFound(app));

@@ -3,8 +3,9 @@ import { hashSecret, type KeyStore, mayUse } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
- * Returns middleware that refuses a request without a known Bearer key (401) before its body is read. If `keys` is
- * undefined, no key is known and every request is refused.
+ * Returns middleware that requires `Authorization: Bearer <API key>` and sets the context variable `key`. Before the
+ * body is read, it throws `missing_api_key` (401) if the header has no key, and `invalid_api_key` (401) if the key is
+ * not in `keys`. If `keys` is undefined, every key is unknown.
  */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   // Caches the hashes of secrets, because hashing takes longer than all other checks of a request together. Only
@@ -43,8 +44,8 @@ function secretOf(authorization: string | null): string {
 }
 
 /**
- * Refuses a key without the admin scope (403). Guards the operations that change what the machine stores and runs; used
- * after `requireKey`.
+ * Throws `model_not_allowed` (403) unless the caller's key has the admin scope. Guards the operations that change what
+ * the machine stores and runs; must run after `requireKey`.
  */
 export const requireAdmin: AppMiddleware = (c, next) => {
   const key = c.get('key');
@@ -55,7 +56,10 @@ export const requireAdmin: AppMiddleware = (c, next) => {
   );
 };
 
-/** Refuses a model that the caller's key may not use (403). On routes that require no key, every model is allowed. */
+/**
+ * Throws `model_not_allowed` (403) if the caller's key may not use the model. A request without a key, on a route that
+ * requires none, may use every model.
+ */
 export function checkRight(c: AppContext, model: string): void {
   const key = c.get('key');
   if (!key || mayUse(key, model)) return;

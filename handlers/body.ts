@@ -6,8 +6,8 @@ import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
- * Returns middleware that gives each request a share of the memory budget for bodies, and returns it to the budget when
- * the request is answered or its stream begins.
+ * Returns middleware that sets the context variable `body` to the request's share of the body budget. Releases the
+ * share when the request is answered or its stream begins.
  */
 export function limitBodies(budget: BodyBudget): AppMiddleware {
   return async (c, next) => {
@@ -21,7 +21,12 @@ export function limitBodies(budget: BodyBudget): AppMiddleware {
   };
 }
 
-/** Reads the JSON body of a request to the model server, which requires a JSON content type, and validates it. */
+/**
+ * Reads and validates the JSON body of a request to the model server, which requires a JSON content type.
+ *
+ * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json` if the body cannot
+ *   be read (`readJson`); the first issue if it does not match the schema (`validate`)
+ */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
@@ -29,7 +34,12 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
 }
 
-/** Reads the body of an operation that needs none. If there is one, it must be JSON; its content is ignored. */
+/**
+ * Reads the body of an operation that needs none, and ignores its content.
+ *
+ * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json` if a body was sent
+ *   that is not valid JSON within the limits
+ */
 export async function readNothing(c: AppContext): Promise<void> {
   const { headers, body } = c.req.raw;
   const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {

@@ -7,10 +7,13 @@ import type { AppContext } from './context.ts';
 export const PRIORITY_HEADER = 'assay-priority';
 
 /**
- * Returns the context that a backend receives with a request.
+ * Returns the `Call` that a backend receives with a request.
  *
+ * @param quota counts the request against the caller's key when the backend calls `admit`; without it, nothing is
+ *   counted
  * @param signal aborts when the caller disconnects
- * @throws AssayError `invalid_value` for a priority that is unknown or that the caller's key does not allow
+ * @throws AssayError `invalid_value` if the header `assay-priority` has an unknown priority or one that the caller's
+ *   key does not allow
  */
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   const priority = priorityOf(c);
@@ -28,8 +31,8 @@ export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSig
 }
 
 /**
- * Returns the priority that the header states, or else the key's. The header may lower a key's priority, never raise
- * it.
+ * Returns the priority that the header `assay-priority` states, or else the key's; undefined if neither has one. The
+ * header may lower a key's priority, never raise it.
  */
 function priorityOf(c: AppContext): Priority | undefined {
   const key = c.get('key');

@@ -11,7 +11,7 @@ import type { Pages } from './pages.ts';
 
 /** Holds the dependencies of the app. Only `backend` is required. */
 export interface AppDeps {
-  /** Answers tasks and chats. */
+  /** Answers tasks and chats, and lists the models. */
   backend: InferenceBackend;
   /**
    * Manages the models of this machine. Absent on a gateway, which then has no routes for status, load, unload,
@@ -33,13 +33,14 @@ export interface AppDeps {
   /** Counts requests against the quotas of keys; no limits by default. */
   quota?: Quota;
   /**
-   * Requires a key on every route of the model server except `GET /` and `GET /health`, and the admin scope to load,
-   * unload, download and delete. Set it if the server listens on any address other than loopback.
+   * Requires a key on every route except `GET /`, `GET /health`, `GET /openapi.json` and the web pages, and the admin
+   * scope to load, unload, download and delete. Set it if the server listens on any address other than loopback.
+   * Default: false. Routes that answer tasks or questions need a key in any case.
    */
   keyForModels?: boolean;
   /**
-   * Refuses requests with a foreign Host or Origin header. Omit it only if the program around the app does this itself,
-   * or does not run on a user's machine.
+   * Settings by which requests with a foreign Host or Origin header are refused; without them, none is. Omit them only
+   * if the program around the app does this itself, or does not run on a user's machine.
    */
   guard?: GuardSettings;
   /** Answers `GET /metrics` in Prometheus' text format; without it, there is no such route. */
@@ -55,7 +56,7 @@ export interface AppDeps {
   heartbeatMs?: number;
   /** Time source; the system clock by default. */
   clock?: Clock;
-  /** Returns the id of a request that was sent without one; a random UUID by default. */
+  /** Returns the id of a request that has no usable `x-request-id` header; a random UUID by default. */
   newRequestId?: () => string;
   /** Returns a new span id for a traced request, 16 hex digits; random by default. */
   newSpanId?: () => string;
@@ -100,14 +101,15 @@ export interface RequestRecord {
   stream?: true;
   /** Name of the API key. */
   key?: string;
-  /**
-   * Ids of the request's trace (`traceId`), of this server's span and of the caller's span (`parentId`), and the trace
-   * flags (W3C Trace Context); absent without a trace.
-   */
+  /** Id of the request's trace (W3C Trace Context), 32 hex digits; absent without a trace. */
   traceId?: string;
+  /** Id of this server's span, 16 hex digits; absent without a trace. */
   spanId?: string;
+  /** Id of the caller's span, 16 hex digits; absent if the caller sent no valid `traceparent`. */
   parentId?: string;
+  /** Flags of the trace, two hex digits; absent without a trace. */
   traceFlags?: string;
+  /** The thrown value; absent if the request succeeded. */
   error?: unknown;
 }
 
@@ -117,9 +119,9 @@ export interface AppEnv {
     requestId: string;
     /** Present if the caller sent a valid `traceparent` or `beginTraces` is set. */
     trace?: TraceContext;
-    /** Time at which the request arrived, in milliseconds of the app's clock. */
+    /** Time at which the request arrived, in milliseconds since 1970-01-01 UTC. */
     begin: number;
-    /** Format of the route's error responses: it determines their statuses and bodies. */
+    /** Format of the error responses to this request. */
     api: ErrorFormat;
     /** The request's share of the body budget (`AppDeps.bodyBytes`). */
     body: BodyShare;

@@ -9,8 +9,8 @@ import { eventStream } from './event-stream.ts';
 
 /**
  * Handles `POST /download` and `POST /v1/models/download`. Answers when the model is downloaded and compiled; with
- * `Accept: text/event-stream`, streams the progress. The download continues if the caller disconnects
- * (`ModelHost.download`).
+ * `Accept: text/event-stream`, streams the progress. If the caller disconnects, the download continues unless it is
+ * still fetching the list of files (`ModelHost.download`).
  */
 export function download(host: ModelHost, services: Services): AppHandler {
   return async (c) => {

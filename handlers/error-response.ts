@@ -3,7 +3,10 @@ import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 import { PRIORITY_HEADER } from './call.ts';
 
-/** Converts anything thrown to an error response. All error responses are built here. */
+/**
+ * Converts anything thrown to an error response in the given format. An error that is not an `AssayError`, or whose
+ * code this format never sends, is answered as `internal_error` without details.
+ */
 export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   const { error, status, type } = sendable(thrown, format);
   const headers = new Headers();
@@ -13,7 +16,8 @@ export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
 }
 
 /**
- * Builds the JSON body of an error as both APIs send it (docs/interface.md, D-16). `format` selects the error's `type`.
+ * Builds the JSON body of an error as the decision service and the model server send it (docs/interface.md, D-16).
+ * `format` determines only the member `type`.
  */
 export function errorBody(thrown: unknown, format: ErrorFormat): ErrorBody {
   const { error, type } = sendable(thrown, format);

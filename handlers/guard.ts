@@ -7,7 +7,8 @@ const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{
 /**
  * Returns middleware that protects a server on a user's machine from foreign web pages (docs/interface.md, M-18). With
  * `loopbackOnly`, the Host must be a loopback name; otherwise a page could reach the server by DNS rebinding. The
- * Origin must be absent, the server's own, or one of `allowOrigins`.
+ * Origin must be absent, the server's own, or one of `allowOrigins`. Any other request throws `forbidden_origin`.
+ * Answers the CORS preflights of allowed origins.
  */
 export function guard(settings: GuardSettings): AppMiddleware {
   const allowed = new Set(settings.allowOrigins);

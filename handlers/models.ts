@@ -14,7 +14,8 @@ export function listModels({ backend, quota }: AppDeps): AppHandler {
 }
 
 /**
- * Handles `GET /v1/models/{model_id}`: returns one entry of the model list. Throws `model_not_found` for an unknown id.
+ * Handles `GET /v1/models/{model_id}`: returns one entry of the model list. Throws `model_not_allowed` if the caller's
+ * key may not use the model, and `model_not_found` if the backend does not have it.
  */
 export function retrieveModel({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {

@@ -4,7 +4,10 @@ import { nearestName } from '../lib/nearest-name.ts';
 import type { AppContext, AppEnv } from './context.ts';
 import { errorResponse } from './error-response.ts';
 
-/** Returns the handler of requests to paths that the app does not have. Its message suggests a similar path. */
+/**
+ * Returns the handler of requests to paths that the app does not have. It answers `route_not_found` and suggests a
+ * similar path.
+ */
 export function notFound(app: Hono<AppEnv>): (c: AppContext) => Response {
   return (c) => {
     const meant = meantPath(c.req.path, pathsOf(app));

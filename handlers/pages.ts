@@ -17,11 +17,14 @@ export type Pages = ReadonlyMap<string, Page>;
 const POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 /**
- * Returns the policy for styles. Only `/docs` may set inline styles: the script that renders the API reference does so.
+ * Returns the content security policy for the styles of a page. Only `/docs` may have inline styles: the script that
+ * renders the API reference sets them.
  */
 const styles = (path: string) => (path.startsWith('/docs') ? "style-src 'self' 'unsafe-inline'" : "style-src 'self'");
 
-/** Returns the handler of `GET` for one file of the web pages. */
+/**
+ * Returns the handler of `GET` for one file of the web pages. The URL path `path` selects the content security policy.
+ */
 export function page(path: string, { contentType, body }: Page): () => Response {
   const headers = {
     'content-type': contentType,

@@ -6,7 +6,7 @@ const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
  * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), continues the caller's
- * trace (D-35), and logs the request once.
+ * trace or begins one if `beginTraces` is set (D-35), and logs the request once.
  */
 export function requestId(services: Services): AppMiddleware {
   return async (c, next) => {

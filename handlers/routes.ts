@@ -17,7 +17,10 @@ interface Route {
   handler: AppHandler;
 }
 
-/** Returns a function that mounts routes whose errors have the format `api`, each behind the middleware `before`. */
+/**
+ * Returns a function that mounts a handler at one or more paths, behind the middleware `before`. Errors on these paths
+ * have the format `api`.
+ */
 export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
   return (method, paths, handler) => {
     for (const path of paths) mountPath(app, api, path, [{ method, before, handler }]);

@@ -17,8 +17,9 @@ export interface StartedChat {
 }
 
 /**
- * Checks that the key may use the model, sends the chat to the backend and waits until it has a slot in the queue.
- * Errors up to that point are thrown, so they can still be answered with their HTTP status.
+ * Checks that the key may use the model, sends the chat to the backend and waits for its event `start`, which means
+ * that the chat has a slot in the queue. Throws every error up to that point, so that it can still be answered with its
+ * HTTP status.
  */
 export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
   const leaving = new AbortController();
