@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AssayError } from '../errors.ts';
 import { sharedFuel } from '../grammar/fuel.ts';
+import { parseJson } from '../json/parse.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
 
 const check = (schema: unknown, keys?: string[]) =>
@@ -90,6 +91,29 @@ describe('refuses', () => {
     let schema: unknown = 'string';
     for (let i = 0; i < 100_000; i++) schema = [schema];
     expect(() => check({ a: schema })).toThrow(expect.objectContaining({ code: 'unsupported_schema' }));
+  });
+});
+
+describe('a whole number beyond 2^53', () => {
+  const sent = (json: string) => parseJson(new TextEncoder().encode(`{"type":"object","properties":{"a":${json}}}`));
+
+  test.each([
+    ['{"const":9007199254740993}', 'const'],
+    ['{"enum":[1,{"id":[12345678901234567890]}]}', 'enum[1].id[0]'],
+    ['{"enum":[9007199254740992],"minimum":9007199254740993}', 'minimum'],
+  ])('is refused if a double changes it: %s', (json, at) => {
+    expect(() => check(sent(json))).toThrow(
+      expect.objectContaining({ code: 'unsupported_schema', param: `schema.properties.a.${at}` }),
+    );
+  });
+
+  test.each([
+    '{"const":9007199254740992}',
+    '{"const":-1000000000000000000000}',
+    '{"const":1e300}',
+    '{"type":"integer","default":9007199254740993,"examples":[12345678901234567890]}',
+  ])('is accepted if a double keeps it, and in an annotation: %s', (json) => {
+    expect(check(sent(json)).kind).toBe('schema');
   });
 });
 

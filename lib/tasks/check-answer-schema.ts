@@ -4,6 +4,7 @@ import { compileSchema } from '../grammar/resolve/compile.ts';
 import { checkSize } from '../grammar/schema/check-size.ts';
 import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
+import { refuseChangedNumbers } from './exact-numbers.ts';
 
 export interface AnswerSchemaRequest {
   /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
@@ -41,5 +42,6 @@ export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
     ...(keysParam === undefined ? {} : { keysPath: keysParam }),
     ...(fuel ? { fuel } : {}),
   });
+  refuseChangedNumbers(json, param);
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }

@@ -21,14 +21,22 @@ export type Format = (typeof FORMATS)[number];
 /** Describes the value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
 type Keyword =
   | { holds: 'schema' | 'schemas' | 'schema map' }
-  | { holds: 'value'; check(value: Json, path: string): void };
+  /** `annotation` is true if the keyword has no effect on the answer. */
+  | { holds: 'value'; check(value: Json, path: string): void; annotation?: true };
 
 const value = (check: (value: Json, path: string) => void): Keyword => ({ holds: 'value', check });
-
-const text = value((v, path) => {
-  if (typeof v !== 'string') wrongType(path, 'a string', v);
+const annotation = (check: (value: Json, path: string) => void): Keyword => ({
+  holds: 'value',
+  check,
+  annotation: true,
 });
-const anything = value(() => {});
+
+const checkText = (v: Json, path: string): void => {
+  if (typeof v !== 'string') wrongType(path, 'a string', v);
+};
+const text = value(checkText);
+const note = annotation(checkText);
+const anything = () => {};
 const finite = value((v, path) => {
   if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
 });
@@ -48,7 +56,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['minItems', count],
   ['maxItems', count],
   ['enum', value(checkEnum)],
-  ['const', anything],
+  ['const', value(anything)],
   ['anyOf', { holds: 'schemas' }],
   ['oneOf', { holds: 'schemas' }],
   ['allOf', { holds: 'schemas' }],
@@ -63,13 +71,13 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['exclusiveMinimum', finite],
   ['exclusiveMaximum', finite],
   ['multipleOf', value(checkMultipleOf)],
-  ['title', text],
-  ['description', text],
-  ['default', anything],
-  ['examples', value(checkList)],
-  ['$schema', text],
-  ['$id', text],
-  ['$comment', text],
+  ['title', note],
+  ['description', note],
+  ['default', annotation(anything)],
+  ['examples', annotation(checkList)],
+  ['$schema', note],
+  ['$id', note],
+  ['$comment', note],
 ]);
 
 /** Hints for some unsupported keywords: what to write instead. */

@@ -1,0 +1,45 @@
+import type { Json, JsonSchema } from '../answer-shape.ts';
+import { decimal } from '../grammar/number/decimal.ts';
+import { childrenOf, KEYWORDS } from '../grammar/schema/keywords.ts';
+import { isObject, refuse } from '../grammar/schema/problem.ts';
+import { writtenNumber } from '../json/written-numbers.ts';
+import { pathTo } from '../param-path.ts';
+
+/**
+ * Refuses a schema with a whole number that a double changes, unless it is in an annotation. Otherwise, `{"const":
+ * 9007199254740993}` would be answered with 9007199254740992, which as an id is another one.
+ *
+ * @param schema a schema that `compileSchema` has accepted, as parsed from the request
+ * @param path path of the schema in the caller's input
+ */
+export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
+  const open: [schema: Json, path: string][] = [[schema, path]];
+  for (let top = open.pop(); top !== undefined; top = open.pop()) {
+    const [one, at] = top;
+    if (!isObject(one)) continue;
+    for (const [keyword, value] of Object.entries<Json>(one)) {
+      const rule = KEYWORDS.get(keyword);
+      const below = pathTo(at, keyword);
+      if (!rule) continue;
+      if (rule.holds !== 'value') {
+        for (const [name, child] of childrenOf(rule.holds, value, below)) {
+          open.push([child, rule.holds === 'schema' ? below : pathTo(below, name)]);
+        }
+      } else if (!rule.annotation) checkValue(one, keyword, value, below);
+    }
+  }
+}
+
+/** Checks the numbers in the value that `holder` has under `key`. */
+function checkValue(holder: object, key: string | number, value: Json, path: string): void {
+  if (typeof value === 'number') {
+    const digits = writtenNumber(holder, key);
+    if (digits === undefined || BigInt(digits) === decimal(value).units) return;
+    refuse(path, `${digits} is beyond 2^53 and would become another number; use a smaller one, or a string.`);
+  }
+  // `parseJson` bounds the depth, so recursion is safe.
+  if (Array.isArray(value)) value.forEach((item: Json, i) => void checkValue(value, i, item, pathTo(path, i)));
+  else if (isObject(value)) {
+    for (const [name, member] of Object.entries<Json>(value)) checkValue(value, name, member, pathTo(path, name));
+  }
+}
