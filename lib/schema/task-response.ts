@@ -7,7 +7,8 @@ export const FINISH_REASONS = ['stop', 'length', 'content_filter'] as const;
 export const FinishReason = v.pipe(
   v.picklist(FINISH_REASONS),
   v.description(
-    'stop: all answers are complete. length: max_output_tokens cut an answer; send the request with a higher limit. ' +
+    'stop: all answers are complete. length: an answer was cut, at max_output_tokens or the end of the context; ' +
+      'send a higher limit or less text. ' +
       'content_filter: no answer; sending the same input again does not help.',
   ),
 );
