@@ -219,8 +219,8 @@ export class LocalModelHost implements ModelHost {
   }
 
   async #modelNotFound(model: ModelId): Promise<AssayError> {
-    const known = (await this.listModels()).map(({ id }) => id);
-    const meant = nearestName(model, known);
+    const others = (await this.listModels()).map(({ id }) => id).filter((id) => id !== model);
+    const meant = nearestName(model, others);
     const advice = meant === undefined ? 'Fetch it' : `Did you mean ${meant}? Else fetch it`;
     const message = `${model} is not on this machine. ${advice}: assay pull ${model}`;
     return new AssayError('model_not_found', message, { param: 'model' });

@@ -215,6 +215,16 @@ describe('load', () => {
     );
   });
 
+  it('of the active model, whose files another program removed, does not suggest the same name', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.load(QWEN, {});
+    await fs.rm(box.paths.snapshots(QWEN), { recursive: true });
+    await expect(box.host.load(QWEN, {})).rejects.toThrow(
+      'acme/qwen3 is not on this machine. Fetch it: assay pull acme/qwen3',
+    );
+  });
+
   it('that fails leaves error with its reason; the next load and unload work', async () => {
     const box = await testHost(hub);
     box.engine.loading = failing(new AssayError('engine_failed', 'The graph has a node that nobody knows.'));
