@@ -16,7 +16,8 @@ export interface CompileContext {
   /** Devices to compile for, best first. The CPU is always the last. */
   devices: readonly Device[];
   /**
-   * Tells whether this machine has an execution provider or a plugin for a device. It may still fail to run a model.
+   * Tells whether this machine has an execution provider or a plugin for a device. The device may still fail to run a
+   * model.
    */
   drives(device: Device): boolean;
   /**
@@ -24,7 +25,7 @@ export interface CompileContext {
    * nothing on this machine supports it.
    */
   plugin(device: Device): Promise<DevicePlugin | null>;
-  /** True if the caller named no device; a device that is slower than the CPU is then not used. */
+  /** True if the user named no device (`--device auto`); a device that is slower than the CPU is then not used. */
   automatic: boolean;
   /** Weight form to compile; `auto` chooses the best for each device. */
   precision: Precision;
@@ -40,9 +41,9 @@ export interface EnsureOptions {
   maxPromptLen?: number;
   signal: AbortSignal;
   onProgress(progress: StageProgress): void;
-  /** Devices that must not be used, such as those that failed to load the model. */
+  /** Devices not to compile for, because they failed to load a model since the server started. */
   without?: ReadonlySet<Device>;
-  /** Weight forms that computed wrong logits at load. */
+  /** Weight forms not to use, because this model computed wrong logits in them when it was loaded. */
   refused?: ReadonlySet<WeightForm>;
   /** Tells whether a compiled model's directory must not be deleted, because the model is loaded or being loaded. */
   inUse(directory: string): boolean;

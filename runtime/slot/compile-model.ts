@@ -18,8 +18,12 @@ import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { verifySource } from './verify-source.ts';
 
 /**
- * Compiles a model for one device in a child process and publishes the result in the store. Throws `engine_failed`, or
- * `disk_full` as soon as it is known that the result does not fit on the disk.
+ * Verifies a model's source files, compiles them for one device in a child process, and publishes the result in the
+ * store.
+ *
+ * @throws AssayError `engine_failed` if a source file is damaged or the compile fails; `disk_full` as soon as it is
+ *   known that the result does not fit on the disk; `internal_error` if `ASSAY_HOME` cannot be written to; the reason
+ *   of `options.signal` if it aborts
  */
 export async function compileModel(
   context: CompileContext,

@@ -31,7 +31,10 @@ export interface HostSettings {
   hub?: HubEnvironment;
 }
 
-/** Creates this machine's model host, with the real network, disk, clock and environment. */
+/**
+ * Creates this machine's model host, with the real network, disk, clock and environment. Throws `invalid_value` if
+ * `hub` is absent and its paths need a home folder, which the account does not have.
+ */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
   const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
   const resolver = await resolveDevices(device, home);
@@ -67,8 +70,8 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
 }
 
 /**
- * Returns the folder `models/` of this package: beside `runtime/` in the repository, one level further up from `dist/`
- * in the published package. Returns null if there is none.
+ * Returns the path of this package's folder `models/`: beside `runtime/` in the repository, one level further up from
+ * `dist/` in the published package. Returns null if there is none.
  */
 function bundledModels(): string | null {
   const folders = ['../../models', '../../../models'].map((path) => fileURLToPath(new URL(path, import.meta.url)));

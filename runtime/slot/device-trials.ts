@@ -1,7 +1,10 @@
 import type { Device } from '../../lib/backend.ts';
 import type { DeviceDecision } from '../../lib/host.ts';
 
-/** Records which devices were tried for the model in the slot, and which devices failed to load any model. */
+/**
+ * Records the decisions about the devices that the last load tried, and the devices that are excluded: one failed load
+ * excludes a device until the server restarts.
+ */
 export class DeviceTrials {
   /** Devices of this machine, best first. The CPU is always the last. */
   readonly #devices: readonly Device[];
@@ -22,7 +25,7 @@ export class DeviceTrials {
     return this.#decisions;
   }
 
-  /** Device that the next load uses if it supports the model: the best one that has not failed. */
+  /** Best device that is not excluded, which the next load uses if it can run the model; `CPU` if all are excluded. */
   get next(): Device {
     return this.#devices.find((device) => !this.#failed.has(device)) ?? 'CPU';
   }
@@ -36,7 +39,7 @@ export class DeviceTrials {
     this.#decisions = [...this.#decisions, ...decisions];
   }
 
-  /** Excludes a device from now on. `reason` replaces the earlier decision about it. */
+  /** Excludes a device until the server restarts. `reason` replaces an earlier decision about it. */
   fail(device: Device, reason: string): void {
     this.#failed.add(device);
     const others = this.#decisions.filter((one) => one.device !== device);

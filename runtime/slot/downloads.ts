@@ -9,7 +9,7 @@ type Download = Operation<DownloadProgress, DownloadReport> & { readonly options
 
 /** Holds the functions that admit and run a download, and its timeout. */
 export interface DownloadSettings {
-  /** Throws if a download of this model may not begin now. */
+  /** Throws `operation_in_progress` if a download of this model may not begin now. */
   checkBegin(model: ModelId): void;
   /**
    * Downloads and compiles one model. `unfollowed` aborts once no caller has followed the download for `unfollowedMs`.
@@ -42,7 +42,7 @@ export class Downloads {
     return this.#running.has(model);
   }
 
-  /** Returns the status of a model that is being downloaded; undefined for other models. */
+  /** Returns the status of a model that is being downloaded or compiled by a download; undefined for other models. */
   statusOf(model: ModelId): 'downloading' | 'compiling' | undefined {
     const download = this.#running.get(model);
     if (!download) return undefined;
@@ -50,9 +50,12 @@ export class Downloads {
   }
 
   /**
-   * Follows the running download of a model, or begins one. If the running download may deliver less than `options` ask
-   * for, begins another one after it. Throws `operation_in_progress` if the running download has a different
-   * `maxPromptLen`.
+   * Follows the running download of a model, or begins one. Yields its progress, then its report (`done`). If the
+   * running download may deliver less than `options` asks for, begins another one when it has ended.
+   *
+   * @param leaving aborts when this caller leaves; the download continues
+   * @throws AssayError `operation_in_progress` if the model is being deleted, or downloaded with a different
+   *   `maxPromptLen`; the error of the download; the reason of `leaving` if it aborts
    */
   async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
     for (;;) {
@@ -89,7 +92,10 @@ export class Downloads {
     return download;
   }
 
-  /** Throws `operation_in_progress`, with the progress in percent, while a model is being downloaded. */
+  /**
+   * Throws `operation_in_progress` while a model is being downloaded or compiled by a download. The message has the
+   * progress in percent if the total is known.
+   */
   refuseDuring(model: ModelId, verb: 'load' | 'delete'): void {
     const download = this.#running.get(model);
     if (!download) return;
@@ -106,8 +112,8 @@ export class Downloads {
 }
 
 /**
- * Follows the work of another caller. Returns undefined if it fails, because that caller reports the error. Throws if
- * this caller leaves.
+ * Follows the work of another caller. Returns undefined if it fails, because that caller reports the error. Throws the
+ * reason of `leaving` if this caller leaves.
  */
 async function* resultOrUndefined<P, R>(
   work: AsyncGenerator<P, R>,

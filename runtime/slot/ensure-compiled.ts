@@ -16,17 +16,20 @@ export interface EnsuredModel {
   compiled: CompiledModel;
   /** True if this call compiled the model, false if it was in the store. */
   made: boolean;
-  /** Plugin that runs models on the device; absent if onnxruntime-node supports the device itself. */
+  /** Plugin whose device the model is compiled for; absent if onnxruntime-node supports the device itself. */
   plugin?: PluginTarget;
   /** Decisions about the devices that were measured, or for which the model could not be compiled. */
   decisions: readonly DeviceDecision[];
 }
 
 /**
- * Returns the compiled model for this machine. Compiles it if it is absent, stale or damaged. Tries the devices in
- * order: if a compile fails, logs the reason and tries the next device.
+ * Returns the model compiled for the first device, in the order of `context.devices`, that is fit to run it. Compiles
+ * the model unless a matching, intact result is in the store. If the compile for a device fails, or its measurements
+ * show that the device must not be used, logs the reason and tries the next device.
  *
- * @throws AssayError `invalid_value` (max_prompt_len), `engine_failed`, `disk_full`
+ * @throws AssayError `invalid_value` if `maxPromptLen` is out of bounds; `engine_failed` if the model's configuration
+ *   cannot be read or the compile for the last device fails; `disk_full`, or `internal_error` if `ASSAY_HOME` cannot be
+ *   written to; the reason of `options.signal` if it aborts
  */
 export async function ensureCompiled(
   context: CompileContext,
@@ -87,8 +90,8 @@ function decide({ automatic }: CompileContext, { record }: CompiledModel): Devic
 }
 
 /**
- * Returns the kernel family if the weight form was chosen by speed, because the choice then holds only for CPUs of this
- * family.
+ * Returns the field `kernels` of the fingerprint if the weight form is chosen by speed, because the choice then holds
+ * only for CPUs of this kernel family; otherwise an empty object.
  */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
   return precision === 'auto' && device === 'CPU' ? { kernels } : {};

@@ -2,7 +2,9 @@ import type { FormReport, Slot } from '../../lib/host.ts';
 import { accuracyWarning } from '../compile/form-choice.ts';
 import type { CompiledModel, CompiledRecord } from '../store/compiled-store.ts';
 
-/** Returns the part of the report of a load or a download that describes the form of the weights. */
+/**
+ * Returns the fields of a load's or download's report that describe the weight form; none for a record without a form.
+ */
 export function formReport({ fingerprint, form, choice }: CompiledRecord): FormReport {
   if (!form || !choice) return {};
   const warning = fingerprint.precision === 'auto' ? null : accuracyWarning(form, choice);
@@ -13,7 +15,10 @@ export function formReport({ fingerprint, form, choice }: CompiledRecord): FormR
   };
 }
 
-/** Returns the part of the status of the slot that describes the form of the weights. */
+/**
+ * Returns the fields of the slot's status that describe the weight form; none without a model or for a record without a
+ * form.
+ */
 export function formInSlot(compiled: CompiledModel | undefined): Pick<Slot, 'precision' | 'precisionReason'> {
   const { form, choice } = compiled?.record ?? {};
   return { ...(form ? { precision: form } : {}), ...(choice ? { precisionReason: choice.reason } : {}) };

@@ -10,8 +10,9 @@ import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 export const DEVICE_TOLERANCE = 0.2;
 
 /**
- * Decides whether to use a device, by the measurements of its compile. Wrong logits always refuse it. Slowness refuses
- * it only if the caller did not name the device (`automatic`).
+ * Decides from the measurements of a compile whether to use the device. An error above `DEVICE_TOLERANCE`, or one that
+ * is not a number (null), always refuses it. Being slower than the CPU refuses it only if the user did not name the
+ * device (`automatic`).
  */
 export function judge(device: Device, figures: DeviceFigures, { automatic }: { automatic: boolean }): DeviceDecision {
   const { error, deviceMs, cpuMs } = figures;

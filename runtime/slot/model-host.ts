@@ -146,7 +146,7 @@ export class LocalModelHost implements ModelHost {
     );
   }
 
-  /** Stops downloads and compiles. Files that were downloaded stay. */
+  /** Aborts downloads and compiles, and resolves once all downloads have ended. The bytes that were downloaded stay. */
   async close(): Promise<void> {
     this.#closing.abort(shuttingDown());
     await this.#downloads.settled();
@@ -176,8 +176,8 @@ export class LocalModelHost implements ModelHost {
   }
 
   /**
-   * Downloads missing files and returns the number of bytes. If the hub cannot be reached, returns 0 for a model that
-   * is on this machine already.
+   * Downloads missing files and returns the number of bytes received. If the hub cannot be reached, returns 0 for a
+   * model that is on this machine already.
    */
   async #pull(
     model: ModelId,

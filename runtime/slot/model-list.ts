@@ -14,7 +14,7 @@ export interface ModelListOptions {
   downloads: Pick<Downloads, 'models' | 'statusOf'>;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
-  /** Returns the files of a model on this machine; null if there are none. */
+  /** Returns the model's files on this machine; null if a usable set is not there. */
   find(model: ModelId): Promise<LocalModel | null>;
 }
 
@@ -53,7 +53,10 @@ export class ModelList {
     return model && fingerprint ? calibrations.find(model, fingerprint) : null;
   }
 
-  /** Returns the fingerprint and the calibration of the model in the slot; empty while it is not loaded. */
+  /**
+   * Returns the hash of the source files of the model in the slot, and its calibration if it has one; empty while the
+   * model is not loaded.
+   */
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
     const { slot, calibrations } = this.#options;
     const fingerprint = slot.compiled?.record.fingerprint.source;

@@ -18,7 +18,7 @@ export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' 
 export interface SlotOptions {
   engine: SlotEngine;
   log: Logger;
-  /** Devices that this machine may have, best first. The CPU is always the last. */
+  /** Devices that this machine supports, best first. The CPU is always the last. */
   devices: readonly Device[];
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
@@ -29,13 +29,13 @@ interface LoadedModel {
   compiled: CompiledModel;
 }
 
-/** Names the model to load into the slot. */
+/** Describes a load into the slot. */
 export interface LoadRequest {
   model: ModelId;
   maxPromptLen: number | undefined;
   /**
-   * Finds or compiles the model for the best device, without the devices that failed to load and the weight forms that
-   * computed wrong logits.
+   * Finds or compiles the model for the best device that is not in `without`, in a weight form that is not in
+   * `refused`.
    */
   prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
 }
@@ -86,12 +86,15 @@ export class ModelSlot {
     };
   }
 
-  /** Compiled model that is in memory; null if none. */
+  /** Compiled model in memory, or in the engine process that is being restarted; null if there is none. */
   get compiled(): CompiledModel | null {
     return this.#active?.compiled ?? null;
   }
 
-  /** Returns the report of a load for a model that is in memory already with this prompt length; null if it is not. */
+  /**
+   * Returns the report of a load if the model is in memory already with this prompt length (undefined: any); otherwise
+   * null.
+   */
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
     const { state, model: current } = this.#options.engine.status();
     if (state !== 'loaded' || current !== model || !this.#active) return null;
@@ -110,7 +113,7 @@ export class ModelSlot {
     return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
 
-  /** Tells whether a model is in memory, or about to be loaded. */
+  /** Tells whether a model is in memory, being restarted or being loaded. */
   uses(model: ModelId): boolean {
     const { state, model: current } = this.#options.engine.status();
     // This includes `restarting`: a restarted engine reads the same files.
@@ -119,7 +122,8 @@ export class ModelSlot {
 
   /**
    * Loads a model. A second call for the same model and prompt length joins the first. Until the new model is compiled,
-   * another model in memory keeps serving; then its requests in flight finish and it is unloaded.
+   * another model in memory keeps serving; then its requests in flight finish and it is unloaded. Throws
+   * `operation_in_progress` during another load or an unload, and the error of the compile or of the engine.
    */
   async load(request: LoadRequest): Promise<LoadReport> {
     const now = this.#work?.request;
@@ -130,7 +134,10 @@ export class ModelSlot {
     return this.#exclusively(request, () => this.#load(request));
   }
 
-  /** Unloads the model: requests in flight finish, then the engine process ends. */
+  /**
+   * Unloads the model: requests in flight finish, then the engine process ends. A second call joins the first. Returns
+   * the model's id, or null if none was in memory. Throws `operation_in_progress` during a load.
+   */
   async unload(): Promise<UnloadReport> {
     // A cast: work without a request is always an unload.
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;

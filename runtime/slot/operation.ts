@@ -46,8 +46,8 @@ export class Operation<Progress, Result> {
   }
 
   /**
-   * Yields the progress reports from now on, then returns the result. Throws the work's error, or the reason of
-   * `leaving` if it aborts.
+   * Yields the latest progress report and the later ones, except those that are replaced before they are read; then
+   * returns the result. Throws the work's error, or the reason of `leaving` if it aborts.
    */
   async *follow(leaving?: AbortSignal): AsyncGenerator<Progress, Result> {
     this.#followers += 1;
