@@ -45,8 +45,9 @@ const Config = v.looseObject({
   architectures: Texts,
   is_encoder_decoder: v.optional(v.fallback(v.boolean(), false), false),
   text_config: v.optional(v.fallback(v.nullable(Shape), null), null),
-  /** Configurations of the encoders of images and of audio. */
+  /** Configuration of the image encoder; absent or null if the model has none. */
   vision_config: v.optional(v.unknown()),
+  /** Configuration of the audio encoder; absent or null if the model has none. */
   audio_config: v.optional(v.unknown()),
 });
 /** Tells from a model's configuration, without its weights, whether it can run. */
@@ -60,11 +61,11 @@ export interface ArchitectureVerdict {
    * null.
    */
   mediaRefusal: string | null;
-  /** Bytes of KV cache for each token; null if the configuration does not determine them. */
+  /** Bytes of KV cache for each token, in 32-bit floats; null if the configuration does not determine them. */
   kvBytes: number | null;
 }
 
-/** Holds the parsed contents of the files that describe a model; undefined for a file that is missing. */
+/** Holds the parsed JSON of the files that describe a model; undefined for a file that is missing. */
 export interface ModelConfiguration {
   /** `config.json` */
   config?: unknown;
@@ -74,7 +75,10 @@ export interface ModelConfiguration {
   processor?: unknown;
 }
 
-/** Judges from its configuration whether a model can run here. */
+/**
+ * Judges from a model's configuration whether the model can run here, and which media it reads. A file without the
+ * expected form is ignored.
+ */
 export function judgeArchitecture({ config, genai, processor }: ModelConfiguration): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);

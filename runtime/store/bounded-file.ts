@@ -12,14 +12,15 @@ export interface FileBounds {
   parts?: number;
 }
 
-/** Bounds of configuration files. Published ones have a few kilobytes. */
+/** Bounds of a model's configuration files. Published files have a few kilobytes. */
 export const CONFIG_BOUNDS: FileBounds = { bytes: 4 * 1024 * 1024 };
 
 /**
  * Reads an untrusted file of a model as text. Returns null if it does not exist.
  *
- * @param name name of the file in error messages
- * @throws AssayError `engine_failed` if the file has more than `maxBytes` bytes
+ * @param name name of the file in error messages; default: the last part of its path
+ * @throws AssayError `engine_failed` if the file has more than `maxBytes` bytes; the file system's error if it cannot
+ *   be read
  */
 export async function readBounded(
   file: string,
@@ -45,8 +46,9 @@ export async function readBounded(
  * Parses an untrusted JSON file of a model. Returns undefined if it does not exist. Checks size and nesting before it
  * parses, because a parsed value takes up to a hundred times the memory of its text.
  *
- * @param name name of the file in error messages
- * @throws AssayError `engine_failed` for a file that exceeds the bounds or is not JSON
+ * @param name name of the file in error messages; default: the last part of its path
+ * @throws AssayError `engine_failed` for a file that exceeds the bounds or is not JSON; the file system's error if it
+ *   cannot be read
  */
 export async function readBoundedJson(
   file: string,

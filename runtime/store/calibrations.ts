@@ -5,7 +5,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { diskError, systemCode } from './disk-error.ts';
 import { dirname, type StorePaths } from './paths.ts';
 
-/** Holds the calibration in effect for the loaded model, with its origin. */
+/** Holds the calibration to use for a model, with its origin. */
 export interface ActiveCalibration {
   calibration: Calibration;
   /** Origin: `own` was fitted on this machine (`assay calibrate`), `bundled` ships with the model. */
@@ -32,7 +32,8 @@ export class Calibrations {
 
   /**
    * Returns the calibration to use for a model: the one fitted on this machine, otherwise the one that ships with the
-   * model; null if there is none. Kinds that were not fitted on this machine keep what ships with the model.
+   * model; null if there is none. Kinds of answers that were not fitted on this machine keep the temperatures that ship
+   * with the model.
    *
    * @param fingerprint hash over the model's source files (`sourceHash`)
    */
@@ -63,8 +64,10 @@ export class Calibrations {
   }
 
   /**
-   * Removes a calibration that was fitted on this machine. Returns false if there was none. Throws an `AssayError` if
-   * there is one that cannot be removed.
+   * Removes the calibration that was fitted on this machine for these source files. Returns false if there was none.
+   * Throws `internal_error` if there is one that cannot be removed.
+   *
+   * @param fingerprint hash over the model's source files (`sourceHash`)
    */
   async remove(fingerprint: string): Promise<boolean> {
     return fs.rm(this.#paths.calibration(fingerprint)).then(

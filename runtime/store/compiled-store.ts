@@ -14,14 +14,13 @@ const RECORD_FILE = 'fingerprint.json';
 
 const Record = v.strictObject({
   fingerprint: Fingerprint,
-  /** Device and prompt length of the compiled model, which may differ from the requested ones in the fingerprint. */
+  /** Device that the model was compiled for. May differ from the one in the fingerprint, which was requested. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
+  /** Longest prompt, in tokens, of the compiled model. May differ from the requested one in the fingerprint. */
   maxPromptLen: v.number(),
-  /**
-   * Weight form, and why it was chosen. Absent in records of earlier versions, which are only read so that their models
-   * can be removed.
-   */
+  /** Weight form. Absent in records of earlier versions, which are only read so that their models can be removed. */
   form: v.exactOptional(WeightForm),
+  /** Reason for the weight form, and its measurements; absent in the same records as `form`. */
   choice: v.exactOptional(FormChoice),
   /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
@@ -44,8 +43,8 @@ export interface CompiledModel {
 }
 
 /**
- * Finds the compiled model with this fingerprint and verifies the hash of every file. Returns null if it is absent,
- * incomplete or damaged.
+ * Finds the compiled model with this fingerprint and verifies the size and hash of every file. Returns null if it is
+ * absent, incomplete or damaged.
  */
 export async function findCompiled(
   paths: StorePaths,
@@ -91,10 +90,11 @@ async function readCompiled(paths: StorePaths, model: ModelId, key: string): Pro
 }
 
 /**
- * Publishes a finished compile in the store. The record, with the hash of every file, is written last, and a single
- * rename makes the whole directory visible.
+ * Publishes a finished compile in the store, in place of an earlier one with the same fingerprint, and returns the
+ * stored model. The record, with the hash of every file, is written last, and a single rename makes the whole directory
+ * visible.
  *
- * @param staging directory inside the model's compiled directory, which contains all files of the compile
+ * @param staging directory inside the model's compiled directory, which contains all files of the compile and is moved
  */
 export async function publishCompiled(
   paths: StorePaths,
@@ -130,8 +130,9 @@ async function flushed(file: string): Promise<number> {
 }
 
 /**
- * Throws `engine_failed` if a compile left anything but plain files. The compile process handles untrusted files, and a
- * link that it left could make the server write or publish a file outside the folder.
+ * Throws `engine_failed` if `folder`, which a compile has written, contains anything but plain files. The compile
+ * process handles untrusted files, and a link that it left could make the server write or publish a file outside the
+ * folder.
  */
 export async function checkPlainFiles(folder: string): Promise<void> {
   for (const name of await fs.readdir(folder)) {
@@ -145,10 +146,10 @@ export async function checkPlainFiles(folder: string): Promise<void> {
 }
 
 /**
- * Saves disk space by replacing files of a model's other compiled models with hard links to equal files of a new one:
- * those that differ only in their prompt length have the same weights. All links point to the new files, because their
- * hashes have just been computed. A process that has an old file open can still read it. Where hard links are
- * impossible, or open files cannot be replaced, the copies stay.
+ * Saves disk space: replaces files of a model's other compiled models with hard links to equal files of the new one
+ * (`made`). Compiled models that differ only in their prompt length have the same weights. All links point to the new
+ * files, because their hashes have just been computed. A process that has an old file open can still read it. Where
+ * hard links are impossible, or open files cannot be replaced, the copies stay.
  *
  * @param staging directory inside the model's compiled directory, in which each link is created before it is moved into
  *   place
@@ -180,10 +181,12 @@ export async function shareFiles(
 const OTHER_LENGTHS = 8;
 
 /**
- * Moves compiled models that cannot be used any more to `staging`: those of another runtime, compiler or source. Of
- * those that differ from the current one only in their prompt length, the newest `OTHER_LENGTHS` stay.
+ * Moves compiled models that cannot be used any more to `staging`: those of another version of the runtime or the
+ * compiler, of another plugin for the same device, or of other source files in the same number format. Of those that
+ * differ from the current one only in their prompt length, the newest `OTHER_LENGTHS` stay.
  *
  * @param staging directory inside the model's compiled directory, which the caller then removes
+ * @param current fingerprint of the compiled model that was just published
  * @param inUse tells whether a compiled model's directory must stay
  */
 export async function removeStale(

@@ -8,10 +8,11 @@ import { createReadStream } from 'node:fs';
 export type FileHash = string;
 
 /**
- * Hashes a file with the method of the hash `like`, which is recognized by its length.
+ * Hashes a file with the method of the hash `like`: git's sha1 if `like` has 40 digits, otherwise sha256.
  *
  * @param size bytes of the file, which git hashes before the content (gitformat-object: `blob <size>\0<content>`)
- * @param onBytes called with the number of bytes read so far
+ * @param options.onBytes called with the number of bytes read so far
+ * @throws the file system's error if the file cannot be read; the reason of `options.signal` if it aborts
  */
 export async function hashFile(
   file: string,

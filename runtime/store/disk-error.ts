@@ -4,10 +4,10 @@ import { AssayError } from '../../lib/errors.ts';
 export const SPARE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Converts an error of the file system to an `AssayError` that tells the user what to do. Returns any other error
- * unchanged.
+ * Converts an error of the file system to an `AssayError` that tells the user what to do: `disk_full` if the disk or a
+ * quota is full, otherwise `internal_error`. Returns any other error unchanged.
  *
- * @param variable environment variable that sets the directory
+ * @param variable environment variable that sets the directory in which the error occurred
  */
 export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): unknown {
   const code = systemCode(error);
@@ -42,7 +42,7 @@ function isMkdir(error: unknown): boolean {
   return isFileError(error) && error.syscall === 'mkdir';
 }
 
-/** Returns the operating system's error code, such as `ENOENT`; undefined if the error has none. */
+/** Returns an error's `code`, such as the operating system's `ENOENT`; undefined if it has none. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }

@@ -1,4 +1,6 @@
-/** Suffix of the weight files of each published number format, as `transformers.js` names them (its "dtypes" guide). */
+/**
+ * Suffix, before `.onnx`, of a graph's file name for each published number format (guide "dtypes" of transformers.js).
+ */
 export const DTYPE_SUFFIX = {
   q4f16: '_q4f16',
   q4: '_q4',

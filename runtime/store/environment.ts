@@ -9,7 +9,7 @@ import { expandHome, join } from './paths.ts';
 export interface HubEnvironment {
   /** Directory of the cache that Hugging Face tools share: `HF_HUB_CACHE`, or by default `$HF_HOME/hub`. */
   hubCache: string;
-  /** Base URL of the hub, without a trailing slash. */
+  /** Base URL of the hub (`HF_ENDPOINT`), without a trailing slash. */
   endpoint: string;
   /** File to which `hf auth login` writes the access token. */
   tokenFile: string;
@@ -35,7 +35,7 @@ export function homeFolder(): string {
 
 /**
  * Reads the settings from environment variables. An empty variable counts as not set. Asks for the home folder only if
- * a path needs it.
+ * a path needs it, and throws `invalid_value` if the account then has none.
  */
 export function hubEnvironment(env: Variables = process.env, home: () => string = homeFolder): HubEnvironment {
   const path = (name: string): string | undefined => (env[name] ? expandHome(env[name], home) : undefined);

@@ -8,13 +8,13 @@ import { baseName, type StorePaths } from './paths.ts';
 
 /** Everything that determines the result of a compile. It identifies a compiled model in the store. */
 export const Fingerprint = v.strictObject({
-  /** Hash (sha256) over the names and hashes of all source files. */
+  /** Hash (sha256) over the paths and hashes of all source files (`sourceHash`). */
   source: v.string(),
   /** Version of onnxruntime-node. */
   runtime: v.string(),
   /** Version of the compiler (`COMPILER_VERSION`). */
   compiler: v.number(),
-  /** Device that was requested. */
+  /** Device for which the compile was requested. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   /** Number format of the source weights; null if the repository does not state it. */
   dtype: v.nullable(v.string()),
@@ -39,7 +39,7 @@ export function fingerprintKey(fingerprint: Fingerprint): string {
   return `${device}-${precision}-${maxPromptLen}-${hash.slice(0, 16)}`.toLowerCase();
 }
 
-/** Describes a source file and the hash that its content must have. */
+/** Describes a source file of a model, and the hash that its content must have. */
 export interface SourceFile {
   /** Path relative to the directory of the model. */
   path: string;
@@ -51,12 +51,13 @@ export interface SourceFile {
 
 const BLOB_NAME = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Cached hashes, keyed by path, size and modification time, of files whose names do not contain their hash. */
+/** Cached hashes of files that are not named by their hash, keyed by path, size and modification time. */
 const computed = new Map<string, string>();
 
 /**
  * Returns the source files of a model with their hashes. In the hub cache, a file is a link to a blob that is named by
- * its hash, so nothing is read; files of bundled models are hashed once per process.
+ * its hash, so nothing is read; other files are hashed, once per process unless they change. Throws an `Error` if a
+ * file no longer exists.
  */
 export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
   return Promise.all(
@@ -74,7 +75,7 @@ export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise
   );
 }
 
-/** Returns a single hash (sha256) over the names and hashes of all source files. */
+/** Returns a single hash (sha256) over the paths and hashes of all source files, whatever their order. */
 export function sourceHash(files: readonly SourceFile[]): string {
   const lines = files.map((file) => `${file.hash} ${file.path}\n`).sort();
   return createHash('sha256').update(lines.join('')).digest('hex');

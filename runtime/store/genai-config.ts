@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { INSTEAD, isMediaFamily, type MediaFamilyName } from './media-models.ts';
 
-/** Configuration file of onnxruntime-genai, which is in the folder of each model in its layout. */
+/** Name of onnxruntime-genai's configuration file. Each folder with a model in its layout has one. */
 export const GENAI_CONFIG = 'genai_config.json';
 
 /** Names the sections of `genai_config.json` that describe a graph. */
@@ -35,9 +35,11 @@ export const GenaiConfig = v.looseObject({
     type: Text,
     image_token_id: v.optional(v.unknown()),
     pad_token_id: v.optional(v.unknown()),
-    /** Graphs for the features of images (`vision`) and of audio (`speech`), and for the embeddings of a prompt. */
+    /** Graph that computes the features of images; null if the model has none. */
     vision: Encoder,
+    /** Graph that computes the features of audio; null if the model has none. */
     speech: Encoder,
+    /** Graph that computes the embeddings of a prompt; null if the decoder reads token ids. */
     embedding: v.optional(v.fallback(v.nullable(Section), null), null),
     decoder: v.looseObject({
       ...Section.entries,
@@ -54,8 +56,11 @@ export type GenaiConfig = v.InferOutput<typeof GenaiConfig>;
 const QWEN_2_PATCH = 14;
 
 /**
- * Returns the family of a model whose decoder reads embeddings; null if its images and audio are not known here.
- * Exporters give the type of Qwen2.5-VL also to Qwen2-VL, which is prepared in the same way, and to Qwen3-VL.
+ * Returns the media family of a model that has a vision graph; null if the model has none, or its type is not
+ * supported. Exporters give the type `qwen2_5_vl` also to Qwen2-VL, which is prepared in the same way, and to Qwen3-VL,
+ * which has larger patches.
+ *
+ * @param processor parsed file that says how images are prepared (`GENAI_PROCESSORS`); undefined if there is none
  */
 export function genaiFamily({ model }: GenaiConfig, processor: unknown): MediaFamilyName | null {
   if (!model.vision || model.type === null || !READ.includes(model.type)) return null;
@@ -64,10 +69,15 @@ export function genaiFamily({ model }: GenaiConfig, processor: unknown): MediaFa
   return patch === QWEN_2_PATCH ? 'qwen2_5_vl' : 'qwen3_vl';
 }
 
-/** Types (`model.type`) of the models in parts that can be used. */
+/** Values of `model.type` of the models in several graphs that can be used. */
 const READ: readonly string[] = ['qwen2_5_vl', 'qwen3_vl', 'gemma4'];
 
-/** Returns why images are refused with a model whose files leave out what its images need; null if none is known. */
+/**
+ * Returns the error message for images, for a model whose files lack something that its images need; null if nothing is
+ * known to be missing.
+ *
+ * @param processor as in `genaiFamily`
+ */
 export function genaiMediaRefusal(
   { model }: GenaiConfig,
   { family, processor }: { family: MediaFamilyName; processor: unknown },
@@ -83,10 +93,13 @@ export function genaiMediaRefusal(
   return null;
 }
 
-/** Step that prepares images for the encoder of Gemma 4 E2B and E4B; the 12B model has another, or none. */
+/**
+ * Type of the step in `image_processor.json` that prepares images for the encoder of Gemma 4 E2B and E4B. The 12B model
+ * has another type, or no such step.
+ */
 export const GEMMA_STEP = 'Gemma4ImageTransform';
 
-/** Returns why a model cannot run; null if its `genai_config.json` shows no reason. */
+/** Returns why a model cannot run here and what to use instead; null if its `genai_config.json` shows no reason. */
 export function genaiRefusal({ model }: GenaiConfig): string | null {
   const { decoder, embedding, vision, speech, type } = model;
   const given = Object.keys(decoder.inputs);
@@ -113,7 +126,10 @@ export function genaiRefusal({ model }: GenaiConfig): string | null {
     : `genai_config.json names ${processor} as the file that says how images are prepared, which must be ${GENAI_PROCESSORS.join(' or ')}; ${use}`;
 }
 
-/** Returns the attributes of a step of an image processor of onnxruntime-extensions; empty if it has no such step. */
+/**
+ * Returns the attributes of the first step with this type in an image processor of onnxruntime-extensions (parsed
+ * JSON); empty if it has no such step.
+ */
 export function processorStep(processor: unknown, type: string): Readonly<Record<string, unknown>> {
   const parsed = v.safeParse(Processor, processor);
   const steps = parsed.success ? parsed.output.processor.transforms : [];
@@ -135,7 +151,7 @@ function patchSize(processor: unknown): number | undefined {
   return typeof size === 'number' ? size : undefined;
 }
 
-/** Returns the folder of a `genai_config.json`, with a slash at its end; empty for the top folder. */
+/** Returns the folder in a path that ends in `genai_config.json`, with a slash at its end; empty for the top folder. */
 export function folderOf(config: string): string {
   return config.slice(0, -GENAI_CONFIG.length);
 }

@@ -13,7 +13,7 @@ import { idOfRepositoryFolder } from './safe-names.ts';
 /** Maximum bytes of a file in `refs`, which holds the hash of a commit and perhaps white space. */
 const MAX_REF_BYTES = 1024;
 
-/** Describes a source model whose files are all on this machine. */
+/** Describes a source model whose needed files are all on this machine. */
 export interface LocalModel {
   id: ModelId;
   origin: 'hub' | 'bundled';
@@ -25,9 +25,11 @@ export interface LocalModel {
 }
 
 /**
- * Finds a usable snapshot of a model in the hub cache, whichever tool fetched it: that of `refs/main`, otherwise the
- * newest. Without one, finds the bundled model with that id. Returns null if there is neither. Throws `internal_error`
- * if this account may not read a snapshot.
+ * Finds a snapshot of a model in the hub cache that has all files of a usable variant, whichever tool fetched it: that
+ * of `refs/main`, otherwise the newest. Without one, finds the bundled model with that id. Returns null if there is
+ * neither. Throws `internal_error` if this account may not read a snapshot.
+ *
+ * @param options.dtype number format to use from the hub cache; default: the best for the device
  */
 export async function findLocalModel(
   paths: StorePaths,
@@ -137,10 +139,11 @@ async function entriesOf(paths: StorePaths, directory: string): Promise<FileEntr
 }
 
 /**
- * Links verified blobs into a snapshot directory. The graph is linked last, so a snapshot that has its graph is
- * complete.
+ * Links verified blobs into a snapshot directory, and records the commit in `refs`. The graph is linked last, so a
+ * snapshot that has its graph is complete.
  *
- * @param snapshot.revision branch or tag to record in `refs`; ignored if it equals the commit
+ * @param snapshot.revision branch or tag to record in `refs`; a revision that equals the commit is not recorded
+ * @param snapshot.graph path of the graph among `snapshot.files`
  */
 export async function publishSnapshot(
   paths: StorePaths,
@@ -162,8 +165,8 @@ export async function publishSnapshot(
 }
 
 /**
- * Creates a relative symbolic link, as `huggingface_hub` does, or a hard link where the system forbids that (Windows
- * without the privilege).
+ * Creates a relative symbolic link, as `huggingface_hub` does, or a hard link where the system forbids symbolic links
+ * (Windows without the privilege).
  */
 async function linkBlob(blob: string, link: string): Promise<void> {
   const target = relativeTo(dirname(link), blob);

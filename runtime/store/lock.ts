@@ -10,7 +10,7 @@ import { dirname } from './paths.ts';
  * releases them when the process dies, so even after a kill -9 there is no stale lock.
  */
 
-/** Represents a lock that is held until it is released or the process ends. */
+/** Represents a lock that is held until it is released or discarded, or the process ends. */
 export interface HeldLock {
   release(): void;
   /** Releases the lock and removes its file. A process that waits for the lock creates the file again. */
@@ -93,7 +93,13 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 const POLL_MS = 200;
 
-/** Waits until the lock is acquired. Calls `onWait` after each failed attempt. */
+/**
+ * Waits until a lock is acquired. Calls `onWait` after each failed attempt. Creates the lock's directory if it was
+ * removed, but not its parents.
+ *
+ * @throws the reason of `signal` if it aborts; the file system's error if the file or its directory cannot be opened or
+ *   created
+ */
 export async function lock(file: string, clock: Clock, signal: AbortSignal, onWait?: () => void): Promise<HeldLock> {
   for (;;) {
     signal.throwIfAborted();

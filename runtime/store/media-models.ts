@@ -1,6 +1,9 @@
 import type { MediaKind } from '../../lib/conversation.ts';
 
-/** Names of the graphs that encode each kind of media, in the layout of transformers.js. */
+/**
+ * Name of the graph that encodes each kind of media in the layout of transformers.js, without the suffix of its number
+ * format.
+ */
 export const ENCODERS = { image: 'vision_encoder', audio: 'audio_encoder' } as const satisfies Readonly<
   Record<MediaKind, string>
 >;

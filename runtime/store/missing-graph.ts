@@ -4,7 +4,9 @@ import { folderOf, GENAI_CONFIG, GENAI_GRAPHS } from './genai-config.ts';
 /**
  * Returns sentences that say which files of a model were looked for, which are there, and what to try.
  *
- * @param formats number formats that were looked for, and others that are there
+ * @param paths paths of all files of the model
+ * @param formats.wanted number formats that were looked for
+ * @param formats.others other number formats in which the model is there
  */
 export function missingGraph(
   paths: ReadonlySet<string>,
@@ -33,7 +35,10 @@ function otherFormats(others: readonly Dtype[]): string {
   return others.length > 0 ? ` Ask for another number format: --dtype ${others.join(' or ')}` : '';
 }
 
-/** Returns a sentence that refuses a genai model of several graphs and says what to use; empty if there is none. */
+/**
+ * Returns a sentence that refuses a model of several graphs in the layout of onnxruntime-genai, and says what to use;
+ * empty for any other model.
+ */
 function severalGraphs(paths: ReadonlySet<string>, graphs: readonly string[]): string {
   const folders = [...paths].filter((path) => path === GENAI_CONFIG || path.endsWith(`/${GENAI_CONFIG}`)).map(folderOf);
   const { decoder, embedding } = GENAI_GRAPHS;

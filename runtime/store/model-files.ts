@@ -6,10 +6,10 @@ import { ENCODERS } from './media-models.ts';
 import { missingGraph } from './missing-graph.ts';
 import { baseName } from './paths.ts';
 
-/** File name of the template for conversations with tools in the folder of a compiled model. */
+/** File name, in a compiled model's folder, of the chat template that is used when a request offers tools. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 
-/** Folder in which transformers saves all templates of a model except the default one. */
+/** Folder of a repository in which transformers saves all chat templates except the default one. */
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
 /**
@@ -59,10 +59,10 @@ const SMALL_BYTES = 600_000_000;
 /** Names the layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
-/** Paths of the graphs of a model in parts, besides its decoder. */
+/** Paths of the graphs of a model in several graphs, other than its decoder. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
 
-/** Lists the files of one variant of a model. */
+/** Lists the files of one variant of a model, as paths relative to the model's directory. */
 export interface ModelFiles {
   layout: Layout;
   /** Number format of the weights; null if the repository does not state it. */
@@ -88,7 +88,8 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
 /**
  * Selects the files that the engine needs, in the best variant for a device.
  *
- * @returns the files, or in `missing` a sentence that says what was not found
+ * @param options.dtype number format that the variant must have; default: the best for the device
+ * @returns the files, or in `missing` sentences that say what was not found and what to try
  */
 export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
@@ -119,9 +120,9 @@ export function pathsOf(files: ModelFiles): string[] {
 }
 
 /**
- * Returns the path of a selected file in the folder of one variant. All files of the layout of transformers.js are in
- * the folder itself; the graphs of a model in parts of onnxruntime-genai may be in folders of their own, because all
- * have the same name.
+ * Returns the path that a selected file gets in a folder that contains only this variant. Files are directly in that
+ * folder; only graphs and weights in the layout of onnxruntime-genai keep their subfolder, because several graphs have
+ * the same name.
  */
 export function pathInVariant({ layout, support }: ModelFiles, path: string): string {
   const folder = layout === 'genai' ? folderOf(support[GENAI_CONFIG] ?? '') : '';
@@ -129,7 +130,7 @@ export function pathInVariant({ layout, support }: ModelFiles, path: string): st
   return layout === 'genai' && isGraph ? path.slice(folder.length) : baseName(path);
 }
 
-/** Returns the files without the encoders of media that the model does not read here. */
+/** Returns `files` without the encoders of images and audio, except the encoder of the kind in `reads` (null: none). */
 export function withEncoderFor(reads: MediaKind | null, files: ModelFiles): ModelFiles {
   const { parts, data } = files;
   if (!parts) return files;

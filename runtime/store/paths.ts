@@ -29,7 +29,7 @@ export function relativeTo(directory: string, file: string): string {
   return path.relative(directory, file).split(path.sep).join('/');
 }
 
-/** Expands `~` and `~/x` to the home directory, and makes a relative path absolute. */
+/** Expands `~` and `~/x` to paths in the home directory (`home`), and makes a relative path absolute. */
 export function expandHome(text: string, home: () => string): string {
   return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home(), text.slice(1)) : text);
 }
@@ -66,8 +66,8 @@ export class StorePaths {
   }
 
   /**
-   * Returns the path of a repository's file below a directory that this class returned. Throws `invalid_value` if the
-   * name is not safe.
+   * Returns the path of a file with the relative path `file` in a directory that this class returned. Throws
+   * `invalid_value` if `file` is not a safe path (`isSafeRepositoryPath`).
    */
   file(directory: string, file: string): string {
     return isSafeRepositoryPath(file) ? path.join(directory, ...file.split('/')) : refuse('file name');
@@ -150,12 +150,14 @@ export class StorePaths {
     return path.join(this.roots.bundled, name);
   }
 
-  /** Returns the path of the calibration that was fitted on this machine for a model with this source hash. */
+  /**
+   * Returns the path of the file for the calibration that is fitted on this machine for a model with this source hash.
+   */
   calibration(fingerprint: string): string {
     return path.join(this.roots.assayHome, 'calibrations', `${checked(fingerprint, HASH, 'fingerprint')}.json`);
   }
 
-  /** Returns the path of the calibration that ships with a bundled model; null for any other model. */
+  /** Returns the path of the file for the calibration that ships with a bundled model; null for any other model. */
   bundledCalibration(id: ModelId): string | null {
     const directory = this.bundledModel(id);
     return directory === null ? null : path.join(directory, 'calibration.json');
@@ -163,7 +165,7 @@ export class StorePaths {
 
   /**
    * Resolves links and returns the real path of `target` if it is inside the root that contains `target`; null if it is
-   * outside or does not exist.
+   * outside or does not exist. Throws `invalid_value` if no root contains `target`.
    */
   async real(target: string): Promise<string | null> {
     const root = await this.#realRootOf(target);
@@ -172,8 +174,8 @@ export class StorePaths {
   }
 
   /**
-   * Creates a directory and its parents. Throws `invalid_value` if a link on the way leads out of the root, and
-   * `internal_error` or `disk_full` if the root cannot be written to.
+   * Creates a directory and its parents. Throws `invalid_value` if a link on the way leads out of the root that
+   * contains the directory, and `internal_error` or `disk_full` if that root cannot be written to.
    */
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
@@ -196,8 +198,8 @@ export class StorePaths {
   }
 
   /**
-   * Removes a file, or a directory with everything in it. Removes links without following them. Returns the number of
-   * bytes that it freed.
+   * Removes a file, or a directory with everything in it. Removes links without following them. Returns the size in
+   * bytes of the removed files. Removes nothing and returns 0 if the parent directory is missing or outside its root.
    *
    * @param counted inodes of the files counted so far, because a file with several names (hard links) counts once;
    *   those of the files removed now are added

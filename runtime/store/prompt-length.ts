@@ -18,7 +18,7 @@ const Configuration = v.looseObject({
 
 /**
  * Reads the model's context length in tokens from `config.json` or `genai_config.json`. Returns null if neither states
- * it. Throws `engine_failed` for a file that cannot be read.
+ * it. Throws `engine_failed` for a file that is too large or not JSON.
  */
 export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
   for (const name of ['config.json', 'genai_config.json']) {
@@ -35,8 +35,8 @@ export async function contextLength(paths: StorePaths, model: LocalModel): Promi
 }
 
 /**
- * Returns the prompt length in tokens to compile for (M-12). Throws `invalid_value` if the requested length is out of
- * bounds.
+ * Returns the prompt length in tokens to compile for (M-12). Throws `invalid_value` unless a requested length is a
+ * whole number from `MIN_PROMPT_LEN` to `context`, or to `DEFAULT_PROMPT_LEN` if that is null.
  *
  * @param wanted requested length; undefined for the default
  * @param context context length of the model; null if unknown

@@ -46,8 +46,8 @@ export function checked(value: string, pattern: RegExp, what: string): string {
 }
 
 /**
- * Returns the folder name of a model in the hub cache, `models--<namespace>--<name>`. Throws `invalid_model_id` for an
- * id that contains `--` or a reserved name, which no hub allows.
+ * Returns the folder name of a model in the hub cache, `models--<namespace>--<name>`. Throws `invalid_model_id` for a
+ * malformed id, and for one that contains `--` or a name that Windows reserves.
  */
 export function repositoryFolder(id: ModelId): string {
   const [namespace = '', name = ''] = id.split('/');
