@@ -33,7 +33,7 @@ export const TemperatureFit = v.object({
 });
 export type TemperatureFit = v.InferOutput<typeof TemperatureFit>;
 
-/** Fitted temperatures, one for each kind that had labels. */
+/** Fitted temperatures, one for each kind that had enough labels (`FEWEST_LABELS`). */
 export const CalibratedKinds = v.object({
   predicate: v.exactOptional(TemperatureFit),
   choice: v.exactOptional(TemperatureFit),

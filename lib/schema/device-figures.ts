@@ -1,10 +1,13 @@
 import * as v from 'valibot';
 
-/** Measured accuracy and speed of a device, and of the CPU with the same graphs and weights. */
+/**
+ * Compares a device with the CPU on the same graphs and weights: the error of the device's logits, and the time of
+ * each.
+ */
 export const DeviceFigures = v.object({
   /**
-   * Distance of the device's logits from the CPU's: the sum of the differences, divided by the sum of the CPU logits'
-   * deviations from their mean (`logitError`); null if a logit is NaN.
+   * Error of the device's logits: the sum of their absolute differences from the CPU's, divided by the sum of the CPU
+   * logits' absolute deviations from their mean (`logitError`); null if a logit is NaN.
    */
   error: v.nullable(v.number()),
   /** Milliseconds that the device takes for the measured prompt and one decode step of several branches. */

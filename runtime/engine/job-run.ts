@@ -91,7 +91,8 @@ export class JobRun {
 
   /**
    * Plans the next run and appends its cells to the sequence: up to 1.5 times `tokens` new tokens. If recurrent states
-   * are missing, plans a replay of earlier cells first. `advance` must have returned true before.
+   * are missing, plans only a replay of earlier cells; the next call plans the new tokens. `advance` must have returned
+   * true before.
    */
   plan(tokens: number): Plan {
     this.#postpone();

@@ -3,8 +3,8 @@ import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
 /**
- * Lets the server download and compile a model, and reports the progress. Throws `ApiError`. The server continues if
- * the page is closed.
+ * Lets the server download and compile a model, and reports the progress. Throws `ApiError` for an error response, and
+ * if the stream ends before the model is ready. The server continues if the page is closed.
  */
 export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {
   const body = { model, allow_download: true };

@@ -14,8 +14,9 @@ export interface PiecesDeps {
 }
 
 /**
- * Yields the chunks of a stream as they arrive. Throws `UpstreamFault` if the stream breaks or falls silent. If the
- * reader stops early, cancels the stream, which stops the upstream's work.
+ * Yields the chunks of a stream as they arrive. Throws `UpstreamFault` if the stream breaks or falls silent, and the
+ * reason of `signal` if the caller has left. If the reader stops early, cancels the stream, which stops the upstream's
+ * work.
  */
 export async function* readChunks(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
   const { clock, silenceMs, signal } = deps;

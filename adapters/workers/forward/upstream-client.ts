@@ -30,7 +30,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
  * Sends a request and returns the upstream's response as soon as it begins, whatever its status. Throws `UpstreamFault`
- * if the upstream cannot be reached, and `timeout` if it does not answer within the deadline.
+ * if the upstream cannot be reached, `timeout` if it does not answer within the deadline, and the reason of
+ * `request.signal` if that aborts.
  */
 export async function fetchUpstream(
   upstream: Upstream,

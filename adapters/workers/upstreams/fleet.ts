@@ -115,8 +115,8 @@ export class Fleet {
   }
 
   /**
-   * Returns the state of each upstream. `active` is its loaded model; null: none; undefined: not known yet, as its
-   * device.
+   * Returns the state of each upstream. `active` is its loaded model, or null if none is loaded. `active` and `device`
+   * are undefined until the upstream has reported them.
    */
   status(): (Pick<Seen, 'upstream' | 'active' | 'device'> & { state: BreakerState })[] {
     const now = this.#deps.clock.now();

@@ -43,7 +43,7 @@ interface Edge {
 }
 
 /**
- * Merges the reports of all gateway isolates to the shared state of the fleet: the breaker, the load and the loaded
+ * Merges the reports of all gateway isolates into the shared state of the fleet: the breaker, the load and the loaded
  * model of every upstream. The state is in memory only, because lost state is soon observed again.
  */
 export class Health {

@@ -5,9 +5,9 @@ import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 
 /**
- * Represents a set of allowed texts by an automaton, which is null for any text, and bounds on the length. A position
- * in a text is the automaton's state and the number of characters so far; `fits` tells whether the text can still
- * become an allowed one.
+ * Represents a set of allowed texts: those of `min` to `max` characters (code points) that the automaton `dfa` accepts,
+ * or all of that length if it is null. A position in a text is the automaton's state and the number of characters so
+ * far; `fits` tells whether the text can still become an allowed one.
  */
 export class StringLanguage {
   readonly dfa: Dfa | null;

@@ -44,8 +44,9 @@ export class BranchRun {
   }
 
   /**
-   * Queues the first tokens of the branch. Ends the branch at once if the model need not run: with a single option and
-   * nothing after it, with no token budget, or with more tokens than the context length.
+   * Queues the first tokens of the branch. Ends the branch at once if it has a single option and nothing after it. Also
+   * ends it, with reason `length`, if it has no token budget, or if the prompt and the longest option exceed the
+   * context length.
    */
   start(): void {
     const { suffix, choice, constraint } = this.#spec;

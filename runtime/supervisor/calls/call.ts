@@ -88,7 +88,10 @@ export class Call {
     this.#prepared.promise.catch(() => {});
   }
 
-  /** Returns a sentence that says how far the engine process, "it", has come with the request. */
+  /**
+   * Sentence about the progress of the request, in which "it" is the engine process. Must follow a sentence that names
+   * the process.
+   */
   get progress(): string {
     return PROGRESS[this.#progress];
   }

@@ -10,10 +10,13 @@ import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-imag
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';
 
-/** Counts the images or the recordings of requests. `refused` receives the reason, as the metrics name it. */
+/** Counts the images, or the recordings, of requests for the metrics. */
 export interface MediaCounts {
+  /** Counts a file that was opened: its size is known. */
   opened(): void;
+  /** Counts a file that was decoded for the engine. */
   decoded(): void;
+  /** Counts a request that is refused because of a file. `reason` is the label in the metrics. */
   refused(reason: string): void;
 }
 

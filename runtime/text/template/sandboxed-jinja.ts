@@ -32,6 +32,7 @@ const START_MS = 30_000;
 export interface RenderCall {
   source: string;
   values: Readonly<Record<string, unknown>> | null;
+  /** Maximum characters in the result (`JinjaLimits.output`). */
   output: number;
 }
 

@@ -104,7 +104,10 @@ export class ToolConstraint implements Constraint {
     } else this.#phase = { is: 'ended' };
   }
 
-  /** Tells whether a drafted token is allowed. Outside of calls none is, because any token may begin a call there. */
+  /**
+   * Tells whether a draft may contain this token. Stricter than `accept`: outside of calls it returns false for every
+   * token, because any of them may begin a call.
+   */
   accepts(token: number): boolean {
     return this.#phase.is === 'calling' && this.#phase.call.accepts(token);
   }
