@@ -1,10 +1,9 @@
 /**
- * Describes the shape of an extract answer, before it is compiled to a grammar:
+ * Describes the shape of an extract answer or of a chat's JSON answer, before it is compiled to a grammar:
  * - `keys`: an object with exactly these members, each a string or null.
- * - `schema`: a checked JSON Schema (shorthand already expanded); `keys`, if given too, select and order its
- *   properties.
- * - `open`: a flat object whose members the model chooses by the instruction.
- * - `any`: any JSON object (`response_format` of chat).
+ * - `schema`: a checked JSON Schema (shorthand already expanded). `keys`, if present, select and order its properties.
+ * - `open`: an object with members that the model chooses, whose values are strings, numbers, booleans or null.
+ * - `any`: any JSON object (`response_format` `json_object` of a chat).
  */
 export type AnswerShape =
   | { kind: 'keys'; keys: readonly string[] }

@@ -3,7 +3,7 @@
  * `list[i] ?? 0` instead, which is faster: V8 cannot specialize this function, because it is called with many kinds of
  * arrays.
  *
- * @throws RangeError if the index is out of range, which is a fault in the calling code
+ * @throws RangeError if the index is out of range, which is a bug in the calling code
  */
 export function at<T>(items: ArrayLike<T>, index: number): T {
   const item = items[index];

@@ -38,7 +38,10 @@ export type Priority = (typeof PRIORITIES)[number];
 
 /** Holds what a backend needs to know about one request besides its content. */
 export interface Call {
-  /** The `x-request-id` of this request, for logs and for the requests that a gateway sends to its upstreams. */
+  /**
+   * The request's id, which its response has as `x-request-id`. Logs and the requests that a gateway sends to its
+   * upstreams contain it.
+   */
   requestId: string;
   /** Position of the request in a distributed trace, if its caller sent `traceparent`. */
   trace?: TraceContext;
@@ -47,8 +50,10 @@ export interface Call {
   /** Aborts when the caller disconnects; the backend then frees the request's resources within one decode step. */
   signal: AbortSignal;
   /**
-   * Counts the request against the key's quota. The backend calls it exactly once: after every check that can refuse
-   * the request (model, modality, length) and before it queues. Throws `rate_limited`.
+   * Counts the request against the quota of the caller's key. For tasks and for a chat, the backend calls it exactly
+   * once: after every check that can refuse the request (model, modality, length) and before it queues.
+   *
+   * @throws AssayError `rate_limited` if the quota is used up; the backend then fails the request with this error
    */
   admit(): Promise<void>;
 }
@@ -60,7 +65,7 @@ export interface ListedModel {
   created?: number;
   /** SHA-256 hash over the files of the active model, in hex; absent for other models, or if unknown. */
   fingerprint?: string;
-  /** Calibration of the active model's probabilities; absent for other models, or if unknown. */
+  /** Calibration of the probabilities of the active model; absent for other models, or if there is none. */
   calibration?: ModelCalibration;
 }
 
@@ -81,8 +86,8 @@ export interface TaskBatch {
   /** Language of the answers, for tasks that do not set their own. */
   language?: Language;
   /**
-   * Present if the probabilities of the answers are requested. Every decision with options is then made, even if the
-   * token budget is used up.
+   * Present if the probabilities of the answers are requested. Every decision with options is then made, even if
+   * `maxOutputTokens` is used up.
    */
   probabilities?: ProbabilityOptions;
 }
@@ -90,8 +95,8 @@ export interface TaskBatch {
 /** Sets how the probabilities of a batch are measured. */
 export interface ProbabilityOptions {
   /**
-   * Number of orders in which each question shows its options to the model; the answers are averaged. If absent, the
-   * backend's setting applies.
+   * Number of orders in which each question shows its options to the model. The log-probabilities of each option are
+   * averaged over the orders. If absent, the backend's setting applies.
    */
   orders?: number;
   /** True to apply the active calibration; false to return the model's own probabilities. */
@@ -135,7 +140,7 @@ export interface BatchAnswer {
   /** One entry for each task, in the order sent. */
   answers: readonly TaskAnswer[];
   finishReason: 'stop' | 'length' | 'content_filter';
-  /** Tasks whose answers were cut because the token budget ran out; absent if there are none. */
+  /** Tasks whose answers `maxOutputTokens` cut; absent if there are none. */
   cut?: CutTasks;
   usage: Usage;
   /** Number of prompt tokens that were reused from the prefix cache. Present only if probabilities were requested. */
@@ -155,7 +160,8 @@ export interface TaskAnswer {
    */
   optionLogprobs?: readonly number[];
   /**
-   * Probability of each value in the answer, in order. Present only if probabilities of an extraction were requested.
+   * Probability of each string, number, boolean and null that the model wrote, in order. Present only if probabilities
+   * of an extraction were requested.
    */
   fields?: readonly FieldProbability[];
 }
@@ -190,7 +196,8 @@ export interface ChatRequest {
   presencePenalty: number;
   frequencyPenalty: number;
   /**
-   * Number of alternatives reported with each token's log-probability. If absent, no log-probabilities are reported.
+   * Number of likely alternatives to report with each token's log-probability, from 0. If absent, no log-probabilities
+   * are reported.
    */
   topLogprobs?: number;
   format: { type: 'text' } | { type: 'json'; shape: AnswerShape };
@@ -198,13 +205,13 @@ export interface ChatRequest {
   tools?: ToolUse;
 }
 
-/** Describes the tools that a chat may call. */
+/** Describes the tools of a chat and how the model may call them. */
 export interface ToolUse {
   /** At least one, with distinct names. */
   tools: readonly Tool[];
   /** `auto`: the model decides. `required`: it must call a tool. A name: it must call the tool with this name. */
   choice: 'auto' | 'required' | { name: string };
-  /** Allows several calls in one answer, if the model's chat template can express them. */
+  /** True to allow several calls in one answer, if the model's chat template can express them. */
   parallel: boolean;
 }
 

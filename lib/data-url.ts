@@ -1,11 +1,15 @@
-/** Holds a file as a data URL carries it. */
+/** Holds the media type and the content of a file, as they are in a data URL. */
 export interface DataUrlFile {
+  /** The media type; empty if the data URL names none. */
   mimeType: string;
   /** The content in base64. */
   data: string;
 }
 
-/** Splits a base64 data URL (RFC 2397) into media type and data; returns null for any other address. */
+/**
+ * Splits a base64 data URL (RFC 2397) into media type and content; returns null for any other URL. Parameters of the
+ * media type are dropped.
+ */
 export function splitDataUrl(url: string): DataUrlFile | null {
   const comma = url.slice(0, 1000).indexOf(',');
   const head = /^data:([^,;]*)(?:;[^,]*)?;base64$/iu.exec(url.slice(0, Math.max(0, comma)));
@@ -13,7 +17,7 @@ export function splitDataUrl(url: string): DataUrlFile | null {
   return { mimeType: head[1] ?? '', data: url.slice(comma + 1) };
 }
 
-/** Returns a file as a data URL. */
+/** Returns the base64 data URL of a file. */
 export function dataUrlOf({ mimeType, data }: DataUrlFile): string {
   return `data:${mimeType};base64,${data}`;
 }

@@ -8,8 +8,8 @@ export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
 /**
- * Names a format of error responses: one for each of our APIs, and those of OpenAI and System One for the operations
- * that follow their APIs.
+ * Names a format of error responses: those of the decision service and the model server, and those of OpenAI and System
+ * One for `/v1/decisions` and `/v1/systemone`.
  */
 export type ErrorFormat = Api | 'openai' | 'systemone';
 
@@ -31,8 +31,8 @@ export interface ErrorStatus {
 }
 
 /**
- * Returns status and type of a code in one error format (docs/interface.md, D-17 and M-1); undefined for a code that is
- * never sent in this format.
+ * Returns the HTTP status and the `type` of an error code in one format (docs/interface.md, D-17 and M-1); undefined
+ * for a code that is never sent in this format.
  */
 export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus | undefined {
   const { decisions, models } = TABLE[code];

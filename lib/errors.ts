@@ -45,7 +45,7 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 export interface AssayErrorDetails {
-  /** Path of the offending field, such as `tasks[2].options[0]`. */
+  /** Path of the offending field, such as `tasks[2].options[0]`, or name of the offending header. */
   param?: string;
   /**
    * Seconds after which the client may try again: a whole number, at least 1, sent as `Retry-After`. Required for
@@ -57,9 +57,9 @@ export interface AssayErrorDetails {
 }
 
 /**
- * Represents every error that Assay reports. `message` is sent to the caller: it says what is wrong and what to do
- * next, and never contains a stack trace, a file path or a prompt. The code and the called API determine the HTTP
- * status (`lib/error-status.ts`).
+ * Represents every error that Assay reports to a caller. `message` is sent: it says what is wrong and what to do next,
+ * and never contains a stack trace, a file path or a prompt. The code and the called API determine the HTTP status
+ * (`lib/error-status.ts`).
  */
 export class AssayError extends Error {
   override readonly name = 'AssayError';
@@ -80,7 +80,7 @@ export function isAssayError(thrown: unknown, code: ErrorCode): thrown is AssayE
   return thrown instanceof AssayError && thrown.code === code;
 }
 
-/** Returns the message of something thrown, which need not be an `Error`. */
+/** Returns the message of a thrown `Error`; for any other value, its text. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,4 +1,4 @@
-/** Escapes a text, so that a regular expression made of it matches exactly this text. */
+/** Escapes a text for use in the pattern of a regular expression, where it then matches exactly itself. */
 export function escapePattern(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&');
 }

@@ -16,9 +16,9 @@ export interface ModelHost {
   load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
   unload(): Promise<UnloadReport>;
   /**
-   * Downloads and compiles a model. Yields progress events and finally one `done`. If the caller disconnects (`leaving`
-   * aborts), the download continues, unless it is still fetching the list of files. A second call for the same model
-   * joins the first.
+   * Downloads and compiles a model. Yields progress events and finally one `done`. If `leaving` aborts because the
+   * caller has disconnected, the download continues, unless it is still fetching the list of files. A second call for
+   * the same model joins the first.
    */
   download(
     model: ModelId,
@@ -28,7 +28,7 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
-/** Describes a device that was tried for the model in the slot: whether it is used, and why. */
+/** Describes a device that was tried for the model in the slot: whether it is used, and the reason. */
 export interface DeviceDecision {
   device: Device;
   used: boolean;
@@ -46,19 +46,19 @@ export interface Slot {
   /** Reason for the state `error`. */
   reason?: string;
   /**
-   * The devices that were tried before the one in use, and that one if it was measured; absent if only the CPU was
-   * tried.
+   * The devices that were tried before the one in use, in order, and that one too if it was measured; absent if only
+   * the CPU was tried.
    */
   devices?: readonly DeviceDecision[];
-  /** Number format of the loaded model's weights. */
+  /** Number format of the loaded model's weights; absent if there is none or its format is not known. */
   precision?: WeightForm;
   /** Reason for this number format. */
   precisionReason?: string;
 }
 
 /**
- * Reports the number format of a model's weights. The format and its reason are absent if an earlier version of Assay
- * compiled the model.
+ * Reports the number format of a model's weights. `precision` and `precision_reason` are absent if an earlier version
+ * of Assay compiled the model.
  */
 export interface FormReport {
   precision?: WeightForm;
@@ -97,9 +97,9 @@ export type DownloadEvent =
 export interface DownloadReport extends FormReport {
   model: ModelId;
   state: 'compiled';
-  /** Bytes that this call downloaded; 0 if all files were present. */
+  /** Number of bytes that this call downloaded; 0 if all files were present. */
   bytes: number;
-  /** True if the model had to be compiled. */
+  /** True if this call had to compile the model. */
   compiled: boolean;
   max_prompt_len: number;
 }
@@ -109,8 +109,8 @@ export interface RemoveReport {
   /** The kinds of files that were removed, with their size in bytes. */
   removed: readonly { kind: 'compiled' | 'weights' | 'locks'; bytes: number }[];
   /**
-   * True if the weights are still on this machine, because only compiled files were to be removed or the weights are
-   * part of the program.
+   * True if the model's weights are still on this machine, because only compiled files were to be removed or the
+   * weights are part of the program.
    */
   weightsLeft: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Priority } from './backend.ts';
 
-/** Describes the rights of an API key. The secret itself is never kept, only its SHA-256 hash. */
+/** Describes an API key by its name and rights. The secret itself is never stored, only its SHA-256 hash. */
 export interface ApiKey {
   name: string;
   /** Patterns of the models that the key may use: a model id, or one with `*` for any run of characters. */
@@ -34,15 +34,19 @@ export interface KeyStore {
   find(sha256: string): Promise<ApiKey | null>;
 }
 
-/** Counts requests against a key's `requestsPerMinute`. */
+/** Counts the requests of each key against its `requestsPerMinute`. */
 export interface Quota {
-  /** Counts one request. Throws `rate_limited`, with the seconds to wait, if the quota is used up. */
+  /**
+   * Counts one request; a key without `requestsPerMinute` has no limit.
+   *
+   * @throws AssayError `rate_limited`, with `retryAfterSeconds`, if the quota is used up
+   */
   take(key: ApiKey): Promise<void>;
 }
 
 /**
- * Creates a key store over a list. Every hash is compared to its end, so the time does not reveal where two hashes
- * differ.
+ * Creates a key store over a list. Compares the wanted hash with every listed one, each to its end, so the time reveals
+ * nothing about them.
  */
 export function listedKeys(keys: readonly StoredKey[]): KeyStore {
   return {

@@ -28,11 +28,12 @@ export class LoopDetector {
     this.#bounds = bounds;
   }
 
-  /** True if the latest tokens are a loop. Always false before `LoopBounds.tokens` tokens. */
+  /** True if the latest tokens are a loop. Always false while fewer than `LoopBounds.tokens` tokens were pushed. */
   get looping(): boolean {
     return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
   }
 
+  /** Adds the next token. */
   push(token: number): void {
     this.#tail.push(token);
     if (this.#tail.length < N) return;
@@ -43,13 +44,14 @@ export class LoopDetector {
     if (this.#grams.length > this.#bounds.tokens - N + 1) this.#forget(this.#grams.shift()!);
   }
 
-  /** Forgets all tokens. */
+  /** Forgets all tokens, as if none had been pushed. */
   clear(): void {
     this.#tail = [];
     this.#grams = [];
     this.#counts.clear();
   }
 
+  /** Returns an independent copy. */
   fork(): LoopDetector {
     const copy = new LoopDetector(this.#bounds);
     copy.#tail = [...this.#tail];

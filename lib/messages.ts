@@ -2,9 +2,7 @@ import type { ChatMessage, MediaKind, MediaPart, Part } from './conversation.ts'
 import type { MediaInput } from './schema/media.ts';
 import type { ContentPart, Message } from './schema/message.ts';
 
-/**
- * Converts the messages of a request to `ChatMessage`s: `developer` becomes `system`, a string becomes one text part.
- */
+/** Converts the messages of a request: `developer` becomes `system`, and a string becomes one text part. */
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   return messages.map(({ role, content, name }, i) => {
     const parts: Part[] =
@@ -17,12 +15,12 @@ export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   });
 }
 
-/** Returns a message that consists of one text. */
+/** Returns a message with one text part. */
 export function textMessage(role: ChatMessage['role'], text: string): ChatMessage {
   return { role, parts: [{ type: 'text', text }] };
 }
 
-/** Converts the media of a request to parts: first `images`, then `audio`. */
+/** Converts the members `images` and `audio` of a request to parts, first the images. */
 export function mediaOf(images: readonly MediaInput[] = [], audio: readonly MediaInput[] = []): MediaPart[] {
   return [
     ...images.map((image, i) => mediaPart('image', image, `images[${i}]`)),
@@ -59,7 +57,10 @@ function mediaPart(type: MediaKind, { url, data, mime_type }: MediaInput, param:
   return { type, source, param };
 }
 
-/** Returns the `format` of OpenAI's `input_audio` for a MIME type; null if no format stands for exactly this type. */
+/**
+ * Returns the `format` of OpenAI's `input_audio` for a MIME type; null for a type that `audioSource` would not return
+ * for any format, such as `audio/mp3`.
+ */
 export function audioFormat(mimeType: string): string | null {
   const name = /^audio\/([\w.+-]+)$/u.exec(mimeType)?.[1] ?? null;
   if (name === 'mpeg') return 'mp3';

@@ -1,8 +1,8 @@
 import { AssayError } from './errors.ts';
 
 /**
- * Represents a checked model id, `<namespace>/<name>`: safe to display, to compare and to use in a path. Created only
- * by `asModelId`.
+ * Represents a well-formed model id, `<namespace>/<name>`: safe to display, to compare and to use in a path. Created
+ * only by `asModelId`.
  */
 export type ModelId = string & { readonly __brand: 'ModelId' };
 
@@ -17,7 +17,7 @@ export function asModelId(text: string): ModelId | null {
 }
 
 /**
- * Parses a model id (docs/interface.md, M-2).
+ * Returns the text as a model id (docs/interface.md, M-2).
  *
  * @throws AssayError `invalid_model_id`, with the `param` `model`, if the text is not well-formed
  */

@@ -1,6 +1,6 @@
 import { closestMatch } from 'leven';
 
-/** Largest edit distance of a name that is suggested; a larger one would suggest unrelated names. */
+/** Largest edit distance of a name that is suggested; a larger one would allow unrelated names. */
 const MOST_DIFFERENT = 2;
 /**
  * Longest name that is compared. A longer one is hardly a typo, and comparing takes time that grows with the length.
@@ -9,7 +9,8 @@ const LONGEST = 64;
 
 /**
  * Returns the known name that was probably meant; undefined if none is close enough. Case, `_` and `-` are ignored, so
- * `maxOutputTokens` finds `max_output_tokens`. At most a third of the name's characters may differ.
+ * `maxOutputTokens` finds `max_output_tokens`. At most two characters, and at most a third of them, may differ. A name
+ * over 64 characters finds none.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined;

@@ -1,8 +1,8 @@
 const LONGEST_NAME = 64;
 
 /**
- * Returns the path of a member or item below `path`, in the syntax of an error's `param`: `tasks[2].options[0]`. Names
- * that are not identifiers are quoted; names over 64 characters are cut.
+ * Returns the path of a member (`step` is its name) or item (its index) of the value at `path`, in the syntax of an
+ * error's `param`: `tasks[2].options[0]`. Names that are not identifiers are quoted; names over 64 characters are cut.
  */
 export function pathTo(path: string, step: string | number): string {
   if (typeof step === 'number') return `${path}[${step}]`;

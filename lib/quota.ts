@@ -16,7 +16,7 @@ export function memoryQuota(clock: Pick<Clock, 'now'>): Quota {
   };
 }
 
-/** Returns the error for a caller that is over its quota. */
+/** Returns the error `rate_limited` for a caller whose key has used up its quota. */
 export function rateLimited(retryAfterSeconds: number): AssayError {
   return new AssayError(
     'rate_limited',

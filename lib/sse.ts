@@ -8,7 +8,7 @@ export function sseEvent(name: string, value: unknown): string {
   return `event: ${name}\n${sseData(value)}`;
 }
 
-/** The last event of a chat stream. */
+/** The last event of a stream of Chat Completions. */
 export const SSE_DONE = 'data: [DONE]\n\n';
 
 /**

@@ -4,9 +4,9 @@ export interface TraceContext {
   traceId: string;
   /** Id of this server's span: 16 lower-case hex digits. */
   spanId: string;
-  /** Id of the caller's span: 16 lower-case hex digits; absent if the trace begins here. */
+  /** Id of the caller's span: 16 lower-case hex digits; absent if the trace begins in this server. */
   parentId?: string;
-  /** Two hex digits; the last bit says whether the caller records the trace. */
+  /** Trace flags: two hex digits, whose lowest bit (`sampled`) says whether the trace is recorded. */
   flags: string;
   /** The header `tracestate` (entries of tracing systems), passed on unchanged. */
   state?: string;
@@ -20,8 +20,8 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9
 const MOST_STATE = 512;
 
 /**
- * Parses the headers `traceparent` and `tracestate`. Returns null if there is no valid `traceparent`; the specification
- * requires that an invalid one is ignored.
+ * Reads the headers `traceparent` and `tracestate`, and gives this server a new span in that trace. Returns null if
+ * there is no valid `traceparent`; the specification requires that an invalid one is ignored.
  *
  * @param newSpanId returns 16 random lower-case hex digits
  */
@@ -36,14 +36,18 @@ export function traceContext(headers: Pick<Headers, 'get'>, newSpanId: () => str
   return { traceId: traceId!, spanId: newSpanId(), parentId: parentId!, flags: flags!, ...kept };
 }
 
-/** Starts a new trace with this request's span as its root. Its flags say that it is recorded. */
+/**
+ * Starts a new trace with this request's span as its root. Its flags say that it is recorded.
+ *
+ * @param newSpanId returns 16 random lower-case hex digits
+ */
 export function newTrace(newSpanId: () => string): TraceContext {
   return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), flags: '01' };
 }
 
 /**
- * Returns the trace headers of a request that this server sends to an upstream. Of the flags, only "sampled" is passed
- * on.
+ * Returns the headers `traceparent` and `tracestate` of a request to an upstream, for which this server's span is the
+ * parent. Of the flags, only `sampled` is passed on.
  */
 export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): Record<string, string> {
   const sampled = Number.parseInt(flags, 16) & 1;
@@ -53,7 +57,7 @@ export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): R
   };
 }
 
-/** Returns 16 random hex digits. */
+/** Returns 16 random lower-case hex digits. */
 export function randomSpanId(): string {
   return [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

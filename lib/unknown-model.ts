@@ -4,7 +4,7 @@ import { nearestName } from './nearest-name.ts';
 /** Maximum number of model names in one error message. */
 const MOST_NAMED = 8;
 
-/** Lists the models of a backend, which the error about an unknown model names. */
+/** Lists the models of a backend that the error about an unknown model may name. */
 export interface KnownModels {
   /** Ids of the loaded models. */
   served: readonly string[];
@@ -28,7 +28,7 @@ export function unknownModel(wanted: string, { served, known }: KnownModels): As
   return new AssayError('model_not_found', message, { param: 'model' });
 }
 
-/** Returns the error for a request that needs a loaded model while there is none. */
+/** Returns the error `model_not_loaded` for a request while no model is loaded. */
 export function noModelLoaded(): AssayError {
   return new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
 }

@@ -2,8 +2,8 @@ import type { Task, TaskAnswer } from '../backend.ts';
 import { atTemperature, type Calibration, temperatureOf, valueAtTemperature } from './calibration.ts';
 
 /**
- * Returns an answer with calibrated probabilities. The answer itself does not change, because scaling by a temperature
- * keeps the order of the options.
+ * Returns a copy of an answer with calibrated probabilities. Its `json` does not change, because scaling by a
+ * temperature keeps the order of the options. An answer without probabilities is returned as it is.
  */
 export function calibrated(answer: TaskAnswer, task: Task, calibration: Calibration): TaskAnswer {
   const { optionLogprobs, fields } = answer;

@@ -12,7 +12,7 @@ export type CalibratedKind = (typeof CALIBRATED_KINDS)[number];
 const share = v.pipe(v.number(), v.minValue(0));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Holds measures of how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
+/** Measures of how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
 export const CalibrationErrors = v.object({
   ece: v.pipe(share, v.description('Expected calibration error with ten bins.')),
   brier: v.pipe(
@@ -44,7 +44,7 @@ export const CalibratedKinds = v.object({
 /** Temperatures for the probabilities of one model, as `assay calibrate` stores them. */
 export const Calibration = v.object({
   version: v.literal(1),
-  /** SHA-256 hash over the model's files, in hex: a calibration is valid for these weights only. */
+  /** SHA-256 hash over the model's files, in hex. The calibration is valid only for the model with these files. */
   fingerprint: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   model: v.string(),
   /** Date on which the temperatures were fitted (YYYY-MM-DD, UTC). */
@@ -54,8 +54,8 @@ export const Calibration = v.object({
 export type Calibration = v.InferOutput<typeof Calibration>;
 
 /**
- * Returns the temperature of a kind. A kind of question without a fitted temperature uses that of `choice`. If that is
- * missing too, the temperature is 1, which changes nothing.
+ * Returns the temperature of a kind of answer. A kind of question without a fitted temperature uses that of `choice`.
+ * If that is missing too, or for `field` without its own, the temperature is 1, which changes nothing.
  */
 export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): number {
   const own = kinds[kind] ?? (kind === 'field' ? undefined : kinds.choice);
@@ -64,15 +64,15 @@ export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): num
 
 /**
  * Scales log-probabilities by a temperature: divides them by it and normalises the result (Guo et al. 2017,
- * "temperature scaling").
+ * "temperature scaling"). At temperature 1 they are returned unchanged, as a copy.
  */
 export function atTemperature(logprobs: readonly number[], temperature: number): number[] {
   return temperature === 1 ? [...logprobs] : normalised(logprobs.map((logprob) => logprob / temperature));
 }
 
 /**
- * Scales the probability of an extracted value by a temperature. The value is treated as a choice between two options:
- * right and wrong.
+ * Scales the probability that an extracted value is right by a temperature, as a choice between two options: right and
+ * wrong.
  */
 export function valueAtTemperature(probability: number, temperature: number): number {
   return Math.exp(at(atTemperature(rightOrWrong(probability), temperature), 0));

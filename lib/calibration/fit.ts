@@ -2,7 +2,10 @@ import { at } from '../at.ts';
 import { indexOfHighest } from '../tasks/logprobs.ts';
 import { atTemperature, type CalibrationErrors, type TemperatureFit } from './calibration.ts';
 
-/** Holds the model's answer to one labelled question, and the right answer. */
+/**
+ * Holds the model's answer to one labelled question, and the right answer. An extracted value counts as a question with
+ * two options: right and wrong.
+ */
 export interface Labelled {
   /** Uncalibrated log-probabilities of the options. */
   logprobs: readonly number[];
@@ -10,14 +13,17 @@ export interface Labelled {
   label: number;
 }
 
-/** Smallest number of labels of one kind for which a temperature is fitted. */
+/** Smallest number of labels of one kind to which a temperature is fitted. */
 export const FEWEST_LABELS = 20;
 
 const FOLDS = 5;
 
 /**
- * Fits the temperature of one kind of question. The gain is measured by cross-validation: each of five folds is scaled
- * with the temperature fitted on the other four. If that does not lower the calibration error, the temperature stays 1.
+ * Fits the temperature of one kind of answer. The gain is measured by cross-validation: each of five folds is scaled
+ * with the temperature fitted to the other four. If that does not lower the expected calibration error, the temperature
+ * stays 1.
+ *
+ * @param samples answers of this kind, at least `FEWEST_LABELS`
  */
 export function fitTemperature(samples: readonly Labelled[]): TemperatureFit {
   const folds = Array.from({ length: FOLDS }, (_, fold) => {
@@ -30,6 +36,7 @@ export function fitTemperature(samples: readonly Labelled[]): TemperatureFit {
   return { temperature: round(bestTemperature(samples)), labels: samples.length, before, after };
 }
 
+/** Returns a sample with its log-probabilities scaled by a temperature. */
 export function scaled({ logprobs, label }: Labelled, temperature: number): Labelled {
   return { logprobs: atTemperature(logprobs, temperature), label };
 }
@@ -53,18 +60,22 @@ function bestTemperature(samples: readonly Labelled[]): number {
   return Math.exp((low + high) / 2);
 }
 
-/** Number of bins of the reliability diagram and of the expected calibration error. */
+/** Number of bins of `reliabilityBins`, and thus of the expected calibration error. */
 export const BINS = 10;
 
 export interface Bin {
+  /** Number of answers in the bin. */
   count: number;
-  /** Mean probability of the likeliest option. */
+  /** Mean probability of their likeliest options; 0 for an empty bin. */
   confidence: number;
-  /** Share of answers whose likeliest option was right. */
+  /** Share of these answers whose likeliest option was right; 0 for an empty bin. */
   accuracy: number;
 }
 
-/** Sorts answers into bins of equal width by the probability of their likeliest option. */
+/**
+ * Sorts answers into `BINS` bins of equal width by the probability of their likeliest option, and summarises each bin.
+ * The first bin begins at probability 0.
+ */
 export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
   const answers = samples.map(({ logprobs, label }) => {
     const best = indexOfHighest(logprobs);
@@ -82,9 +93,11 @@ export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
 }
 
 /**
- * Computes the expected calibration error and the Brier score. The former (Naeini et al. 2015) is the gap between
- * confidence and accuracy of each bin, weighted by its share; the latter (Brier 1950) is the squared error of the
- * probabilities, summed over the options, averaged over the questions.
+ * Computes the expected calibration error and the Brier score, rounded to four decimals. The former (Naeini et al.
+ * 2015) is the gap between confidence and accuracy of each bin, weighted by its share of the answers. The latter (Brier
+ * 1950) is the squared error of the probabilities, summed over the options, averaged over the questions.
+ *
+ * @param samples at least one answer
  */
 export function errorsOf(samples: readonly Labelled[]): CalibrationErrors {
   const gaps = reliabilityBins(samples).map(

@@ -8,21 +8,22 @@ import { validate } from '../validation/validate.ts';
 import { type CalibratedKind, rightOrWrong } from './calibration.ts';
 import type { Labelled } from './fit.ts';
 
-/** Holds one line of a labels file: a question of /v1/decisions about a text, and the right answer. */
+/** Holds one line of a labels file: a text, a question of /v1/decisions about it, and the right answer. */
 export interface Label {
   input: string;
   question: Question;
+  /** The right answer, as `readLabel` describes it. */
   label: unknown;
 }
 
 const Line = v.object({ input: v.string(), label: v.unknown() });
 
 /**
- * Reads a line of a labels file: an object with `input`, the members of a question of /v1/decisions, and `label`. The
- * label is true or false for a predicate, a value for a choice, the label of a level for a score, and an object for an
- * extraction.
+ * Reads a line of a labels file: a JSON object with `input`, the members of a question of /v1/decisions, and `label`.
+ * The label is true or false for a predicate, the value of a choice for a choice, the label of a level for a score, and
+ * an object for an extraction.
  *
- * @throws Error whose message says what is wrong with the line
+ * @throws Error whose message says what is wrong with the line; an `AssayError` if the question is invalid
  */
 export function readLabel(line: string): Label {
   const value = parsed(line);
@@ -68,8 +69,8 @@ function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: u
  * Converts answers and their labels to samples for `fitTemperature`, each with its kind. An extraction gives one sample
  * for each extracted value, which is right if the label has the same value at the same JSON Pointer.
  *
- * @param text the body of the DecisionsResponse to these questions in the same order, requested with `calibrated:
- *   false` and `abstain_below: 0`
+ * @param text the body of the DecisionsResponse to the questions of `labels`, in the same order, requested with
+ *   `calibrated: false` and `abstain_below: 0`
  */
 export function samplesOf(labels: readonly Label[], text: string): [CalibratedKind, Labelled][] {
   const { answers } = v.parse(v.pipe(v.string(), v.parseJson(), DecisionsResponse), text);

@@ -1,23 +1,24 @@
-/** Names a use that a model is likely good at. Models too small to decide or extract well have only `chat`. */
+/** Names a use for which a model is recommended. Models too small to decide or extract well have only `chat`. */
 export type Use = 'decisions' | 'extraction' | 'chat';
 
 /** Describes a published model by the facts in its model card and configuration. */
 export interface RecommendedModel {
-  /** Repository with the ONNX files on the Hugging Face hub. */
+  /** Name of the repository with the ONNX files on the Hugging Face hub, which is also the model id. */
   id: string;
-  /** Page that states licence, languages and context. */
+  /** Address of the model card that states licence, languages and context length. */
   source: string;
   licence: string;
-  /** BCP 47 tags, or the number of languages if the model card states only that. */
+  /** Languages of the model as BCP 47 tags, or their number if the model card states only that. */
   languages: readonly string[] | number;
   modalities: readonly ('text' | 'image')[];
   /** Context length: maximum number of tokens of prompt and answer together. */
   context: number;
   uses: readonly Use[];
+  /** Number of all parameters, with those of the embedding matrix. */
   parameters: number;
-  /** Parameters of the embedding matrix, which 4-bit model files store as floats. */
+  /** Number of parameters of the embedding matrix, which 4-bit model files store as floats. */
   embedding: number;
-  /** Shape of the KV cache. */
+  /** Shape of the KV cache: layers, key-value heads of each layer, and values of each head for one token. */
   kv: { layers: number; heads: number; headSize: number };
 }
 
@@ -140,26 +141,30 @@ const COMFORTABLE = 1 / 8;
 /** Largest share of the machine's memory that a model may need to count as fitting. */
 const FITS = 0.7;
 
-/** Estimates how many bytes `assay pull` downloads for a CPU: 4-bit weights, and the embedding in 32-bit floats. */
+/**
+ * Estimates the number of bytes that `assay pull` downloads for a CPU: 4-bit weights, and the embedding in 32-bit
+ * floats.
+ */
 export function downloadBytes({ parameters, embedding }: RecommendedModel): number {
   return Math.round(parameters * Q4_BYTES + embedding * 4);
 }
 
 /**
- * Estimates the bytes of memory that the model needs: weights of 8 bits, and a KV cache of 32-bit floats for a prompt
- * of `PROMPT_TOKENS`.
+ * Estimates the bytes of memory that a loaded model needs: weights of 8 bits, and a KV cache of 32-bit floats for a
+ * prompt of `PROMPT_TOKENS`.
  */
 export function memoryBytes({ parameters, kv }: RecommendedModel): number {
   return parameters + 2 * 4 * kv.layers * kv.heads * kv.headSize * PROMPT_TOKENS;
 }
 
+/** Tells whether the model fits a machine with this many bytes of memory, by the estimate `memoryBytes`. */
 export function fitsMemory(model: RecommendedModel, totalMemory: number): boolean {
   return memoryBytes(model) <= FITS * totalMemory;
 }
 
 /**
- * Returns the model to pull first on a machine with this many bytes of memory: the first of the list that needs no more
- * than its `COMFORTABLE` share, or else the last that fits; undefined if none fits.
+ * Returns the model to recommend first for a machine with this many bytes of memory: the first of `RECOMMENDED_MODELS`
+ * that needs at most the share `COMFORTABLE` of it, or else the last one that fits; undefined if none fits.
  */
 export function modelFor(totalMemory: number): RecommendedModel | undefined {
   return (

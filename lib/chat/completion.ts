@@ -3,7 +3,7 @@ import { AssayError } from '../errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatLogprobs, ChatUsage } from '../schema/chat-completion.ts';
 import type { ChatToolCall, ChatToolCallDelta } from '../schema/chat-tools.ts';
 
-/** Holds the members that every streamed chunk and the answer without a stream have in common. */
+/** Holds the members that every chunk of a stream, and the answer without a stream, have in common. */
 export interface CompletionHead {
   id: string;
   /** Seconds since 1970-01-01 UTC. */
@@ -14,8 +14,9 @@ export interface CompletionHead {
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
 /**
- * Builds the answer to a request without `stream` from the chat events after `start`. Throws `engine_failed` if the
- * events end before `finish`.
+ * Builds the answer to a request without `stream` from the chat events after `start`.
+ *
+ * @throws AssayError `engine_failed` if the events end before `finish`; also every error that `events` throws
  */
 export async function completion(head: CompletionHead, events: AsyncIterable<ChatEvent>): Promise<ChatCompletion> {
   let reasoning = '';
@@ -56,9 +57,10 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 }
 
 /**
- * Builds the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
- * then one chunk with the finish reason, usage and metrics (docs/interface.md, M-17). Throws `engine_failed` if the
- * events end before `finish`.
+ * Yields the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
+ * then one chunk with the finish reason, usage and metrics (docs/interface.md, M-17).
+ *
+ * @throws AssayError `engine_failed` if the events end before `finish`; also every error that `events` throws
  */
 export async function* completionChunks(
   head: CompletionHead,
@@ -108,8 +110,8 @@ function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolC
 }
 
 /**
- * Returns the id of a tool call. It is derived from the answer's id and the call's index, so a gateway and its upstream
- * report the same id.
+ * Returns the id of a tool call, derived from the id of the answer (`chatcmpl-…` or `resp_…`) and the index of the call
+ * among its calls. A gateway and its upstream therefore report the same id.
  */
 export function toolCallId(answerId: string, index: number): string {
   return `${answerId.replace(/^(chatcmpl-|resp_)/u, 'call_')}-${index}`;
@@ -129,13 +131,13 @@ function chatLogprobs(tokens: readonly TokenLogprob[]): ChatLogprobs {
   return { content: tokenLogprobs(tokens), refusal: null };
 }
 
-/** Converts log-probabilities to the format of OpenAI's APIs. */
+/** Converts the log-probabilities of tokens to the format of OpenAI's APIs. */
 export function tokenLogprobs(tokens: readonly TokenLogprob[]): NonNullable<ChatLogprobs['content']> {
   const plain = ({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>) => ({ token, logprob, bytes: [...bytes] });
   return tokens.map((one) => ({ ...plain(one), top_logprobs: one.top.map(plain) }));
 }
 
-/** Returns the error for a backend whose events end before `finish`. */
+/** Returns the error `engine_failed` for a backend whose events end before `finish`. */
 export function endedEarly(): AssayError {
   return new AssayError('engine_failed', 'The model stopped before its answer was whole. Try again.');
 }

@@ -10,7 +10,8 @@ import { toolUse } from './tool-use.ts';
 /**
  * Converts a validated request to the `ChatRequest` that backends receive.
  *
- * @throws AssayError as `checkAnswerSchema`, for the schemas of the answer and of the tools
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema
+ *   of the answer or of a tool
  */
 export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
@@ -70,7 +71,7 @@ type Sent = ChatCompletionRequest['response_format'];
 type Format = { type: 'text' | 'json_object' } | { type: 'json_schema'; schema: { readonly [key: string]: unknown } };
 
 /**
- * Returns the response format in the shape of the Responses API, which has the members of `json_schema` beside `type`;
+ * Returns the response format as the Responses API has it, with the members of `json_schema` directly beside `type`;
  * null if none was sent.
  */
 function responseFormat(sent: Sent): Format | null {
@@ -78,10 +79,11 @@ function responseFormat(sent: Sent): Format | null {
 }
 
 /**
- * Converts a response format to that of a `ChatRequest`; without one, the answer is text.
+ * Converts a response format, flat as in the Responses API, to that of a `ChatRequest`; without one, the answer is
+ * text.
  *
  * @param param path of the format's schema in the request, for errors
- * @throws AssayError as `checkAnswerSchema`
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema
  */
 export function chatFormat(sent: Format | null | undefined, param: string): ChatRequest['format'] {
   switch (sent?.type) {

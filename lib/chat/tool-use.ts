@@ -13,14 +13,16 @@ interface SentFunction {
 interface SentUse {
   choice: ToolUse['choice'] | 'none' | null | undefined;
   parallel: boolean | null | undefined;
-  /** Returns the path of a function's parameters in the request, for errors. */
+  /** Returns the path of the parameters of the function at `index` in the request, for errors. */
   param(index: number): string;
 }
 
 /**
- * Returns the tools that the model may call; null if there are none, or if the choice is `none`.
+ * Returns the tools that the model may call and how; null if there are none, or if the choice is `none`. By default the
+ * model decides (`auto`), and parallel calls are allowed.
  *
- * @throws AssayError as `checkAnswerSchema`, for the schemas of the parameters
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the
+ *   parameters of a function
  */
 export function toolUse(functions: readonly SentFunction[], { choice, parallel, param }: SentUse): ToolUse | null {
   if (functions.length === 0 || choice === 'none') return null;
