@@ -6,10 +6,10 @@ import { AssayError } from '../errors.ts';
  */
 const FREE_BYTES = 64 * 1024;
 
-/** Represents the bytes of the budget that one request's body has reserved. */
+/** Holds the bytes of the budget that one request's body has reserved. */
 export interface BodyShare {
   /**
-   * Reserves bytes for the body. Called before the bytes are stored.
+   * Reserves bytes for the body; the first 64 KiB of a body are free. Must be called before the bytes are stored.
    *
    * @throws AssayError `overloaded` if the bodies of other requests leave too few bytes
    */
@@ -26,16 +26,18 @@ export class BodyBudget {
   readonly #bytes: number;
   #left: number;
 
+  /** @param bytes size of the budget */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.#left = bytes;
   }
 
-  /** Bytes reserved by running requests. */
+  /** Number of bytes that running requests have reserved. */
   get used(): number {
     return this.#bytes - this.#left;
   }
 
+  /** Returns the share of a new request, which has reserved nothing yet. */
   share(): BodyShare {
     let free = FREE_BYTES;
     let taken = 0;

@@ -13,6 +13,7 @@ export class BodyBytes {
   #buffer: Uint8Array | undefined;
   #used = 0;
 
+  /** Adds the next chunk. The caller must not change it afterwards, because a large one is not copied. */
   push(chunk: Uint8Array): void {
     this.#total += chunk.byteLength;
     if (chunk.byteLength >= COPIED_BELOW) {
@@ -26,7 +27,7 @@ export class BodyBytes {
     this.#used += chunk.byteLength;
   }
 
-  /** Returns all bytes in order. */
+  /** Returns all bytes in order. A single large chunk is returned itself, not as a copy. */
   joined(): Uint8Array {
     this.#keepBuffered();
     const [only] = this.#pieces;
@@ -40,6 +41,7 @@ export class BodyBytes {
     return bytes;
   }
 
+  /** Drops all bytes. */
   clear(): void {
     this.#pieces = [];
     this.#buffer = undefined;

@@ -7,6 +7,7 @@ import { type JsonValue, parseJson } from './parse.ts';
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 export interface JsonBodyRules {
+  /** Maximum size of the body in bytes; `MAX_BODY_BYTES` by default. */
   maxBytes?: number;
   /**
    * `required` for the model server, which needs a JSON `Content-Type` on every body. `optional` for the decision
@@ -20,8 +21,9 @@ export interface JsonBodyRules {
 /**
  * Reads the JSON value of a request's body.
  *
- * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json`, checked in this
- * order.
+ * @throws AssayError `unsupported_media_type` for another content type; `request_too_large` for more than `maxBytes`;
+ *   `overloaded` if the budget of `share` is used up; `malformed_json` if the body breaks off; otherwise the error of
+ *   `parseJson` for bytes that it refuses
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
   const { contentType, share, maxBytes = MAX_BODY_BYTES } = rules;
@@ -64,8 +66,10 @@ async function throwAway({ body }: Request): Promise<void> {
 }
 
 /**
- * Throws `unsupported_media_type` unless the headers describe uncompressed JSON in UTF-8. JSON types are
- * `application/json`, `text/json` and any `+json` (WHATWG MIME Sniffing, "JSON MIME type").
+ * Checks that the headers describe uncompressed JSON in UTF-8. JSON types are `application/json`, `text/json` and any
+ * `+json` (WHATWG MIME Sniffing, "JSON MIME type"). Without a `Content-Type`, the rule decides.
+ *
+ * @throws AssayError `unsupported_media_type`
  */
 export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
@@ -87,8 +91,10 @@ function isJsonType(contentType: string): boolean {
 }
 
 /**
- * Reads a stream to its end. Throws `request_too_large` at the first byte beyond `maxBytes`. If the budget of `share`
- * is used up, reads and discards the rest, and then throws `overloaded`.
+ * Reads a stream to its end; null is an empty body.
+ *
+ * @throws AssayError `request_too_large` at the first byte beyond `maxBytes`; `overloaded` if the budget of `share` is
+ *   used up, after the rest was read and discarded; `malformed_json` if the stream breaks off
  */
 export async function readBytes(
   stream: ReadableStream<Uint8Array> | null,

@@ -2,7 +2,7 @@ import { endOfString } from './scan.ts';
 
 /** Locates a string, number, boolean or null inside a JSON text. */
 export interface Leaf {
-  /** JSON Pointer (RFC 6901) from the root. */
+  /** JSON Pointer (RFC 6901) of the value, from the root of the text. */
   path: string;
   /** Range of the value in the text, from `start` to before `end`, in UTF-16 code units. */
   start: number;
@@ -10,7 +10,8 @@ export interface Leaf {
 }
 
 /**
- * Returns the strings, numbers, booleans and nulls of a JSON text in the order in which they are written.
+ * Returns the positions of the strings, numbers, booleans and nulls in a JSON text, in the order in which they are
+ * written. Names of members are not included.
  *
  * @param text valid JSON; its syntax is not checked
  */

@@ -1,9 +1,9 @@
 import { endOfString } from './scan.ts';
 
 /**
- * Returns the members of a JSON object as written: name and raw JSON text, in order. `JSON.parse` loses this order,
- * because JavaScript objects move names such as `10` to the front. If a name is repeated, the last value counts, at the
- * position of the first.
+ * Returns the members of a JSON object, as a map from name to raw JSON text in the order written. `JSON.parse` loses
+ * this order, because JavaScript objects move names such as `10` to the front. If a name is repeated, the last value
+ * counts, at the position of the first.
  *
  * @throws SyntaxError if `text` is not one JSON object
  */
@@ -60,8 +60,8 @@ function endOfValue(text: string, start: number): number {
 }
 
 /**
- * Joins names and raw JSON values to the text of a JSON object. The members keep their order, even those with names
- * such as `10`.
+ * Returns the JSON text of an object with these names and raw JSON values. The members keep their order, even those
+ * with names such as `10`.
  */
 export function joinMembers(members: Iterable<readonly [name: string, json: string]>): string {
   let text = '';

@@ -10,10 +10,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses untrusted JSON in UTF-8. If a name is repeated, the last value counts. Numbers too large for a double become
- * `Infinity`, which every schema refuses.
+ * `Infinity`, which every schema refuses. The digits of long whole numbers are noted (`writtenNumber`).
  *
- * @throws AssayError `malformed_json` for bytes that are not UTF-8, nesting deeper than 64, half a surrogate pair, or a
- *   syntax error; `request_too_large` for more than 250,000 members and items
+ * @throws AssayError `malformed_json` for no bytes, bytes that are not UTF-8, more than 64 nested objects and arrays,
+ *   half a surrogate pair, or a syntax error; `request_too_large` for more than 250,000 members and items
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');

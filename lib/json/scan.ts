@@ -5,14 +5,15 @@ const BACKSLASH = 0x5c;
 export const MAX_DEPTH = 64;
 
 /**
- * Maximum number of members and items in one body. `JSON.parse` takes about a microsecond and up to 100 bytes for each.
+ * Maximum number of members and items in one body. For each of them, `JSON.parse` takes about a microsecond and up to
+ * 100 bytes.
  */
 export const MAX_PARTS = 250_000;
 
 /**
  * Returns the limit that a JSON text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once,
- * `parts` for more than `maxParts` members and items; null if it exceeds neither. Reads the text once, without
- * recursion, and does not check its syntax: `JSON.parse` finds all other errors.
+ * `parts` for more than `maxParts` members and items, counted by their commas and opening brackets; null if it exceeds
+ * neither. Reads the text once, without recursion, and does not check its syntax.
  */
 export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
   let depth = 0;
@@ -35,7 +36,10 @@ export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' 
   return null;
 }
 
-/** Returns the index after the string that begins with the quote at `start`; the text's length if it does not end. */
+/**
+ * Returns the index after the closing quote of the string whose opening quote is at `start`; the length of the text if
+ * the string does not end.
+ */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (quote !== -1) {

@@ -14,6 +14,8 @@ const WHOLE = /^-?\d+$/;
 /**
  * Parses JSON as `JSON.parse` does, and notes the digits of whole numbers beyond 2^53: 9007199254740993 becomes the
  * number 9007199254740992, which as an id is another one. `writtenNumber` returns the noted digits.
+ *
+ * @throws SyntaxError if the text is not valid JSON
  */
 export function parseNotingNumbers(text: string): ReturnType<typeof JSON.parse> {
   const value = JSON.parse(text);
@@ -34,16 +36,20 @@ export function parseNotingNumbers(text: string): ReturnType<typeof JSON.parse> 
 }
 
 /**
- * Returns the digits with which the request wrote a whole number beyond 2^53; undefined for any other value.
+ * Returns the digits of a whole number beyond 2^53, as they were in the text that `parseNotingNumbers` read; undefined
+ * for any other value.
  *
- * @param holder the object or list that contains the number under `key`
+ * @param holder the parsed object or list that contains the number
+ * @param key its name or index there
  */
 export function writtenNumber(holder: object, key: string | number): string | undefined {
   const numbers = written.get(holder);
   return numbers?.get(Array.isArray(holder) ? Number(key) : key);
 }
 
-/** Formats a value as `JSON.stringify` does, but with the digits of `writtenNumber`. */
+/**
+ * Formats a value as `JSON.stringify` does, but writes numbers with noted digits (`writtenNumber`) as the request did.
+ */
 export function stringifyAsWritten(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent);
   if (!LARGE_NUMBER.test(text)) return text;

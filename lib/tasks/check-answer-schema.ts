@@ -16,19 +16,24 @@ export interface AnswerSchemaRequest {
   jsonSchemaOnly?: boolean;
   /** Path of the schema in the request, for errors: `tasks[2].schema`. */
   param: string;
-  /** The `keys` field, if it was sent too: it selects among the schema's properties and sets their order. */
+  /** The `keys` of the task, if it has any: names of properties of the schema, which the answer has in this order. */
   keys?: readonly string[];
   /** Path of the keys in the request, for errors: `tasks[2].keys`. */
   keysParam?: string;
-  /** Compile budget that all schemas of a request share (`sharedFuel`); it bounds their total work. */
+  /**
+   * Compile budget that all schemas of a request share (`sharedFuel`); without it, only the limits of each schema
+   * apply.
+   */
   fuel?: Fuel;
 }
 
 /**
- * Checks the schema of an answer. Every accepted keyword is enforced while decoding; none is ignored.
+ * Returns the shape of an answer with this schema, with a shorthand expanded, if a grammar can enforce it. Every
+ * accepted keyword is enforced while decoding; none is ignored.
  *
- * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema; `unsupported_schema` for one that cannot
- * be enforced or that nothing satisfies. The message names the keyword, `param` its path.
+ * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema, or for `keys` that it does not have;
+ *   `unsupported_schema` for a schema that cannot be enforced, that is too large, or that nothing satisfies. The
+ *   message names the keyword, and `param` is its path.
  */
 export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;

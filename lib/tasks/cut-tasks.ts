@@ -2,21 +2,26 @@
 export interface CutTasks {
   /** Names of the cut tasks, in the order sent. */
   names: readonly string[];
-  /** Number of further cut tasks that `names` omits, because an upstream's header had no space for them. */
+  /**
+   * Number of further cut tasks, which `names` lacks because they did not fit the header `assay-cut-tasks` of an
+   * upstream.
+   */
   more: number;
 }
 
-/** The response header that names the cut tasks (docs/interface.md, D-33). */
+/** Name of the response header that lists the cut tasks (docs/interface.md, D-33). */
 export const CUT_TASKS_HEADER = 'assay-cut-tasks';
 
 /**
- * Maximum length of the header's value in characters. Proxies and clients allow 4 to 16 KiB for all headers together.
+ * Maximum length in characters of the value of `assay-cut-tasks`. Proxies and clients allow 4 to 16 KiB for all headers
+ * together.
  */
 const MOST_CHARACTERS = 2_048;
 
 /**
- * Returns the header's value: names separated by commas, and `+3` at the end if 3 more do not fit. Task names contain
- * only characters that are allowed in a header (docs/interface.md, D-4), so they need no encoding.
+ * Returns the value of the header `assay-cut-tasks`: names separated by commas, and `+3` at the end if 3 more do not
+ * fit. Task names contain only characters that are allowed in a header (docs/interface.md, D-4), so they need no
+ * encoding.
  */
 export function cutTasksText({ names, more }: CutTasks): string {
   const listed: string[] = [];
@@ -31,8 +36,10 @@ export function cutTasksText({ names, more }: CutTasks): string {
 }
 
 /**
- * Reads the header's value from an upstream's response. Returns undefined if `text` is null or names a task that is not
- * in `asked`.
+ * Parses the value of the header `assay-cut-tasks` from an upstream's response. Returns undefined if the header is
+ * absent (null) or names a task that is not in `asked`.
+ *
+ * @param asked names of the tasks that the upstream was sent
  */
 export function readCutTasks(text: string | null, asked: readonly string[]): CutTasks | undefined {
   if (text === null) return undefined;

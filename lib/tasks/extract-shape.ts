@@ -6,7 +6,7 @@ import { memberSize } from '../grammar/resolve/measure.ts';
 import { pathTo } from '../param-path.ts';
 import { checkAnswerSchema } from './check-answer-schema.ts';
 
-/** Describes the members of an extract task that define its answer's shape; `fields` is an alias of `keys`. */
+/** Holds the members of an extract task that define the shape of its answer; `fields` is an alias of `keys`. */
 interface ShapeFields {
   keys?: readonly string[];
   fields?: readonly string[];
@@ -18,7 +18,8 @@ interface ShapeFields {
  *
  * @param path path of the task in the request, for errors
  * @param fuel compile budget that all schemas of the request share
- * @throws AssayError if the schema is not supported or lacks one of the keys, or if keys alone are too long together
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema;
+ *   `invalid_value` also if the schema lacks one of the keys, or if keys without a schema are too long together
  */
 export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): AnswerShape {
   const keys = task.keys ?? task.fields;

@@ -1,8 +1,8 @@
 import { at } from '../at.ts';
 
 /**
- * Lowest log-probability that is reported; lower ones are raised to it. e^-700 is still a double above 0, so no
- * probability becomes 0.
+ * Lowest log-probability that the functions below return; lower ones are raised to it. e^-700 is still a double above
+ * 0, so no probability becomes 0.
  */
 const LEAST = -700;
 
@@ -13,13 +13,13 @@ export function logSum(values: readonly number[]): number {
   return highest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - highest), 0));
 }
 
-/** Returns log-probabilities whose probabilities sum to 1. */
+/** Shifts logarithms so that their exponentials sum to 1. Results below -700 are raised to it. */
 export function normalised(logprobs: readonly number[]): number[] {
   const total = logSum(logprobs);
   return logprobs.map((logprob) => Math.max(LEAST, logprob - total));
 }
 
-/** Returns the natural logarithms of probabilities. */
+/** Returns the natural logarithms of probabilities, raised to -700 where they are lower. */
 export function logprobsOf(probabilities: readonly number[]): number[] {
   return probabilities.map((probability) => Math.max(LEAST, Math.log(probability)));
 }
@@ -35,7 +35,7 @@ export function averaged(answers: readonly (readonly number[])[]): number[] {
   return normalised(first.map((_, i) => answers.reduce((sum, answer) => sum + at(answer, i), 0) / answers.length));
 }
 
-/** Returns the index of the highest value, the first on a tie. */
+/** Returns the index of the highest value, the first on a tie; 0 for an empty list. */
 export function indexOfHighest(values: readonly number[]): number {
   return values.reduce((best, value, i) => (value > at(values, best) ? i : best), 0);
 }

@@ -1,11 +1,13 @@
 import { at } from '../at.ts';
 import type { Masks } from '../grammar/vocabulary/masks.ts';
 
+/** Describes a way to write one option. */
 export interface OptionPath {
+  /** Index of the option. */
   option: number;
-  /** The tokens of the answer after the common head (`optionPaths`). */
+  /** The tokens after `head`, the tokens that all answers begin with. */
   tokens: readonly number[];
-  /** The text of the answer up to the end of this path, the head included. */
+  /** The text of the answer from its beginning to the end of this path. */
   text: string;
 }
 

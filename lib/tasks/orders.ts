@@ -19,7 +19,12 @@ export function orderings(options: number, orders: number): number[][] {
   });
 }
 
-/** Returns the task with its options and their descriptions in another order. */
+/**
+ * Returns the task with its options and their descriptions in another order. A task without options is returned as it
+ * is.
+ *
+ * @param order indices of the options in the new order
+ */
 export function reordered(task: DecideTask, order: readonly number[]): DecideTask {
   if (!task.options) return task;
   const { descriptions, options } = task;

@@ -8,27 +8,33 @@ import { joinMembers, splitMembers } from '../json/members.ts';
  * `lib/schema/task-response.ts`.
  */
 
-/** Builds RunTasksResponse: `results` and its alias `tasks`, in the order sent. */
+/**
+ * Builds the JSON text of RunTasksResponse: `results` and its alias `tasks`, in the order sent. `id` is the request's
+ * id.
+ */
 export function tasksBody(id: string, answer: BatchAnswer): string {
   const results = joinMembers(answer.answers.map(({ name, json }) => [name, json]));
   return responseBody(id, answer, results, `"results":${results},"tasks":${results}`);
 }
 
-/** Builds DecideResponse: `result`, its alias `decision`, and the bare `value`. */
+/**
+ * Builds the JSON text of DecideResponse: `result`, its alias `decision`, and the bare `value`. `id` is the request's
+ * id.
+ */
 export function decisionBody(id: string, answer: BatchAnswer): string {
   const { json } = at(answer.answers, 0);
   const value = splitMembers(json).get('value');
   return responseBody(id, answer, json, `"result":${json},"decision":${json},"value":${value}`);
 }
 
-/** Builds ExtractResponse: `result` and its alias `data`. */
+/** Builds the JSON text of ExtractResponse: `result` and its alias `data`. `id` is the request's id. */
 export function extractionBody(id: string, answer: BatchAnswer): string {
   const { json } = at(answer.answers, 0);
   return responseBody(id, answer, json, `"result":${json},"data":${json}`);
 }
 
 /**
- * Builds a response body.
+ * Builds the JSON text of a response body.
  *
  * @param content text of `choices[0].message.content`
  * @param members JSON text of the members that only this kind of response has

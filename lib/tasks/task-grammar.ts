@@ -12,23 +12,24 @@ import { optionPaths } from './option-paths.ts';
 
 /** Describes how to generate a task's answer. The engine uses the members in this order. */
 export interface TaskGrammar {
-  /** Tokens that every answer begins with; they follow the task's own prompt. May be empty. */
+  /** Tokens that every answer begins with, directly after the prompt of the task. May be empty. */
   head: readonly number[];
   /**
-   * For a decide task with options: the paths of which the one with the highest total log-probability is chosen, before
-   * any other text is generated.
+   * Present for a decide task with options. Of its paths, the one with the highest total log-probability is chosen
+   * before any other text is generated.
    */
   choice?: OptionChoice;
   /**
-   * Returns the constraint for the text after the head and, if there was a choice, after the chosen path. Its `text()`
+   * Returns the constraint for the text after the head and, if there is a `choice`, after the chosen path. Its `text()`
    * includes both.
    *
-   * @param path index of the chosen path; required if there is a `choice`
+   * @param path index of the chosen path
+   * @throws RangeError if there is a `choice`, but no path with this index
    */
   constraint(path?: number): Constraint;
   /**
-   * The whole answer to report if nothing was generated after the head, because the token budget ran out or no option
-   * was chosen.
+   * JSON text of the whole answer to report if nothing was generated after the head, because the token budget ran out
+   * or no option was chosen.
    */
   unsettled: string;
 }
@@ -49,7 +50,9 @@ export interface OptionChoice {
 /**
  * Returns the grammar of a task's answer.
  *
- * @param task a task whose schema `checkAnswerSchema` has accepted; any other throws `unsupported_schema`
+ * @param task a task whose schema `checkAnswerSchema` has accepted
+ * @throws AssayError `unsupported_schema` for any other schema, `engine_failed` if the vocabulary has no tokens for a
+ *   text that the answer must contain
  */
 export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
   if (task.type === 'extract') return generated(shapeConstraint(task.shape, vocabulary));
@@ -71,14 +74,14 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
 }
 
 /**
- * Builds the tables that grammars need for a vocabulary. This takes about a second, for which the first answer would
- * otherwise have to wait.
+ * Builds and caches the tables that grammars need for a vocabulary. This takes about a second, for which the first
+ * answer would otherwise have to wait.
  */
 export function prepareVocabulary(vocabulary: Vocabulary): void {
   masksOf(vocabulary).warm();
 }
 
-/** Returns the constraint of an answer's shape, for extract tasks and for `response_format` of chat. */
+/** Returns a new constraint for an answer of this shape, for extract tasks and for `response_format` of a chat. */
 export function shapeConstraint(shape: AnswerShape, vocabulary: Vocabulary): GrammarConstraint {
   return new GrammarConstraint(shapeAutomaton(shape), masksOf(vocabulary));
 }
@@ -141,7 +144,10 @@ function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
   return recentAutomaton(JSON.stringify([schema, keys]), compile);
 }
 
-/** Returns the cached automaton of `key`. If there is none, creates it with `make` and caches it. */
+/**
+ * Returns the cached automaton of `key`. If there is none, creates it with `make` and caches it. At most 32 automata
+ * are cached; the least recently used one is dropped.
+ */
 export function recentAutomaton(key: string, make: () => Automaton): Automaton {
   const automaton = recent.get(key) ?? make();
   recent.delete(key);

@@ -20,7 +20,10 @@ export interface CallText {
 
 /**
  * Returns the automaton that reads the text of a call to one of the tools. The tool's name determines which arguments
- * follow.
+ * follow. For a text without name and arguments, the automaton reads only `before`. Automata are cached
+ * (`recentAutomaton`).
+ *
+ * @throws AssayError `unsupported_schema` for parameters that cannot be enforced in this text
  */
 export function toolAutomaton(text: CallText, tools: readonly Tool[]): Automaton {
   const fixed = !text.name && !text.arguments;
@@ -30,7 +33,7 @@ export function toolAutomaton(text: CallText, tools: readonly Tool[]): Automaton
   return recentAutomaton(JSON.stringify(['call', ...key]), () => new Automaton(alternatives()));
 }
 
-/** Returns the text of a call before the arguments. */
+/** Returns the text of a call to `tool` before its arguments. */
 export function textBeforeArguments({ before, name, between }: CallText, tool: Tool): string {
   return before + (name ? tool.name : '') + between;
 }
@@ -38,6 +41,7 @@ export function textBeforeArguments({ before, name, between }: CallText, tool: T
 /**
  * Returns the tool that the text of a call names; undefined while the name is incomplete.
  *
+ * @param written the text of the call so far
  * @param ended true if no more text follows. Before that, a name at the end of the text may still be the beginning of a
  *   longer name.
  */
