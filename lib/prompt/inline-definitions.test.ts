@@ -71,6 +71,7 @@ describe('inlineDefinitions', () => {
   it.each<JsonSchema>([
     object({ a: { $ref: '#/$defs/b/items' } }, { $defs: { b: { type: 'array', items: text } } }),
     object({ a: text, b: { $ref: '#/properties/a' } }, { $defs: { c: text } }),
+    object({ a: { $id: 'a', $defs: { b: { type: 'integer' } }, ...ref('b') } }, { $defs: { b: text } }),
   ])('leaves a schema with other references as it is: %j', (schema) => {
     expect(inlineDefinitions(schema)).toBe(schema);
   });

@@ -12,7 +12,8 @@ const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'exam
 /**
  * Returns an equivalent schema that takes fewer tokens in the prompt. Unused definitions are omitted, a definition that
  * is used once replaces its reference, and a definition that only refers to another is skipped. The result is never
- * longer. A schema is returned unchanged if it has a reference to anything but the root or a definition.
+ * longer. A schema is returned unchanged if it has a reference to anything but the root or a definition, or a part with
+ * an `$id`, to which the references in it are relative.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   const { $defs, ...root } = schema;
@@ -54,7 +55,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
 
 /**
  * Counts the references to each definition that the root reaches. Returns null if a reference leads to anything but the
- * root or a definition.
+ * root or a definition, or if a part has an `$id`.
  */
 function countUses(
   root: JsonSchema,
@@ -65,6 +66,7 @@ function countUses(
   const open: Json[] = [root];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (!isObject(value)) continue;
+    if (value !== root && value.$id !== undefined) return null;
     if (value.$ref !== undefined && value.$ref !== '#') {
       const name = nameIn(value.$ref);
       if (name === undefined) return null;

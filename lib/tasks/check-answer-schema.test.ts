@@ -76,6 +76,13 @@ describe('refuses', () => {
     ['a schema that is a number', object({ a: 3 }), 'invalid_type', 'schema.properties.a'],
     ['a $ref elsewhere', object({ a: { $ref: 'https://x.test/s' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
     ['a $ref to nothing', object({ a: { $ref: '#/$defs/b' } }), 'unsupported_schema', 'schema.properties.a.$ref'],
+    [
+      'a $ref out of a part with its own $id',
+      { ...object({ a: { $id: 'a', $ref: '#/$defs/b' } }), $defs: { b: {} } },
+      'unsupported_schema',
+      'schema.properties.a.$ref',
+    ],
+    ['an $id with a fragment', object({ a: { $id: '#a' } }), 'invalid_value', 'schema.properties.a.$id'],
     ['a $ref to itself', { $ref: '#' }, 'unsupported_schema', 'schema'],
     ['nesting over 64', nested(33), 'unsupported_schema', 'schema'],
     ['a number beyond all bounds', object({ a: { maximum: Number.POSITIVE_INFINITY } }), 'invalid_value', 'schema'],

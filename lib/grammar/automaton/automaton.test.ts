@@ -232,6 +232,18 @@ describe('objects', () => {
       ['{}', '{"a":1,"b":{"a":1}}', '{"a":1,"aa":1,"b":1}'],
       ['{"a":1,"b":2,"a":3}', '{"x":{"a":1,"a":2}}'],
     ],
+    [
+      'a reference inside a schema with an $id begins there',
+      {
+        ...object({
+          a: { $id: 'a', $defs: { s: { type: 'integer' } }, type: ['integer', 'array'], items: { $ref: '#/$defs/s' } },
+          b: { $ref: '#/properties/a/$defs/s' },
+        }),
+        $defs: { s: T },
+      },
+      ['{"a":[1],"b":2}'],
+      ['{"a":["x"]}', '{"b":"x"}'],
+    ],
     ['a property that nothing satisfies is left out', object({ a: false, b: T }), ['{"b":""}', '{}'], ['{"a":1}']],
   ])('%s', (_, schema, good, bad) => {
     for (const text of good) expect([text, accepts(schema, text)]).toEqual([text, true]);

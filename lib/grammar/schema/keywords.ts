@@ -76,7 +76,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['default', annotation(anything)],
   ['examples', annotation(checkList)],
   ['$schema', note],
-  ['$id', note],
+  ['$id', annotation(checkId)],
   ['$comment', note],
 ]);
 
@@ -141,6 +141,13 @@ function checkFormat(v: Json, path: string): void {
   if (!FORMATS.includes(v as Format)) {
     refuse(path, `the format ${show(v)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
   }
+}
+
+function checkId(v: Json, path: string): void {
+  checkText(v, path);
+  // A fragment was a name for the schema until draft 7, and would not begin a schema of its own.
+  if (/#./s.test(String(v)))
+    refuse(path, `must not have a fragment, as ${show(v)} has; use $defs and $ref.`, 'invalid_value');
 }
 
 function checkMultipleOf(v: Json, path: string): void {

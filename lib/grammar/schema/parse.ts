@@ -16,8 +16,13 @@ import { type Draft, refuseLoops, target } from './references.ts';
 export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   const values = checkSize(schema, path);
   const subschemas: Draft[] = [];
-  const add = (json: Json, at: string): number => subschemas.push(draft(json, at)) - 1;
-  add(schema, path);
+  const add = (json: Json, at: string, resource: number): number => {
+    const made = draft(json, at);
+    // An `$id` begins a schema of its own, to which the references in it are relative.
+    made.resource = made.has.has('$id') ? subschemas.length : resource;
+    return subschemas.push(made) - 1;
+  };
+  add(schema, path, 0);
   // A queue instead of recursion: `read` appends the children to the list during this loop.
   for (let i = 0; i < subschemas.length; i++) read(at(subschemas, i), add);
   for (const subschema of subschemas) {
@@ -42,10 +47,11 @@ function draft(json: Json, path: string): Draft {
     properties: new Map(),
     required: [],
     prefixItems: [],
+    resource: 0,
   };
 }
 
-function read(draft: Draft, add: (json: Json, path: string) => number): void {
+function read(draft: Draft, add: (json: Json, path: string, resource: number) => number): void {
   if (!isObject(draft.json)) return;
   for (const [keyword, value] of Object.entries<Json>(draft.json)) {
     const path = pathTo(draft.path, keyword);
@@ -59,7 +65,7 @@ function read(draft: Draft, add: (json: Json, path: string) => number): void {
     const ids = new Map(
       childrenOf(rule.holds, value, path).map(([name, json]) => [
         name,
-        add(json, rule.holds === 'schema' ? path : pathTo(path, name)),
+        add(json, rule.holds === 'schema' ? path : pathTo(path, name), draft.resource),
       ]),
     );
     draft.children.set(keyword, ids);

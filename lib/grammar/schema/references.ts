@@ -12,6 +12,8 @@ export type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
   children: Map<string, ReadonlyMap<string | number, number>>;
   /** Text of `$ref`, until it is resolved to the index `ref`. */
   refText?: string;
+  /** Index of the schema at which the references in this one begin: the root, or the nearest schema with an `$id`. */
+  resource: number;
 };
 
 /**
@@ -29,18 +31,19 @@ export function target(from: Draft, ref: string, subschemas: readonly Draft[]): 
   } catch {
     refuse(path, `${show(ref)} is not a valid URI fragment; percent-encode it as RFC 3986 requires.`, 'invalid_value');
   }
-  const id = pointedAt(pointer, subschemas);
+  const id = pointedAt(pointer, from.resource, subschemas);
   if (id === undefined) {
-    refuse(path, `${show(ref)} leads to no schema in this document; use "#" or a pointer such as "#/$defs/name".`);
+    const where = from.resource === 0 ? 'this document' : 'the schema around it that has an $id';
+    refuse(path, `${show(ref)} leads to no schema in ${where}; use "#" or a pointer such as "#/$defs/name".`);
   }
   return id;
 }
 
-/** Returns the index of the schema that a JSON Pointer refers to; undefined if there is none. */
-function pointedAt(pointer: string, subschemas: readonly Draft[]): number | undefined {
+/** Returns the index of the schema that a JSON Pointer from the schema `start` leads to; undefined if there is none. */
+function pointedAt(pointer: string, start: number, subschemas: readonly Draft[]): number | undefined {
   const [root, ...steps] = pointer.split('/');
   if (root !== '') return undefined;
-  let id: number | undefined = 0;
+  let id: number | undefined = start;
   for (let i = 0; i < steps.length && id !== undefined; ) {
     const keyword = at(steps, i++);
     const children = at(subschemas, id).children.get(keyword);
