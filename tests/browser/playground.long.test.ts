@@ -137,8 +137,16 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     const code = await page.evaluate<string>('navigator.clipboard.readText()');
     const program = { curl: 'sh', Python: 'python3', TypeScript: process.execPath }[language] ?? '';
     const flags = language === 'TypeScript' ? ['--input-type=module', '-e'] : ['-c'];
-    const { stdout } = await run(program, [...flags, code], { env: { ...process.env, ASSAY_API_KEY: KEY } });
-    expect(stdout).toMatch(/refund/);
+    const output = async (key: string) => {
+      const env = { ...process.env, ASSAY_API_KEY: key };
+      const { stdout, stderr } = await run(program, [...flags, code], { env }).catch((failed) => failed);
+      return `${stdout}${stderr}`;
+    };
+    const answered = await output(KEY);
+    expect(answered).toMatch(/refund/);
+    // Each probability is shown: no `[Object]` in place of one.
+    expect(answered).toMatch(/evidence.*start/s);
+    expect(await output('wrong')).toContain('invalid_api_key');
   });
 
   it('asks free questions without probabilities', async () => {

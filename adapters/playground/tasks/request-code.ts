@@ -9,7 +9,10 @@ export function requestCode(language: Language, origin: string, path: string, bo
       return [
         `curl ${origin}${path} \\`,
         '  -H "Authorization: Bearer $ASSAY_API_KEY" -H \'Content-Type: application/json\' \\',
-        `  -d '${json.replaceAll("'", "'\\''")}'`,
+        // As an argument, the body could have at most 128 KiB.
+        "  -d @- <<'JSON'",
+        json,
+        'JSON',
       ].join('\n');
     case 'TypeScript':
       return [
@@ -21,11 +24,11 @@ export function requestCode(language: Language, origin: string, path: string, bo
         '  },',
         `  body: JSON.stringify(${json.replaceAll('\n', '\n  ')}),`,
         '});',
-        'console.log(await response.json());',
+        'console.dir(await response.json(), { depth: null });',
       ].join('\n');
     case 'Python':
       return [
-        'import json, os, urllib.request',
+        'import json, os, urllib.error, urllib.request',
         '',
         `body = json.loads(r'''${json.replaceAll("'''", "''\\u0027")}''')`,
         'request = urllib.request.Request(',
@@ -36,7 +39,11 @@ export function requestCode(language: Language, origin: string, path: string, bo
         '        "Content-Type": "application/json",',
         '    },',
         ')',
-        'print(json.load(urllib.request.urlopen(request)))',
+        'try:',
+        '    answer = json.load(urllib.request.urlopen(request))',
+        'except urllib.error.HTTPError as error:',
+        '    raise SystemExit(error.read().decode())',
+        'print(json.dumps(answer, indent=2))',
       ].join('\n');
   }
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { DecisionsRequest } from '../../../lib/schema/decisions-request.ts';
@@ -132,6 +133,13 @@ test.each(LANGUAGES)('%s takes the key from the environment', (language) => {
   expect(code).toContain('http://127.0.0.1:8080/v1/tasks');
 });
 
-test('a quote in the context does not end the argument of curl', () => {
-  expect(requestCode('curl', '', '/v1/tasks', tasksBody(draft, 'a/b'))).toContain("It'\\''s late.");
+test('curl reads a body with quotes, variables and more bytes than an argument may have', () => {
+  const context = `It's "late": $HOME \`x\` ${'\u0436'.repeat(100_000)}\nJSON\n`;
+  const body = tasksBody({ ...draft, context }, 'a/b');
+  const printStdin = 'curl() { cat; }\n';
+  const stdout = execFileSync('sh', {
+    input: printStdin + requestCode('curl', '', '/v1/tasks', body),
+    encoding: 'utf8',
+  });
+  expect(JSON.parse(stdout)).toEqual(body);
 });
