@@ -29,11 +29,20 @@ interface CallOptions {
   body?: unknown;
   accept?: string;
   signal?: AbortSignal;
+  /** The API key to send; the stored one by default, and none if it is empty. */
+  key?: string;
 }
 
-/** Sends a request to the server of this page. Throws `ApiError` if the server does not answer with status 2xx. */
-export async function call(path: string, { method, body, accept, signal }: CallOptions = {}): Promise<Response> {
-  const key = storedKey.get();
+/**
+ * Sends a request to the server of this page. Throws `ApiError` if the server does not answer with status 2xx, and an
+ * `AbortError` if `signal` was aborted.
+ */
+export async function call(path: string, options: CallOptions = {}): Promise<Response> {
+  const { method, body, accept, signal, key = storedKey.get() } = options;
+  // `fetch` throws for such a header, as it does if the server cannot be reached.
+  if (!/^[\x21-\x7e]*$/.test(key)) {
+    throw new ApiError(401, 'invalid_api_key', 'The API key contains a character that no key has. Copy it again.');
+  }
   let response: Response;
   try {
     response = await fetch(path, {
@@ -47,11 +56,30 @@ export async function call(path: string, { method, body, accept, signal }: CallO
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (cause) {
-    if (signal?.aborted) throw cause;
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
     throw new ApiError(0, 'unreachable', 'The server does not answer. Is it still running?');
   }
   if (!response.ok) throw await refused(response);
   return response;
+}
+
+/** Maps a path to the last key with which the server refused it. */
+const refusals = new Map<string, { key: string; refusal: ApiError }>();
+
+/**
+ * Reads a path again and again, for views that update themselves. While the server refuses the stored key, it throws
+ * the refusal without a request, so that the browser's console does not fill with errors.
+ */
+export async function poll(path: string): Promise<Response> {
+  const key = storedKey.get();
+  const known = refusals.get(path);
+  if (known?.key === key) throw known.refusal;
+  try {
+    return await call(path, { key, signal: AbortSignal.timeout(10_000) });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) refusals.set(path, { key, refusal: error });
+    throw error;
+  }
 }
 
 async function refused(response: Response): Promise<ApiError> {

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 import { ChatTab } from './chat/chat-tab.tsx';
 import { KeyField } from './key-field.tsx';
 import { ModelsTab } from './models/models-tab.tsx';
-import { StatusLine, useStatus } from './status-line.tsx';
+import { useStatus } from './status.ts';
+import { StatusLine } from './status-line.tsx';
 import { TasksTab } from './tasks/tasks-tab.tsx';
 
 const TABS = ['Tasks', 'Chat', 'Models'] as const;
@@ -11,6 +12,7 @@ type Tab = (typeof TABS)[number];
 export function App() {
   const [tab, setTab] = useState<Tab>(tabOfHash());
   const { status, refresh } = useStatus();
+  const { state, active_model: active = 'none' } = status.health ?? {};
   const open = (next: Tab) => {
     setTab(next);
     history.replaceState(null, '', `#${next.toLowerCase()}`);
@@ -49,7 +51,7 @@ export function App() {
       <main>
         {/* All tabs stay mounted, so that a running answer and what was typed survive a look at another tab. */}
         <section id="panel-Tasks" role="tabpanel" aria-labelledby="tab-Tasks" hidden={tab !== 'Tasks'}>
-          <TasksTab model={status.model} loading={status.state === 'loading'} />
+          <TasksTab model={active === 'none' ? '' : active} loading={state === 'loading'} />
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
           <ChatTab />

@@ -218,6 +218,38 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     complaints = complaints.filter((text) => !text.includes('401'));
   });
 
+  it('says that no key has such a character, and still shows the state of the server', async () => {
+    await page.getByLabel('API key').fill('schlüssel😀');
+    await ask();
+    expect(await page.getByRole('alert').textContent()).toContain('contains a character that no key has');
+    await page.getByRole('contentinfo').getByText('assay/starter').waitFor();
+    await page.reload();
+    await page.getByRole('contentinfo').getByText('assay/starter').waitFor();
+  });
+
+  it('reads what needs a key once, if the server refuses the key', async () => {
+    let asked = 0;
+    await page.route('**/metrics', (route) => {
+      asked += 1;
+      return route.fulfill({ status: 401, json: { error: { message: 'Send a key.', code: 'missing_api_key' } } });
+    });
+    await page.reload();
+    for (let polls = 0; polls < 3; polls += 1) await page.waitForResponse('**/health');
+    expect(asked).toBe(1);
+    await page.getByLabel('API key').fill('another');
+    await page.keyboard.press('Tab');
+    // The browser itself logs the refused requests.
+    await vi.waitUntil(() => complaints.length === 2);
+    expect(asked).toBe(2);
+    complaints = [];
+  });
+
+  it('does not call the server lost before its first answer', async () => {
+    await page.route('**/health', () => {});
+    await page.reload();
+    expect(await page.getByRole('contentinfo').textContent()).toBe('Connecting…');
+  });
+
   it('fits a phone', async () => {
     const phone = await open({ width: 390, height: 844 });
     const [content, screen] = await phone.evaluate<[number, number]>('[document.body.scrollWidth, window.innerWidth]');

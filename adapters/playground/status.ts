@@ -1,0 +1,67 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { Health } from '../../lib/schema/status.ts';
+import { call, poll } from './api.ts';
+
+/** Holds the server's state. Each member is null while it is not known. */
+export interface Status {
+  /** False if the server did not answer the last request. */
+  reachable: boolean | null;
+  health: Health | null;
+  running: number | null;
+  waiting: number | null;
+  /** Resident bytes of the engine process. */
+  memory: number | null;
+}
+
+const UNKNOWN: Status = { reachable: null, health: null, running: null, waiting: null, memory: null };
+const POLL_MS = 3_000;
+
+/** Returns the server's state from `/health` and `/metrics`. Updates it every few seconds while the page is visible. */
+export function useStatus(): { status: Status; refresh(): void } {
+  const [status, setStatus] = useState(UNKNOWN);
+  // On a slow network, an answer may arrive after that to a later request.
+  const requested = useRef(0);
+  const shown = useRef(0);
+  const refresh = useCallback(async () => {
+    requested.current += 1;
+    const request = requested.current;
+    const read = await readStatus().catch(() => ({ ...UNKNOWN, reachable: false }));
+    if (request < shown.current) return;
+    shown.current = request;
+    setStatus(read);
+  }, []);
+  useEffect(() => {
+    const refreshIfVisible = () => {
+      if (document.visibilityState === 'visible') void refresh();
+    };
+    void refresh();
+    const timer = setInterval(refreshIfVisible, POLL_MS);
+    document.addEventListener('visibilitychange', refreshIfVisible);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', refreshIfVisible);
+    };
+  }, [refresh]);
+  return { status, refresh };
+}
+
+async function readStatus(): Promise<Status> {
+  // Needs no key, so a wrong one does not hide the state.
+  const health = await (await call('/health', { key: '', signal: AbortSignal.timeout(10_000) })).json();
+  // The metrics may need a key (on an address other than loopback).
+  const metrics = await poll('/metrics').then(
+    (response) => response.text(),
+    () => '',
+  );
+  const gauge = (name: string) => {
+    const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics);
+    return found ? Number(found[1]) : null;
+  };
+  return {
+    reachable: true,
+    health,
+    running: gauge('assay_requests_running'),
+    waiting: gauge('assay_requests_waiting'),
+    memory: gauge('assay_engine_resident_bytes'),
+  };
+}
