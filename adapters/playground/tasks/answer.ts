@@ -19,6 +19,8 @@ export interface Answer {
   rows: AnswerRow[];
   /** Probability of each option, in the order sent; empty if there are no options or no probabilities. */
   options: { label: string; probability: number }[];
+  /** True if no option was probable enough (`--abstain-below`). */
+  abstained?: true;
 }
 
 /** Holds all answers of a request and the numbers of tokens. */
@@ -58,9 +60,11 @@ export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsRe
       const options = answer.probabilities.map(({ value, probability }) => ({ label: String(value), probability }));
       return { name, rows: [{ label: 'answer', value: String(answer.choice) }], options };
     }
+    if (answer.type === 'refusal') return { name, rows: [], options: [], abstained: true };
+    // The playground asks no questions of the other types.
     if (answer.type !== 'extract') return { name, rows: [], options: [] };
     const rows = answer.fields.map(({ path, value, probability, evidence }) => ({
-      label: path.slice(1),
+      label: memberName(path),
       value: shown(value),
       probability,
       ...(evidence ? { evidence } : {}),
@@ -70,6 +74,9 @@ export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsRe
   const cut = response.answers.some((answer) => answer.type === 'extract' && !answer.complete);
   return { answers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
 }
+
+/** Returns the name that a JSON Pointer (RFC 6901) to a member has. */
+const memberName = (pointer: string) => pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
 
 function shown(value: unknown): string | null {
   if (value === null || value === undefined) return null;

@@ -23,6 +23,7 @@ export function Results({ outcome }: { outcome: Outcome }) {
         <section class="answer">
           <h3>{answer.name}</h3>
           {answer.options.length > 0 ? <Options answer={answer} /> : <Rows rows={answer.rows} />}
+          {answer.abstained && <p class="empty">No answer: no option was probable enough for this server.</p>}
         </section>
       ))}
       <Evidence context={context} rows={answers.flatMap(({ rows }) => rows)} />

@@ -116,6 +116,20 @@ test('decisions carry probabilities and evidence', () => {
   });
 });
 
+test('a choice that is not made and a key with a slash', () => {
+  const response = {
+    answers: [
+      { type: 'refusal', name: '10' },
+      { type: 'extract', name: 'facts', complete: true, fields: [{ path: '/a~1b~01', value: 'x', probability: 1 }] },
+    ],
+    usage: { input_tokens: 7, output_tokens: 3 },
+  };
+  expect(readDecisions([decide, extract], response as unknown as DecisionsResponse).answers).toEqual([
+    { name: '10', rows: [], options: [], abstained: true },
+    { name: 'facts', rows: [{ label: 'a/b~1', value: 'x', probability: 1 }], options: [] },
+  ]);
+});
+
 describe('moved', () => {
   test.each([
     [0, 1, 'bac'],
