@@ -106,20 +106,32 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.getByRole('alert').textContent()).toContain('notes.txt is neither an image nor a recording');
     await field.setInputFiles(fileURLToPath(new URL('../../docs/images/playground.png', import.meta.url)));
     await page.getByRole('img', { name: 'playground.png' }).waitFor();
+    const focused = (name: string) => page.getByRole('button', { name }).evaluate((it) => it.matches(':focus'));
+    expect(await focused('Remove playground.png')).toBe(true);
     const code = page.getByRole('region', { name: 'Request as code' });
     expect(await code.textContent()).toContain('"data:image/png;base64,BASE64_OF_playground.png"');
     await page.getByRole('button', { name: 'Remove playground.png' }).click();
     await field.waitFor();
+    expect(await focused('Image or recording')).toBe(true);
     expect(await code.textContent()).not.toContain('input_image');
   });
 
   it('adds, edits, reorders and deletes tasks with the keyboard alone', async () => {
     await page.getByLabel('API key').fill(KEY);
+    const focused = () =>
+      page.evaluate<string>('(({ ariaLabel, value }) => ariaLabel ?? value)(document.activeElement)');
     await page.getByRole('button', { name: 'Add task' }).press('Enter');
     await page.getByLabel('Name').nth(3).fill('late');
     await page.getByLabel('Question').last().fill('Did it come late?');
     await page.getByRole('button', { name: 'Move late up' }).press('Enter');
+    expect(await focused()).toBe('Move late up');
+    await page.getByRole('button', { name: 'Move refund down' }).press('Enter');
+    await page.keyboard.press('Tab');
+    await page.getByRole('button', { name: 'Move refund up' }).press('Enter');
+    // The first task cannot move up.
+    expect(await focused()).toBe('Move refund down');
     await page.getByRole('button', { name: 'Delete topic' }).press('Enter');
+    expect(await focused()).toBe('late');
     await page.getByLabel('Context').press('Control+Enter');
     await page.locator('.answer').nth(2).waitFor();
     expect(await page.locator('.answer h3').allTextContents()).toEqual([
@@ -147,6 +159,31 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     // Each probability is shown: no `[Object]` in place of one.
     expect(answered).toMatch(/evidence.*start/s);
     expect(await output('wrong')).toContain('invalid_api_key');
+  });
+
+  it('gives a new task the focus and a name of its own', async () => {
+    await page.getByRole('button', { name: 'Add task' }).press('Enter');
+    await page.keyboard.type('Is it new?');
+    expect(await page.getByLabel('Question').last().inputValue()).toBe('Is it new?');
+    await page.getByRole('button', { name: 'Delete topic' }).press('Enter');
+    await page.getByRole('button', { name: 'Add task' }).press('Enter');
+    const names = page.getByLabel('Name');
+    expect(await names.evaluateAll((fields) => fields.map((field) => (field as { value?: string }).value))).toEqual([
+      'refund',
+      'facts',
+      'task_4',
+      'task_5',
+    ]);
+  });
+
+  it('asks for the number of tokens if the field is empty', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByLabel('Max output tokens').fill('');
+    await ask();
+    expect(await page.getByLabel('Max output tokens').evaluate((field) => field.matches(':invalid:focus'))).toBe(true);
+    await page.getByLabel('Max output tokens').fill('64');
+    await ask();
+    await page.locator('.answer').first().waitFor();
   });
 
   it('asks free questions without probabilities', async () => {

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { type MediaFile, readMedia } from './media-file.ts';
 
 interface MediaFieldProps {
@@ -10,11 +11,22 @@ interface MediaFieldProps {
 
 /** Lets the user add one image or recording, and shows it. */
 export function MediaField({ id, label, media, onChange, onError }: MediaFieldProps) {
+  // The field and its button replace each other, so the focus moves with the user's change.
+  const element = useRef<HTMLButtonElement & HTMLInputElement>(null);
+  const moveFocus = useRef(false);
+  useLayoutEffect(() => {
+    if (moveFocus.current) element.current?.focus();
+    moveFocus.current = false;
+  }, [media]);
+  const change = (file: MediaFile | undefined) => {
+    moveFocus.current = true;
+    onChange(file);
+  };
   if (media) {
     return (
       <div class="row media">
         <MediaView media={media} />
-        <button type="button" aria-label={`Remove ${media.name}`} onClick={() => onChange(undefined)}>
+        <button ref={element} type="button" aria-label={`Remove ${media.name}`} onClick={() => change(undefined)}>
           Remove
         </button>
       </div>
@@ -24,12 +36,13 @@ export function MediaField({ id, label, media, onChange, onError }: MediaFieldPr
     <label for={id}>
       {label}
       <input
+        ref={element}
         id={id}
         type="file"
         accept="image/*,audio/*"
         onChange={(event) => {
           const [file] = event.currentTarget.files ?? [];
-          if (file) readMedia(file).then(onChange, onError);
+          if (file) readMedia(file).then(change, onError);
         }}
       />
     </label>

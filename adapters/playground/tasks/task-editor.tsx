@@ -5,22 +5,25 @@ interface Props {
   index: number;
   count: number;
   onChange(task: TaskDraft): void;
-  onMove(step: number): void;
+  onMove(step: 1 | -1): void;
   onRemove(): void;
 }
 
+/** Returns the id of a field or a button of a task on the page. */
+export const taskElementId = ({ id }: TaskDraft, name: 'type' | 'name' | 'text' | 'list' | 'up' | 'down'): string =>
+  `task-${id}-${name}`;
+
 export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: Props) {
-  const field = (name: string) => `task-${task.id}-${name}`;
   const decide = task.type === 'decide';
   const title = task.name || `task ${index + 1}`;
   return (
     <fieldset class="task">
       <legend>Task {index + 1}</legend>
       <div class="row">
-        <label for={field('type')} class="narrow">
+        <label for={taskElementId(task, 'type')} class="narrow">
           Type
           <select
-            id={field('type')}
+            id={taskElementId(task, 'type')}
             value={task.type}
             onChange={(event) => onChange({ ...task, type: event.currentTarget.value as TaskDraft['type'] })}
           >
@@ -28,10 +31,10 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
             <option value="extract">extract</option>
           </select>
         </label>
-        <label for={field('name')}>
+        <label for={taskElementId(task, 'name')}>
           Name
           <input
-            id={field('name')}
+            id={taskElementId(task, 'name')}
             value={task.name}
             spellcheck={false}
             onInput={(event) => onChange({ ...task, name: event.currentTarget.value })}
@@ -40,6 +43,7 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
         <div class="tools">
           <button
             type="button"
+            id={taskElementId(task, 'up')}
             title="Move up"
             aria-label={`Move ${title} up`}
             disabled={index === 0}
@@ -49,6 +53,7 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
           </button>
           <button
             type="button"
+            id={taskElementId(task, 'down')}
             title="Move down"
             aria-label={`Move ${title} down`}
             disabled={index === count - 1}
@@ -61,18 +66,18 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
           </button>
         </div>
       </div>
-      <label for={field('text')}>
+      <label for={taskElementId(task, 'text')}>
         {decide ? 'Question' : 'Instruction'}
         <input
-          id={field('text')}
+          id={taskElementId(task, 'text')}
           value={task.text}
           onInput={(event) => onChange({ ...task, text: event.currentTarget.value })}
         />
       </label>
-      <label for={field('list')}>
+      <label for={taskElementId(task, 'list')}>
         {decide ? 'Options, one per line (empty: a free answer)' : 'Keys, one per line'}
         <textarea
-          id={field('list')}
+          id={taskElementId(task, 'list')}
           rows={Math.min(6, Math.max(2, task.list.split('\n').length))}
           value={task.list}
           onInput={(event) => onChange({ ...task, list: event.currentTarget.value })}

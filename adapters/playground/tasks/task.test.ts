@@ -7,7 +7,7 @@ import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { readDecisions, readTasks } from './answer.ts';
 import { LANGUAGES, requestCode } from './request-code.ts';
-import { decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
+import { anotherTask, decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
 
 const decide = newTask({ type: 'decide', name: '10', text: 'Late?', list: ' yes \n\nno' });
 const free = newTask({ type: 'decide', name: '2', text: 'Why?', list: '' });
@@ -128,6 +128,15 @@ test('a choice that is not made and a key with a slash', () => {
     { name: '10', rows: [], options: [], abstained: true },
     { name: 'facts', rows: [{ label: 'a/b~1', value: 'x', probability: 1 }], options: [] },
   ]);
+});
+
+test.each([
+  [[], 'task_1'],
+  [['a', 'task_2'], 'task_3'],
+  [['a', 'task_3', 'task_4'], 'task_5'],
+  [['task_2', 'task_4', 'task_5'], 'task_6'],
+])('a task added to %j is %s', (names, expected) => {
+  expect(anotherTask(names.map((name) => newTask({ ...free, name }))).name).toBe(expected);
 });
 
 describe('moved', () => {

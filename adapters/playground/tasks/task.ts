@@ -69,6 +69,13 @@ export function newTask(fields: Omit<TaskDraft, 'id'>): TaskDraft {
   return { id: next++, ...fields };
 }
 
+/** Returns a task for the end of a list, with a name that no other task has. */
+export function anotherTask(tasks: readonly TaskDraft[]): TaskDraft {
+  let number = tasks.length + 1;
+  while (tasks.some(({ name }) => name === `task_${number}`)) number += 1;
+  return newTask({ type: 'decide', name: `task_${number}`, text: '', list: 'yes\nno' });
+}
+
 /** Returns a copy of a list with one item moved by `step` places; unchanged if there is no such place. */
 export function moved<T>(list: readonly T[], from: number, step: number): T[] {
   const to = from + step;

@@ -7,8 +7,8 @@ import { readDecisions, readTasks } from './answer.ts';
 import { EXAMPLES } from './examples.ts';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
-import { type Draft, decisionsBody, hasProbabilities, moved, newTask, type TaskDraft, tasksBody } from './task.ts';
-import { TaskEditor } from './task-editor.tsx';
+import { type Draft, decisionsBody, hasProbabilities, tasksBody } from './task.ts';
+import { TaskList } from './task-list.tsx';
 
 /**
  * Shows a context, a list of tasks about it, and their answers. `model` is the loaded model; `loading` is true while one
@@ -24,7 +24,6 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   const path = scored ? '/v1/decisions' : '/v1/tasks';
   const bodyOf = (sent: Draft) => (scored ? decisionsBody : tasksBody)(sent, model || 'assay/starter');
   const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
-  const setTasks = (tasks: TaskDraft[]) => setDraft({ ...draft, tasks });
 
   const ask = async () => {
     setBusy(true);
@@ -77,7 +76,8 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
               type="number"
               min={1}
               max={4096}
-              value={draft.maxOutputTokens}
+              required
+              value={Number.isNaN(draft.maxOutputTokens) ? '' : draft.maxOutputTokens}
               onInput={(event) => setDraft({ ...draft, maxOutputTokens: event.currentTarget.valueAsNumber })}
             />
           </label>
@@ -101,29 +101,8 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
           }}
           onError={setError}
         />
-        {draft.tasks.map((task, i) => (
-          <TaskEditor
-            key={task.id}
-            task={task}
-            index={i}
-            count={draft.tasks.length}
-            onChange={(changed) => setTasks(draft.tasks.map((other) => (other.id === task.id ? changed : other)))}
-            onMove={(step) => setTasks(moved(draft.tasks, i, step))}
-            onRemove={() => setTasks(draft.tasks.filter(({ id }) => id !== task.id))}
-          />
-        ))}
+        <TaskList tasks={draft.tasks} onChange={(tasks) => setDraft({ ...draft, tasks })} />
         <div class="row actions">
-          <button
-            type="button"
-            onClick={() =>
-              setTasks([
-                ...draft.tasks,
-                newTask({ type: 'decide', name: `task_${draft.tasks.length + 1}`, text: '', list: 'yes\nno' }),
-              ])
-            }
-          >
-            Add task
-          </button>
           <button type="submit" class="primary" disabled={busy || loading}>
             {loading ? 'Loading the model…' : busy ? 'Asking…' : 'Ask'}
           </button>
