@@ -20,7 +20,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
       throw new AssayError(
         'invalid_api_key',
         'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
-          '(in a checkout: "npm run -s assay -- keys add <name>"; for a gateway on Workers: add --edge).',
+          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge on Workers: add --edge).',
       );
     }
     hashes.set(secret, hash);

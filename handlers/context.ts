@@ -14,7 +14,7 @@ export interface AppDeps {
   /** Answers tasks and chats, and lists the models. */
   backend: InferenceBackend;
   /**
-   * Manages the models of this machine. Absent on a gateway, which then has no routes for status, load, unload,
+   * Manages the models of this machine. Absent on an edge, which then has no routes for status, load, unload,
    * download and delete.
    */
   host?: ModelHost;

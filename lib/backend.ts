@@ -11,7 +11,7 @@ export type { Device, Metrics } from './schema/metrics.ts';
 export type { ModelStatus } from './schema/model-list.ts';
 
 /**
- * Answers the requests that handlers have validated. The Node host injects the engine, the gateway a forwarder to its
+ * Answers the requests that handlers have validated. The Node host injects the engine, the edge a forwarder to its
  * upstreams, and tests a script; handlers do not know which. A call throws `AssayError`; any other error is reported as
  * `internal_error`. Handlers rely on these promises without checking them: every backend must pass the suite in
  * `tests/backend/contract.ts`.
@@ -39,7 +39,7 @@ export type Priority = (typeof PRIORITIES)[number];
 /** Holds what a backend needs to know about one request besides its content. */
 export interface Call {
   /**
-   * The request's id, which its response has as `x-request-id`. Logs and the requests that a gateway sends to its
+   * The request's id, which its response has as `x-request-id`. Logs and the requests that an edge sends to its
    * upstreams contain it.
    */
   requestId: string;

@@ -14,7 +14,7 @@ export interface ApiKey {
   priority?: Priority;
   /**
    * `admin` allows loading, unloading, downloading and deleting models on a model server that requires a key. On the
-   * gateway, it also opens the routes that administer upstreams.
+   * edge, it also opens the routes that administer upstreams.
    */
   scopes: readonly 'admin'[];
 }
@@ -25,7 +25,7 @@ export interface StoredKey extends ApiKey {
   sha256: string;
 }
 
-/** Finds API keys: in a file (Node host), in Workers KV (gateway), or in a list (tests). */
+/** Finds API keys: in a file (Node host), in Workers KV (edge), or in a list (tests). */
 export interface KeyStore {
   /**
    * Returns the key with this hash (SHA-256 of the secret's UTF-8 bytes, lower-case hex), or null. Compares in constant

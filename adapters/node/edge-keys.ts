@@ -17,7 +17,7 @@ type EdgeKey = v.InferOutput<typeof EdgeKey>;
 const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unknown()) }));
 
 /**
- * Manages the API keys of a Workers gateway (edge), in the KV namespace KEYS of the wrangler.toml in the current
+ * Manages the API keys of an edge, in the KV namespace KEYS of the wrangler.toml in the current
  * folder.
  */
 export class EdgeKeys {
@@ -58,7 +58,7 @@ export class EdgeKeys {
   }
 
   /**
-   * Revokes a key. Gateways may accept it for up to 90 seconds more, because they cache keys
+   * Revokes a key. Edges may accept it for up to 90 seconds more, because they cache keys
    * (`adapters/workers/keys/kv-keys.ts`). Throws `UsageError` if there is no key with this name.
    */
   async revoke(name: string): Promise<void> {

@@ -24,7 +24,7 @@ const FLEET = 'fleet';
 const BODY_BYTES = 20 * 1024 * 1024;
 
 /**
- * Creates the gateway (edge) for one isolate: the app of the Node server, but with a backend that forwards requests to
+ * Creates the edge for one isolate: the app of the Node server, but with a backend that forwards requests to
  * upstreams. Throws an `Error` that says which variable or secret to fix.
  */
 export function createEdge(env: Env): Hono<AppEnv> {
@@ -63,7 +63,7 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
   return { ...DEADLINES, answerMs: seconds * 1000 };
 }
 
-/** Returns the gateway's defaults for the decision formats, which replace the settings of the upstreams. */
+/** Returns the edge's defaults for the decision formats, which replace the settings of the upstreams. */
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
   if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW must be a number from 0 to 1.');

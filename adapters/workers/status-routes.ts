@@ -7,7 +7,7 @@ import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
 /**
- * Adds the routes that describe the gateway (docs/interface.md, E-2): `GET /` and `GET /health`, which need no key, and
+ * Adds the routes that describe the edge (docs/interface.md, E-2): `GET /` and `GET /health`, which need no key, and
  * `GET /currentmodel`, which has the body of `/health` and needs a key.
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {

@@ -22,7 +22,7 @@ interface Route {
 }
 
 /**
- * Measures the time that a gateway (edge) in workerd adds to a request, compared with a Worker that only forwards it.
+ * Measures the time that an edge in workerd adds to a request, compared with a Worker that only forwards it.
  * The routes take turns, one request at a time, which exposes all to the same state of the machine. Each round starts
  * with another route, and every other round runs backwards, so each route follows every other one equally often. The
  * first argument is the number of rounds (default 1,000).

@@ -31,7 +31,7 @@ export const POLICIES: Record<string, Policy> = {
 
   rendezvous: (context, { ranked }) => at(ranked(context), 0),
 
-  /** Returns the upstream that the gateway of `adapters/workers` would choose. */
+  /** Returns the upstream that the edge of `adapters/workers` would choose. */
   'bounded rendezvous': (context, { ranked, total, upstreams, now }) =>
     at(
       overloadedLast(

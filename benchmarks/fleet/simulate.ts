@@ -20,7 +20,7 @@ export interface Outcome {
 const RANKED = 32;
 
 /**
- * Returns, for every context, the indices of its `RANKED` best upstreams in the order in which the gateway tries them.
+ * Returns, for every context, the indices of its `RANKED` best upstreams in the order in which the edge tries them.
  */
 export async function rank(world: World): Promise<readonly (readonly number[])[]> {
   const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));

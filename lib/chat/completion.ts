@@ -111,7 +111,7 @@ function callDelta(head: CompletionHead, { index, name, arguments: text }: ToolC
 
 /**
  * Returns the id of a tool call, derived from the id of the answer (`chatcmpl-…` or `resp_…`) and the index of the call
- * among its calls. A gateway and its upstream therefore report the same id.
+ * among its calls. An edge and its upstream therefore report the same id.
  */
 export function toolCallId(answerId: string, index: number): string {
   return `${answerId.replace(/^(chatcmpl-|resp_)/u, 'call_')}-${index}`;

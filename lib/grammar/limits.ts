@@ -6,7 +6,7 @@
 export const LIMITS = {
   /**
    * Objects and arrays that are open at once in one schema. Leaves four of a body's 64 for those around a schema, also
-   * in the body that a gateway sends to a box, which has shorthand written out.
+   * in the body that an edge sends to a box, which has shorthand written out.
    */
   schemaDepth: 60,
   /** JSON values in one schema, annotations included. */

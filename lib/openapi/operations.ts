@@ -12,7 +12,7 @@ export interface Operation {
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** Schema of the response that a gateway sends instead of `response`. */
+  /** Schema of the response that an edge sends instead of `response`. */
   edge?: ComponentName;
   /** Schema of one event, if the operation can stream (with `Accept: text/event-stream` or `stream: true`). */
   events?: ComponentName;

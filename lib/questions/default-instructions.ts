@@ -1,5 +1,5 @@
 /**
- * Instructions for a question that has none, or none in words: an empty text, or only an image. The gateway could not
+ * Instructions for a question that has none, or none in words: an empty text, or only an image. The edge could not
  * forward empty instructions.
  */
 export const DEFAULT_INSTRUCTIONS = {

@@ -53,7 +53,7 @@ export const Health = v.object({
 export type Health = v.InferOutput<typeof Health>;
 
 /**
- * Response of `GET /health` and `GET /currentmodel` on a gateway, which describes all upstreams together
+ * Response of `GET /health` and `GET /currentmodel` on an edge, which describes all upstreams together
  * (docs/interface.md, E-2).
  */
 export const EdgeHealth = v.object({
@@ -65,6 +65,6 @@ export const EdgeHealth = v.object({
   ),
   device: v.pipe(v.nullable(Device), v.description('Device of most boxes; null until a box has reported it.')),
   active_model: v.pipe(v.string(), v.description('Id of the model that most boxes have loaded, or none.')),
-  boxes: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Number of boxes behind the gateway.')),
+  boxes: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Number of boxes behind the edge.')),
 });
 export type EdgeHealth = v.InferOutput<typeof EdgeHealth>;

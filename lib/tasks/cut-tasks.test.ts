@@ -21,7 +21,7 @@ describe('the header', () => {
     const read = readCutTasks(text, names)!;
     expect(read.names).toEqual(names.slice(0, read.names.length));
     expect(read.names.length + read.more).toBe(256);
-    // A gateway passes on the value of its upstream.
+    // An edge passes on the value of its upstream.
     expect(cutTasksText(read)).toBe(text);
   });
 });

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { hashSecret } from '../../../lib/keys.ts';
 import { type Child, startChild } from './child.ts';
 
-// Run by `npm run dev:edge`. Starts two Assay servers (boxes) and a gateway (edge) in front of them on this machine.
-// EDGE_PORT sets the gateway's port (default 8787), and ASSAY_API_KEY the key that it accepts (default: a new one). The
+// Run by `npm run dev:edge`. Starts two Assay servers (boxes) and an edge in front of them on this machine.
+// EDGE_PORT sets the edge's port (default 8787), and ASSAY_API_KEY the key that it accepts (default: a new one). The
 // boxes use ~/.assay and all other variables, as `assay serve` does.
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -52,7 +52,7 @@ async function startUpstream(name: string): Promise<string> {
   return url;
 }
 
-/** Stores the API key that callers use in the gateway's KV namespace. */
+/** Stores the API key that callers use in the edge's KV namespace. */
 async function putKey(): Promise<void> {
   const value = JSON.stringify({ name: 'dev', scopes: ['admin'] });
   const args = ['kv', 'key', 'put', '--local', '--persist-to', STATE, '--env', '', '--binding', 'KEYS'];

@@ -45,7 +45,7 @@ export interface ForwardingDeps extends UpstreamClientDeps {
 }
 
 /**
- * Default deadlines. Cloudflare's proxy closes a silent connection after 100 s, so the gateway gives up before and can
+ * Default deadlines. Cloudflare's proxy closes a silent connection after 100 s, so the edge gives up before and can
  * still send an error.
  */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };

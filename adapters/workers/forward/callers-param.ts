@@ -3,7 +3,7 @@ import { AssayError } from '../../../lib/errors.ts';
 
 /**
  * Translates `param` of an upstream's error about an image or a recording to the path of that input in the caller's
- * request. The paths differ if the gateway forwards the request in another format. Returns any other error unchanged.
+ * request. The paths differ if the edge forwards the request in another format. Returns any other error unchanged.
  *
  * @param pathThere matches the path in the forwarded request; captures the index of the message and that of its part
  */

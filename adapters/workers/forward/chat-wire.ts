@@ -3,7 +3,7 @@ import { message } from './message-wire.ts';
 
 /**
  * Builds the body for an upstream's `POST /v1/chat/completions`. Always requests a stream, even if the caller did not:
- * the gateway then sees chunks and metrics as they arrive.
+ * the edge then sees chunks and metrics as they arrive.
  */
 export function chatBody(request: ChatRequest): string {
   const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;

@@ -9,13 +9,13 @@ interface KnownUpstream {
   active: string | null | undefined;
 }
 
-/** Describes the members of an upstream's model list that the gateway reads. Older servers do not send `created`. */
+/** Describes the members of an upstream's model list that the edge reads. Older servers do not send `created`. */
 export const UpstreamModels = v.object({
   data: v.array(v.object({ id: v.string(), status: ModelStatus, created: v.exactOptional(v.number()) })),
 });
 
 /**
- * Merges the model lists of upstreams into the gateway's list: the reported models that some upstream is configured
+ * Merges the model lists of upstreams into the edge's list: the reported models that some upstream is configured
  * for, each with the best status reported (`MODEL_STATUSES` is sorted from best to worst). A model that an upstream's
  * health reports as loaded is `active`.
  */

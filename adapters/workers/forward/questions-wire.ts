@@ -23,7 +23,7 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
     calibrated: probabilities?.calibrated,
-    // The gateway applies the caller's `abstain_below` itself.
+    // The edge applies the caller's `abstain_below` itself.
     abstain_below: 0,
   });
 }

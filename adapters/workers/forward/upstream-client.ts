@@ -7,7 +7,7 @@ import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
 export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** Returns the API key that this gateway sends to the upstream. */
+  /** Returns the API key that this edge sends to the upstream. */
   keyOf(upstream: Upstream): string;
 }
 

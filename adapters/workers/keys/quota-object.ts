@@ -12,7 +12,7 @@ interface Kept {
 
 /**
  * Holds the token bucket of one key, as a Durable Object named by the key's hash. A Durable Object exists once
- * worldwide, so all gateway isolates share the bucket.
+ * worldwide, so all edge isolates share the bucket.
  */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   #bucket: TokenBucket | undefined;

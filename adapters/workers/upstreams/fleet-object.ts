@@ -10,7 +10,7 @@ import { parseUpstreams } from './upstream.ts';
 const PROBE_EVERY_MS = 5_000;
 
 /**
- * Collects the reports of all gateway isolates, as a Durable Object. While any isolate sends reports, it probes the
+ * Collects the reports of all edge isolates, as a Durable Object. While any isolate sends reports, it probes the
  * upstreams' health; otherwise it sleeps.
  */
 export class FleetObject extends DurableObject<Env> implements FleetCalls {

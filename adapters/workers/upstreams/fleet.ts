@@ -30,7 +30,7 @@ const REPORT_LOST_MS = 5_000;
 interface Seen {
   readonly upstream: Upstream;
   readonly load: Load;
-  /** Load on the upstream from other gateway isolates, as last reported. */
+  /** Load on the upstream from other edge isolates, as last reported. */
   others: number;
   breaker: Breaker;
   active: string | null | undefined;

@@ -13,7 +13,7 @@ export interface HealthDeps {
   clock: Clock;
 }
 
-/** Milliseconds without a report after which a gateway isolate counts as stopped, and its requests as ended. */
+/** Milliseconds without a report after which an edge isolate counts as stopped, and its requests as ended. */
 const EDGE_GONE_MS = 30_000;
 const PROBE_DEADLINE_MS = 2_000;
 /**
@@ -43,7 +43,7 @@ interface Edge {
 }
 
 /**
- * Merges the reports of all gateway isolates into the shared state of the fleet: the breaker, the load and the loaded
+ * Merges the reports of all edge isolates into the shared state of the fleet: the breaker, the load and the loaded
  * model of every upstream. The state is in memory only, because lost state is soon observed again.
  */
 export class Health {
@@ -62,7 +62,7 @@ export class Health {
     );
   }
 
-  /** Adds the report of one gateway isolate. Returns the state that all isolates share. */
+  /** Adds the report of one edge isolate. Returns the state that all isolates share. */
   report({ edge: id, upstreams }: EdgeReport): FleetStatus {
     const now = this.#deps.clock.now();
     this.#forgetGoneEdges(now);
@@ -82,7 +82,7 @@ export class Health {
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));
   }
 
-  /** Tells whether any gateway isolate has reported within the last 30 seconds. */
+  /** Tells whether any edge isolate has reported within the last 30 seconds. */
   watched(): boolean {
     this.#forgetGoneEdges(this.#deps.clock.now());
     return this.#edges.size > 0;

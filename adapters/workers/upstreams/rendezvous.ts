@@ -9,7 +9,7 @@ export interface Weighted {
 }
 
 /**
- * Sorts the upstreams by their score for `key`, highest first (rendezvous hashing). Every gateway isolate computes the
+ * Sorts the upstreams by their score for `key`, highest first (rendezvous hashing). Every edge isolate computes the
  * same order without communication. When an upstream is added or removed, only the keys of that upstream move. Sources:
  * Thaler & Ravishankar, "Using name-based mappings to increase hit rates", 1998; the weighted score -w / ln(u) is from
  * Schindelhauer & Schomaker, "Weighted Distributed Hash Tables", 2005.

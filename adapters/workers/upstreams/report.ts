@@ -3,7 +3,7 @@ import type { Device } from '../../../lib/backend.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Describes what one gateway isolate has observed of one upstream since its last report. */
+/** Describes what one edge isolate has observed of one upstream since its last report. */
 export const UpstreamReport = v.strictObject({
   /** Number of requests of this isolate that are running on the upstream now. */
   running: Count,
@@ -39,7 +39,7 @@ export interface UpstreamStatus {
 
 export type FleetStatus = Record<string, UpstreamStatus>;
 
-/** Declares the calls that gateway isolates make to the fleet's Durable Object. */
+/** Declares the calls that edge isolates make to the fleet's Durable Object. */
 export interface FleetCalls {
   /** Adds an isolate's report. Returns the state that all isolates share. */
   report(report: EdgeReport): Promise<FleetStatus>;

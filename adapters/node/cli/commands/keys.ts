@@ -13,7 +13,7 @@ import { screen, table } from '../screen.ts';
 interface KeyFlags {
   home?: string;
   /**
-   * Selects the keys of the Workers gateway: the name of an environment in wrangler.toml, or `true` for the top-level
+   * Selects the keys of the edge: the name of an environment in wrangler.toml, or `true` for the top-level
    * one.
    */
   edge?: string | true;
