@@ -2,6 +2,7 @@ import { readdir, rmdir } from 'node:fs/promises';
 import { AssayError } from '../../lib/errors.ts';
 import type { RemoveReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { diskError } from './disk-error.ts';
 import { type HeldLock, tryLock } from './lock.ts';
 import { baseName, join, type StorePaths } from './paths.ts';
 
@@ -12,7 +13,8 @@ type Removed = RemoveReport['removed'][number];
  * bundled models stay, because they are part of the program.
  *
  * @returns what was removed, and whether weights remain; null if no file of the model was on this machine
- * @throws AssayError `operation_in_progress` while another process downloads or compiles the model
+ * @throws AssayError `operation_in_progress` while another process downloads or compiles the model; `internal_error` if
+ *   a file cannot be removed
  */
 export async function removeModel(
   paths: StorePaths,
@@ -61,23 +63,31 @@ async function takeLocks(paths: StorePaths, model: ModelId): Promise<HeldLock[]>
 }
 
 async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: boolean): Promise<Removed[]> {
-  const removed: Removed[] = [
-    {
-      kind: 'compiled',
-      bytes: await removeAllBut(paths, paths.compiledModel(model), baseName(paths.compileLock(model))),
-    },
-  ];
-  if (!compiledOnly) {
-    // Snapshots are removed first, because another process must not find an incomplete model.
-    const snapshots = await paths.remove(paths.snapshots(model));
-    removed.push({ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) });
-    const lockFiles = await readdir(paths.locks(model)).catch(() => []);
-    if (lockFiles.length > 0) {
-      const bytes = await removeAllBut(paths, paths.locks(model), baseName(paths.modelLock(model)));
-      return [...removed.filter((kind) => kind.bytes > 0), { kind: 'locks', bytes }];
-    }
+  const compiled = await removeAllBut(paths, paths.compiledModel(model), baseName(paths.compileLock(model))).catch(
+    refused('ASSAY_HOME'),
+  );
+  const removed: Removed[] = [{ kind: 'compiled', bytes: compiled }];
+  if (!compiledOnly) removed.push(...(await removeDownloaded(paths, model).catch(refused('HF_HUB_CACHE'))));
+  return removed.filter(({ kind, bytes }) => bytes > 0 || kind === 'locks');
+}
+
+async function removeDownloaded(paths: StorePaths, model: ModelId): Promise<Removed[]> {
+  // Snapshots are removed first, because another process must not find an incomplete model.
+  const snapshots = await paths.remove(paths.snapshots(model));
+  const removed: Removed[] = [{ kind: 'weights', bytes: snapshots + (await paths.remove(paths.repository(model))) }];
+  const lockFiles = await readdir(paths.locks(model)).catch(() => []);
+  if (lockFiles.length > 0) {
+    const bytes = await removeAllBut(paths, paths.locks(model), baseName(paths.modelLock(model)));
+    removed.push({ kind: 'locks', bytes });
   }
-  return removed.filter(({ bytes }) => bytes > 0);
+  return removed;
+}
+
+/** Returns an error handler that throws the error of a file that cannot be removed as `diskError` words it. */
+function refused(variable: 'HF_HUB_CACHE' | 'ASSAY_HOME'): (error: unknown) => never {
+  return (error) => {
+    throw diskError(error, variable);
+  };
 }
 
 async function removeAllBut(paths: StorePaths, directory: string, keep: string): Promise<number> {
