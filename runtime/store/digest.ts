@@ -22,12 +22,10 @@ export async function hashFile(
 ): Promise<FileHash> {
   const hash = like.length === 40 ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256');
   let bytes = 0;
-  const stream = createReadStream(file, {
-    highWaterMark: 1 << 20,
-    ...(options.signal ? { signal: options.signal } : {}),
-  });
   // A cast: a stream without an encoding yields buffers.
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    // The stream's own option `signal` would replace the reason with an `AbortError`.
+    options.signal?.throwIfAborted();
     hash.update(chunk);
     bytes += chunk.length;
     options.onBytes?.(bytes);
