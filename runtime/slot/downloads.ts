@@ -24,6 +24,9 @@ export interface DownloadSettings {
   unfollowedMs: number;
 }
 
+/** Describes each stage of a download in the error that its model is busy. */
+const DOING = { downloading: 'downloaded', verifying: 'verified', compiling: 'compiled' } as const;
+
 /** Runs at most one download per model, which any number of callers can follow. */
 export class Downloads {
   readonly #running = new Map<ModelId, Download>();
@@ -101,7 +104,7 @@ export class Downloads {
     if (!download) return;
     const { stage, bytes, total } = download.latest ?? { stage: 'downloading', bytes: 0, total: null };
     const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
-    const message = `${model} is ${stage} now${far}. Try to ${verb} it again when that has finished.`;
+    const message = `${model} is being ${DOING[stage]} now${far}. Try to ${verb} it again when that has finished.`;
     throw new AssayError('operation_in_progress', message, { param: 'model' });
   }
 

@@ -602,7 +602,7 @@ describe('delete', () => {
     });
     await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
       code: 'operation_in_progress',
-      message: expect.stringContaining('compiling now'),
+      message: expect.stringContaining('being compiled now'),
     });
     await expect(box.download(QWEN, { maxPromptLen: 16 })).rejects.toMatchObject({ code: 'operation_in_progress' });
     box.engine.compiling = Promise.resolve();
