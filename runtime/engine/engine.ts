@@ -17,10 +17,7 @@ export interface EngineOptions {
   contextLength: number;
   /** Maximum bytes of KV cache, for running jobs and cached prefixes together. */
   kvBytes: number;
-  /**
-   * Maximum number of jobs that hold a sequence at the same time. Default: 4, or the number of slots of the model if
-   * that is larger.
-   */
+  /** Maximum number of jobs that hold a sequence at the same time. Default: 4, or `forward.slots` if that is larger. */
   maxRunning?: number;
   limits?: Partial<Limits>;
   /** Returns the current time in milliseconds, on the clock of `Job.deadline`. Default: `performance.now()`. */
@@ -59,8 +56,10 @@ export class Engine {
 
   /**
    * Queues a job; later calls of `step()` answer it. The caller must bound the number of waiting jobs
-   * (`AdmissionQueue`). Rejects with `input_too_long`, with `timeout` at the deadline of the job, or with
-   * `engine_failed`. After `signal` aborts, rejects with its reason and frees the KV cells of the job within one step.
+   * (`AdmissionQueue`). Rejects with `input_too_long` at once if a prompt exceeds `maxPromptLen`, with `timeout` in the
+   * first step after the job's deadline, with `engine_failed` if the model fails on the job or memory is short, and
+   * with `internal_error` if the job is malformed. After `signal` aborts, rejects with its reason and frees the KV
+   * cells of the job within one step.
    */
   submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
@@ -71,8 +70,9 @@ export class Engine {
   }
 
   /**
-   * Runs the model once. Resolves to false when there was nothing to do. A call while a step is under way returns the
-   * promise of that step.
+   * Ends, admits and answers jobs, and runs the model once for all jobs that can use it; if that run fails, once for
+   * each of them. Resolves to false if no job ran or finished. A call while a step is under way returns the promise of
+   * that step.
    */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
@@ -98,7 +98,7 @@ export class Engine {
     return this.#running.length;
   }
 
-  /** Number of KV cells in running jobs, and in idle sequences that cache prefixes. */
+  /** Number of KV cells that hold a token, in sequences of running jobs and in idle ones, which cache prefixes. */
   get kvCells(): { running: number; cached: number } {
     return this.#kv.cells;
   }
@@ -107,7 +107,10 @@ export class Engine {
     return this.#kv.bytes;
   }
 
-  /** Throws if a sequence of the KV cache is leaked or has two owners. Must not be called during a step. */
+  /**
+   * Throws if a sequence of the KV cache is leaked, has two owners or is inconsistent, or if the cache exceeds
+   * `kvBytes` although no job runs. Must not be called during a step.
+   */
   checkIntegrity(): void {
     this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
   }

@@ -59,8 +59,8 @@ export class JobRun {
   }
 
   /**
-   * Opens the next group of branches if none is open: as many as the limits allow. Returns false if the job is
-   * finished.
+   * Opens the next group of branches if none is open, as many as the limits allow, after discarding the cells of the
+   * last group. Returns false if the job is finished.
    */
   advance(): boolean {
     if (this.#group.length > 0) return true;
@@ -120,8 +120,9 @@ export class JobRun {
   }
 
   /**
-   * Adds up to `tokens` drafted tokens to a plan, if all other tokens of the open branches are in it. Models with
-   * recurrent layers get no drafts, because their states cannot be rolled back.
+   * Appends up to `tokens` drafted tokens to the sequence and returns the plan with the logits that they need. Returns
+   * the plan unchanged if it does not contain all other tokens of the open branches, and for models with recurrent
+   * layers, because their states cannot be rolled back.
    */
   draft(plan: Plan, tokens: number): Plan {
     const { sequence } = this;

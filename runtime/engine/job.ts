@@ -8,17 +8,17 @@ import type { MediaFeatures } from './forward/media-feeds.ts';
  */
 export interface Job {
   id: string;
-  /** Token ids that all branches share; they stay in the prefix cache. */
+  /** Token ids that all branches share. Their KV stays cached after the job while memory allows. */
   prefix: readonly number[];
   /** Features of the images and recordings whose ids are in the prefix. */
   media?: readonly MediaFeatures[];
   /** Branches, in the order in which they may use the budget. */
   branches: readonly BranchSpec[];
-  /** Maximum number of completion tokens of all metered branches together. */
+  /** Maximum number of completion tokens of all branches together that are not `unmetered`. */
   budget: number;
   /** Scheduling priority. Default: `interactive`. */
   priority?: Priority;
-  /** Time at which the job fails with `timeout`, in milliseconds of `performance.now()`. */
+  /** Time at which the job fails with `timeout`, in milliseconds on the clock of `EngineOptions.now`. */
   deadline: number;
   /**
    * Receives each chosen token, in order, within the step that chose it. Branches run side by side, so a job with
@@ -94,8 +94,9 @@ export interface ChosenToken {
 export interface ScoredChoice {
   /** Natural logarithm of the token's probability among the tokens that the grammar allowed. */
   logprob: number;
-  /** Byte offset in the answer at which the token's text begins. `end` is the offset after its last byte. */
+  /** Byte offset in the answer at which the token's text begins. */
   start: number;
+  /** Byte offset in the answer after the last byte of the token's text. */
   end: number;
 }
 
@@ -107,11 +108,14 @@ export interface BranchResult {
   option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
   /** Chosen and forced tokens after the suffix and the option's path, without the end token. */
   tokens: readonly number[];
-  /** The branch's constraint after `tokens`. Its `closed()` returns the whole answer, even if the answer was cut. */
+  /**
+   * The branch's constraint after `tokens`; null if it had none. Its `closed()` returns the whole answer, even if the
+   * answer was cut.
+   */
   constraint: Constraint | null;
   /** Score of each chosen token of `tokens`, in order. Present only with `BranchSpec.scored`. */
   choices?: readonly ScoredChoice[];
-  /** Number of tokens that the model chose; forced tokens do not count. */
+  /** Number of tokens that count against the budget: those that the model chose, not forced ones. */
   chosen: number;
   /** `stop` if the answer is complete; `length` if the budget, `maxTokens` or the model's context length cut it. */
   reason: 'stop' | 'length';

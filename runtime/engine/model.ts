@@ -20,8 +20,8 @@ export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */
   threads?: number;
   /**
-   * onnxruntime execution providers, by default the CPU. Name only one: whether to fall back to another is up to the
-   * caller.
+   * onnxruntime execution providers, by default the CPU; ignored for a model with static graphs. Name only one: whether
+   * to fall back to another is up to the caller.
    */
   providers?: readonly InferenceSession.ExecutionProviderConfig[];
   /** Device and plugin for a model with static graphs. Default: the CPU. */
@@ -36,8 +36,8 @@ export interface Model {
 }
 
 /**
- * Loads a compiled model. Throws `engine_failed` if it does not load, with onnxruntime's message as the cause, or if
- * this machine computes wrong logits.
+ * Loads a compiled model from its folder. Throws `engine_failed` if its manifest or reference is missing or damaged, if
+ * the graphs do not load (the cause is onnxruntime's error), or if this machine computes wrong logits.
  */
 export async function openModel(
   folder: string,
@@ -119,7 +119,11 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
   };
 }
 
-/** Returns the onnxruntime session options that fit this machine, for any execution provider. */
+/**
+ * Returns the onnxruntime session options that fit this machine, for any execution provider.
+ *
+ * @param threads threads of one run; absent: one for each physical core
+ */
 export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
   // With `x64quantprecision`, MatMuls use unsigned weights, whose kernels are exact on every CPU. The kernels for
   // signed weights are faster (0.6 of the time with VNNI), but not exact on every CPU.

@@ -38,7 +38,7 @@ export class BranchRun {
     return (this.#decoding?.reason ?? null) !== null;
   }
 
-  /** Number of queued tokens that have not been fed to the model yet. */
+  /** Number of queued tokens that this branch must still feed to the model (`BranchTokens.waiting`). */
   get waiting(): number {
     return this.#queue.waiting;
   }
@@ -76,7 +76,8 @@ export class BranchRun {
 
   /**
    * Appends up to `most` drafted tokens, guesses of what comes next, to the sequence. Returns the new cells whose
-   * logits are needed. Must be called when no other token of the branch waits. Drafts never change the answer.
+   * logits are needed, each with the `node` to pass to `deliver`. Must be called when no other token of the branch
+   * waits. Drafts never change the answer.
    */
   draft(sequence: Sequence, most: number): { cell: number; node: number }[] {
     const steps = this.#decoding?.draft(most) ?? [];
@@ -96,8 +97,8 @@ export class BranchRun {
   }
 
   /**
-   * Cells that the next tokens of the branch follow: the parents of waiting tokens, and the last cell of the answer so
-   * far.
+   * Cells that the next tokens of the branch follow: the cells that waiting tokens follow and, while decoding, the cell
+   * of the last token that the branch has decided on.
    */
   get growing(): number[] {
     const { heads, tip } = this.#queue;

@@ -97,8 +97,8 @@ export class BranchTokens {
   }
 
   /**
-   * Queues a token that is not part of the line, such as one of an option, after the item `after`. Requests the logits
-   * after it under the id `node`. Returns the index of the new item.
+   * Queues a token that is not part of the line, such as one of an option, after the item with index `after`. Requests
+   * the logits after it under the id `node`. Returns the index of the new item.
    */
   pushNode(token: number, after: number, node: number): number {
     this.#unread++;
@@ -124,7 +124,9 @@ export class BranchTokens {
     return true;
   }
 
-  /** Requests the logits after the last token of the line. */
+  /**
+   * Requests the logits after the last token of the line, under the id 0. Does nothing if they are requested already.
+   */
   requestLogits(): void {
     const last = at(this.#items, this.#end);
     if (last.node !== null) return;
@@ -132,7 +134,10 @@ export class BranchTokens {
     last.node = 0;
   }
 
-  /** Queues drafted steps after the line, and requests the logits at the end of each, which decide the next step. */
+  /**
+   * Queues drafted steps after the line. Requests the logits at the end of each step, which decide the next one, under
+   * the index of the step's last item.
+   */
   draft(steps: readonly DraftStep[]): void {
     let after = this.#end;
     for (const tokens of steps) {
@@ -194,8 +199,9 @@ export class BranchTokens {
   }
 
   /**
-   * Appends up to `room` waiting tokens to the sequence. Returns the new cells whose logits are needed, at most `rows`
-   * of them, each with the id (`node`) under which its logits were requested.
+   * Appends up to `room` waiting tokens to the sequence; none while another branch has not fed the tokens that this one
+   * shares with it (`shareBeginning`). Returns the new cells whose logits are needed, at most `rows` of them, each with
+   * the id (`node`) under which its logits were requested.
    */
   feed(sequence: Sequence, room: number, rows: number): { cell: number; node: number }[] {
     const needed: { cell: number; node: number }[] = [];

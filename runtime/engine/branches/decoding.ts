@@ -51,7 +51,7 @@ export class Decoding {
     this.#untouched = constraint?.fork() ?? null;
   }
 
-  /** Ids of all tokens of the answer, chosen and forced. */
+  /** Ids of the tokens that were decoded, chosen and forced, without an end token. */
   get tokens(): readonly number[] {
     return this.#tokens;
   }
@@ -75,8 +75,8 @@ export class Decoding {
   }
 
   /**
-   * Queues tokens and the text that the constraint forces after them. Then requests the logits for the next choice, or
-   * ends decoding if the answer is complete or a limit is reached.
+   * Queues tokens and the text that the constraint forces after them, and requests the logits for the next choice. If
+   * the answer is complete or a limit is reached, ends decoding instead and queues nothing.
    */
   feed(tokens: readonly number[]): void {
     const { queue, share, contextLength } = this.#context;
@@ -91,7 +91,10 @@ export class Decoding {
     }
   }
 
-  /** Chooses the next token from the logits after the last token. */
+  /**
+   * Chooses the next token from the logits after the last token. An end token ends decoding. Any other token is
+   * reported to `onToken` and queued by `feed`, unless `onToken` returns `'stop'`, which ends decoding after it.
+   */
   deliver(logits: Float32Array): void {
     const { share, random, onToken } = this.#context;
     const mask = this.#allowed();
@@ -113,8 +116,9 @@ export class Decoding {
   }
 
   /**
-   * Drafts the next tokens, at most `most` in all: those that followed the same text earlier, if the grammar allows
-   * them, and those that the grammar expects or forces. Works on a copy of the grammar, so the answer does not change.
+   * Drafts the next steps, of at most `most` tokens in all: tokens that followed the same text earlier, if the grammar
+   * allows them, and tokens that the grammar expects or forces. Works on a copy of the grammar, so the answer does not
+   * change.
    */
   draft(most: number): DraftStep[] {
     const { prefix, queue, share, contextLength, vocabSize } = this.#context;

@@ -12,9 +12,15 @@ export interface ScoredPath {
 
 /** Holds the result of the option phase of a branch. */
 export interface Settled extends ScoredPath {
-  /** Chosen option with the probabilities of all paths; absent if the budget ended before the option was known. */
+  /**
+   * Index of the chosen path, with the log-probabilities and probabilities of all paths; absent if the budget ended
+   * before the option was known.
+   */
   option?: BranchResult['option'];
-  /** Number of tokens of the path that the model chose. */
+  /**
+   * Number of tokens that count against the budget: those of the path that the model chose, or after `cut` the whole
+   * allowance.
+   */
   chosen: number;
   /** Constraint on the text after the option; null if nothing follows. */
   next: Constraint | null;
@@ -59,8 +65,9 @@ export class OptionScoring {
   }
 
   /**
-   * Scores the tokens that can follow a node, from the logits after it. Returns the chosen path once all nodes are
-   * scored, null before that.
+   * Scores the tokens that can follow a node, from the logits after it, and queues the next part of the tree once a
+   * part is scored. Returns the index of the chosen path and all log-probabilities once the whole tree is scored, null
+   * before that.
    */
   deliver(node: number, logits: Float32Array): ScoredPath | null {
     this.#trie.score(node, logits);
@@ -76,7 +83,10 @@ export class OptionScoring {
     return { path, logprobs };
   }
 
-  /** Returns the first path without running the model. Used for a single path, and when the budget allows no token. */
+  /**
+   * Chooses the path with index 0 without running the model; the log-probabilities are 0, a placeholder, for every
+   * path. Used for a single path, and when the budget allows no token.
+   */
   unscored(): ScoredPath {
     return { path: 0, logprobs: this.#choice.paths.map(() => 0) };
   }
@@ -105,7 +115,10 @@ export class OptionScoring {
     return { ...rest, option, next: this.#choice.after?.(index) ?? null };
   }
 
-  /** Returns the tokens to feed next so that the model continues after the chosen path. */
+  /**
+   * Returns the tokens to feed next so that the model continues after the chosen path. Moves the end of the queue's
+   * line to the token before them.
+   */
   tokensToFeed(path: number): readonly number[] {
     const tokens = this.#trie.path(path);
     if (this.#queue.empty) return [...this.#suffix, ...tokens];

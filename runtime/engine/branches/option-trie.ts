@@ -20,8 +20,8 @@ interface TrieNode {
 const MAX_NODES = 1024;
 
 /**
- * Holds the token paths of all options as one tree. The model runs once for every node with children; the
- * log-probability of a path is then the exact sum over its tokens, in whatever order they were computed.
+ * Holds the token paths of all options as one tree. Once `score` has been called for every node with children, parents
+ * first, `logprobs` returns the exact log-probability of each path.
  */
 export class OptionTrie {
   readonly #paths: readonly (readonly number[])[];
@@ -30,7 +30,10 @@ export class OptionTrie {
   /** Index of the last node of each path. */
   readonly #ends: number[];
 
-  /** @param options index of the option of each path; by default, each path is its own option */
+  /**
+   * @param paths token ids of each path; throws if one equals or begins another
+   * @param options index of the option of each path; by default, each path is its own option
+   */
   constructor(paths: readonly (readonly number[])[], options: readonly number[] = paths.map((_, path) => path)) {
     this.#paths = paths;
     this.#options = options;
@@ -74,25 +77,28 @@ export class OptionTrie {
     return this.#node(node).parent;
   }
 
-  /** Returns the parent of a path's last node: the last node whose logits the path needs. */
+  /** Returns the index of the parent of a path's last node: the last node whose logits the path needs. */
   nodeBeforeEnd(path: number): number {
     return this.parent(at(this.#ends, path));
   }
 
-  /** Returns the number of tokens of a path that the model chooses: those at which several paths are still possible. */
+  /**
+   * Returns the number of tokens of a path that the model chooses: those at which the paths that are still possible
+   * differ.
+   */
   choices(path: number): number {
     return this.#count(path, ({ children }) => children.size > 1);
   }
 
   /**
-   * Returns the number of chosen tokens of a path that decide the option. Its other choices are between the endings of
-   * that option.
+   * Returns how many of the `choices` of a path are made while several options are still possible. The others are
+   * between endings of the path's option.
    */
   settling(path: number): number {
     return this.#count(path, ({ children, option }) => children.size > 1 && option === null);
   }
 
-  /** Returns the first path that belongs to the same option as `path`. */
+  /** Returns the index of the first path that belongs to the same option as `path`. */
   firstPathOf(path: number): number {
     return this.#options.indexOf(at(this.#options, path));
   }
@@ -108,8 +114,9 @@ export class OptionTrie {
   }
 
   /**
-   * Returns the nodes below the root to score, in parts of at most about `MAX_NODES`. A part contains all ancestors of
-   * its nodes, parents first, so each part can be run on its own after the root.
+   * Returns the indexes of the nodes below the root that have children, in parts of at most `MAX_NODES` (more only if a
+   * single path is longer). A part contains all ancestors of its nodes, parents first, so each part can be run on its
+   * own after the root. A node may be in several parts.
    */
   parts(): number[][] {
     let part = new Set<number>();
@@ -129,7 +136,8 @@ export class OptionTrie {
 
   /**
    * Scores the children of a node from the logits after it. The log-probability of the node itself must be known: it is
-   * 0 for the root (node 0), and set by scoring the parent for all others. Throws if the logits are not numbers.
+   * 0 for the root (node 0), and set by scoring the parent for all others. Throws if `logSumExp(logits)` is not finite,
+   * as when all logits are NaN.
    */
   score(node: number, logits: Float32Array): void {
     const normaliser = logSumExp(logits);
@@ -138,14 +146,17 @@ export class OptionTrie {
     for (const [token, child] of children) this.#node(child).logprob = logprob + at(logits, token) - normaliser;
   }
 
-  /** Returns the total log-probability of each path. All nodes with children must be scored before. */
+  /**
+   * Returns the total log-probability of each path, in the order of the paths. All nodes with children must be scored
+   * before.
+   */
   logprobs(): number[] {
     return this.#ends.map((end) => this.#node(end).logprob);
   }
 
   /**
-   * Returns the most probable path of the most probable option, the first on a tie. The probability of an option is the
-   * sum over its endings, because the question is about the option and not its ending.
+   * Returns the index of the most probable path of the most probable option, the first on a tie. The probability of an
+   * option is the sum over its endings, because the question is about the option and not its ending.
    *
    * @param logprobs result of `logprobs()`
    */

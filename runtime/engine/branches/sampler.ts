@@ -7,9 +7,11 @@ export type TokenMask = Uint32Array;
 
 /**
  * Chooses one token from a row of logits. Applies the penalties, then the temperature, then top-p, as OpenAI's API
- * documents them. Reported log-probabilities are the model's own, before any of these and before the mask. Overwrites
- * entries of `logits` if there are penalties.
+ * documents them. Reports log-probabilities if `sampling.topLogprobs` is not null: the model's own, before any of these
+ * and before the mask. Overwrites entries of `logits` if there are penalties. Throws if no token is allowed, or if all
+ * allowed logits are NaN.
  *
+ * @param mask allowed tokens; null allows all
  * @param counts how often each token has been chosen so far, for the penalties
  */
 export function chooseToken(
@@ -30,8 +32,10 @@ export function chooseToken(
 }
 
 /**
- * Returns the allowed token with the highest logit, the lowest id on a tie. Throws if no token is allowed, or if the
- * logits are not numbers.
+ * Returns the id of the allowed token with the highest logit, the lowest id on a tie. Throws if no token is allowed, or
+ * if all allowed logits are NaN.
+ *
+ * @param mask allowed tokens; null allows all
  */
 export function argmax(logits: Float32Array, mask: TokenMask | null): number {
   let best = -1;
@@ -58,8 +62,8 @@ export function argmax(logits: Float32Array, mask: TokenMask | null): number {
 }
 
 /**
- * Returns the logarithm of the sum of the logits' exponentials. A logit minus this value is its token's
- * log-probability.
+ * Returns the natural logarithm of the sum of the logits' exponentials; -Infinity if all logits are NaN. A logit minus
+ * this value is its token's log-probability.
  */
 export function logSumExp(logits: Float32Array): number {
   let highest = Number.NEGATIVE_INFINITY;
@@ -76,7 +80,10 @@ export function logSumExp(logits: Float32Array): number {
   return highest + Math.log(sum);
 }
 
-/** Returns the natural logarithm of a token's probability among the tokens that `mask` allows. */
+/**
+ * Returns the natural logarithm of a token's probability among the tokens that `mask` allows. Throws if it allows none,
+ * or if all allowed logits are NaN.
+ */
 export function logProbability(logits: Float32Array, token: number, mask: TokenMask): number {
   const highest = logitOf(logits, argmax(logits, mask));
   let sum = 0;

@@ -12,7 +12,7 @@ export class TokenBudget {
     this.#total = total;
   }
 
-  /** Adds the share of the next branch, which may use at most `maxTokens`. */
+  /** Adds and returns the share of the next branch, which may use at most `maxTokens`. */
   addShare(maxTokens: number): BudgetShare {
     const index = this.#shares.length;
     const share = new BudgetShare(maxTokens, () => this.#leftFor(index));

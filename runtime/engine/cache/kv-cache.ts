@@ -48,9 +48,10 @@ export class KvCache {
   }
 
   /**
-   * Returns a sequence with at least `cells` cells that begins with the longest part of `prefix` that any sequence
-   * holds. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a cache serves one
-   * loaded model. Throws a RangeError if the system gives no memory.
+   * Returns a sequence with at least `cells` cells, and the number of its first cells that already hold `prefix`: the
+   * longest beginning, of at least 16 tokens, that any sequence holds and can continue after. The sequence is in use
+   * until `release`. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a cache
+   * serves one loaded model. Throws a RangeError if the system gives no memory.
    */
   acquire(prefix: readonly number[], cells: number): Acquired | undefined {
     const capacity = this.#roundUp(cells);
@@ -68,7 +69,10 @@ export class KvCache {
     return { sequence, cached: best?.cached ?? 0 };
   }
 
-  /** Grows the buffers of a sequence in use to at least `cells` cells. */
+  /**
+   * Grows the buffers of a sequence in use to at least `cells` cells, and evicts idle sequences for them if needed.
+   * Throws a RangeError if the system gives no memory.
+   */
   reserve(sequence: Sequence, cells: number): void {
     const capacity = this.#grown(sequence, cells);
     if (capacity === sequence.capacity) return;
@@ -76,7 +80,10 @@ export class KvCache {
     sequence.resize(capacity);
   }
 
-  /** Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job. */
+  /**
+   * Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job. Throws if the
+   * sequence is not in use.
+   */
   release(sequence: Sequence, keep: number): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
     sequence.truncate(Math.min(keep, sequence.trunkLength));
@@ -85,7 +92,8 @@ export class KvCache {
   }
 
   /**
-   * Throws if a sequence has two owners or none, or if its cell table is inconsistent.
+   * Throws if a sequence has two owners or none, if its cell table is inconsistent, or if the sequences exceed the
+   * maximum bytes although no job runs.
    *
    * @param owned sequences of the running jobs
    */

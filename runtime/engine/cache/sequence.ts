@@ -2,7 +2,10 @@ import { at } from '../../../lib/at.ts';
 import { type InImage, RotaryPositions } from '../forward/rotary-positions.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 
-/** Describes the KV of a model: its layers, and the buffer lengths that its graphs accept. */
+/**
+ * Describes the KV of a model: its layers, its float type, the buffer lengths that its graphs accept, and the states of
+ * its recurrent layers.
+ */
 export interface KvShape {
   layers: readonly { heads: number; headSize: number }[];
   /** True if keys and values are 16-bit floats; false or absent for 32-bit floats. */
@@ -16,8 +19,11 @@ export interface KvShape {
 /** Represents keys or values of a layer: 32-bit floats, or the bits of 16-bit floats, which only devices read. */
 export type KvBuffer = Float32Array | Uint16Array;
 
+/**
+ * Holds the keys and values of a layer: `[heads, capacity, headSize]` each, as GroupQueryAttention writes them in
+ * place.
+ */
 export interface KvLayerBuffers {
-  /** Keys, `[heads, capacity, headSize]`, as GroupQueryAttention writes them in place. `value` has the same shape. */
   key: KvBuffer;
   value: KvBuffer;
 }
@@ -55,8 +61,9 @@ export class Sequence {
   }
 
   /**
-   * Appends a cell and returns its index. The caller must have reserved capacity (`KvCache.reserve`).
+   * Appends a cell and returns its index. Throws if the capacity is used up (`KvCache.reserve` grows it).
    *
+   * @param parent cell that it follows; -1 for the first token
    * @param image position of an image feature, if the model uses its row and column
    */
   append(token: number, parent: number, image?: InImage): number {
@@ -118,7 +125,7 @@ export class Sequence {
     this.rotary = rotary;
   }
 
-  /** Throws if the cell table is inconsistent. */
+  /** Throws if the cell table is inconsistent, or if a snapshot belongs to no cell. */
   checkIntegrity(): void {
     if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
     for (const cell of this.snapshots.cells)
@@ -134,16 +141,14 @@ export class Sequence {
   }
 }
 
-/**
- * Returns a layer's keys or values as 32-bit floats, for graphs without a 16-bit KV. Throws if they are 16-bit floats.
- */
+/** Returns a layer's keys or values unchanged if they are 32-bit floats. Throws if they are 16-bit floats. */
 export function floatBuffer(buffer: KvBuffer): Float32Array {
   if (!(buffer instanceof Float32Array))
     throw new Error('16-bit keys and values were given to a graph with 32-bit ones');
   return buffer;
 }
 
-/** Returns the number of bytes of one cell, over all layers. */
+/** Returns the number of bytes of the keys and values of one cell, over all layers. */
 export function cellBytes({ layers, half }: KvShape): number {
   const elements = layers.reduce((sum, { heads, headSize }) => sum + 2 * heads * headSize, 0);
   return elements * (half ? Uint16Array : Float32Array).BYTES_PER_ELEMENT;

@@ -53,8 +53,8 @@ export class Snapshots {
   }
 
   /**
-   * Returns the number of the first `length` cells that a sequence can continue after: all of them without recurrent
-   * layers, otherwise those up to the last snapshot.
+   * Returns how many of its first `length` cells a sequence can keep and continue after: all of them without recurrent
+   * layers, otherwise those up to the last one with a snapshot (0 if none has one).
    */
   resumableLength(length: number): number {
     if (!this.needed) return length;
@@ -63,7 +63,7 @@ export class Snapshots {
     return best;
   }
 
-  /** Deletes the snapshots from cell `length` on. */
+  /** Deletes the snapshots of all cells from index `length` on. */
   truncate(length: number): void {
     this.keepOnly((cell) => cell < length);
   }
@@ -81,8 +81,9 @@ export class Snapshots {
   }
 
   /**
-   * Returns the cells of a prefix of `length` tokens whose snapshots are worth keeping: its end, and near a half, a
-   * quarter and an eighth of it, where a prefix with the same beginning can continue.
+   * Returns the cells of a prefix of `length` tokens whose snapshots are worth keeping: the last cell with a snapshot,
+   * and the last ones before a half, a quarter and an eighth of the cells up to it, where a prefix with the same
+   * beginning can continue.
    */
   worthKeeping(length: number): Set<number> {
     const cells = [...this.#byCell.keys()].filter((cell) => cell < length).sort((a, b) => a - b);

@@ -5,11 +5,12 @@ import type { Sequence } from './sequence.ts';
 
 /**
  * Plans a run that recomputes the recurrent states after the cells that branches continue from, where the sequence has
- * no snapshot of them. Scoring options stores no snapshots, because few options are continued. The run feeds copies of
- * the cells since the last snapshot; `keepReplayed` then removes them. Returns null if no snapshot is missing.
+ * no snapshot of them. Scoring options stores no snapshots, because few options are continued. Appends copies of the
+ * cells since the last snapshot to the sequence for this run; `keepReplayed` removes them. Returns null if no snapshot
+ * is missing.
  *
  * @param heads cells that branches continue from
- * @param reserve makes room for this many cells in the sequence
+ * @param reserve grows the sequence to this number of cells in all
  */
 export function planReplay(sequence: Sequence, heads: Iterable<number>, reserve: (cells: number) => void): Plan | null {
   const { snapshots } = sequence;
@@ -29,7 +30,12 @@ export function planReplay(sequence: Sequence, heads: Iterable<number>, reserve:
   return { start, rows: [], keep, replayed };
 }
 
-/** Stores the states of a replay as snapshots of the original cells, and removes the copies from the sequence. */
+/**
+ * Stores the states of a replay as snapshots of the original cells, and removes the copies from the sequence. Throws
+ * `internal_error` if the run stored no states for one of them.
+ *
+ * @param replayed original cells (`Plan.replayed`)
+ */
 export function keepReplayed(sequence: Sequence, { start, keep }: Plan, replayed: readonly number[]): void {
   for (const [index, cell] of replayed.entries()) {
     const snapshot = sequence.snapshots.at(at(keep, index));

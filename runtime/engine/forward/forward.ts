@@ -25,30 +25,39 @@ export interface SequenceRun {
  */
 export interface Forward {
   readonly vocabSize: number;
-  /** Number of sequences that one run accepts. */
+  /** Maximum number of sequences in one run. */
   readonly slots: number;
   /**
-   * Computes the new cells of all sequences and writes their KV. Returns the logits of the requested cells, one row of
+   * Computes the new cells of all sequences and writes their KV. Returns the logits of the cells in `rows`, one row of
    * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.
    */
   run(batch: readonly SequenceRun[]): Promise<Float32Array>;
 }
 
-/** Returns the only sequence of a batch, for implementations that accept no more. Throws if there are more. */
+/**
+ * Returns the only element of a batch, for implementations that run one sequence at a time. Throws unless there is
+ * exactly one.
+ */
 export function onlyRun(batch: readonly SequenceRun[]): SequenceRun {
   const [run] = batch;
   if (!run || batch.length > 1) throw new Error('this model runs one sequence at a time');
   return run;
 }
 
-/** Returns the data of a run's output. Throws if it is not float32, which every output of a compiled graph is. */
+/**
+ * Returns the data of a run's output `name`. Throws if there is no such output, or if it is not float32, which every
+ * output of a compiled graph is.
+ */
 export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string): Float32Array {
   const data = results[name]?.data;
   if (!(data instanceof Float32Array)) throw new Error(`the model gave no float32 ${name}`);
   return data;
 }
 
-/** Provides one scratch buffer, which grows to the largest length requested. Every `take` returns the same memory. */
+/**
+ * Provides one scratch buffer, which grows to the largest length requested. Every `take` returns its beginning, with
+ * whatever was written there before.
+ */
 export class Scratch<T extends Float32Array | BigInt64Array> {
   readonly #make: (length: number) => T;
   #buffer: T;

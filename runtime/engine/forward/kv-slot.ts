@@ -25,9 +25,9 @@ export interface Stretch {
 }
 
 /**
- * Binds one sequence to the inputs and outputs of its slot in a graph: KV buffers, lengths, positions and masks. A
- * batched graph has these inputs once per slot, under numbered names; a graph without slots has them once, under their
- * own names.
+ * Binds one sequence to its inputs and outputs of a graph: KV buffers, lengths, positions and masks. A batched graph
+ * has these once for each of its slots, under numbered names; a graph without slots has them once, under their own
+ * names.
  */
 export class KvSlot {
   readonly #manifest: Manifest;

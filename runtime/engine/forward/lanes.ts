@@ -20,9 +20,9 @@ export interface Lanes {
 }
 
 /**
- * Arranges the cells from `start` to `length` in lanes: one that ends at each cell without a new cell after it, and one
- * that ends at each cell of `keep`. A cell with several followers is in a lane for each of them; its states are equal
- * in all.
+ * Arranges the new cells, from `start` to before `length`, in lanes: one that ends at each cell without a new cell
+ * after it, and one that ends at each cell of `keep`. A cell with several followers is in a lane for each of them; its
+ * states are equal in all.
  */
 export function layOutLanes(sequence: Sequence, start: number, length: number, keep: readonly number[]): Lanes {
   const { parents } = sequence;

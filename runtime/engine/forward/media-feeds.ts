@@ -26,7 +26,10 @@ export interface MediaFeatures {
   rows: Float32Array;
 }
 
-/** Describes the KV cells of a sequence that one run computes, and the media whose tokens may be among them. */
+/**
+ * Describes the KV cells of a sequence that one run computes, from `start` to before `end`, and the media whose tokens
+ * may be among them.
+ */
 export interface Cells {
   sequence: Sequence;
   start: number;
@@ -36,7 +39,7 @@ export interface Cells {
 
 /**
  * Returns the position of a token in its image. Returns undefined for text, and for images and recordings whose
- * features are positioned in sequence.
+ * features are positioned in sequence. Throws if the token belongs to none of the `known` media.
  */
 export function inImage(token: number, known: readonly MediaFeatures[] = []): InImage | undefined {
   if (token < FIRST_MEDIA_ID) return undefined;
@@ -46,7 +49,8 @@ export function inImage(token: number, known: readonly MediaFeatures[] = []): In
 
 /**
  * Returns the input tensors for the token ids of some cells. For cells that represent media, the id is 0 and the
- * feature row is fed instead. Throws if the model has no media input.
+ * feature row is fed instead. Throws if there are such cells and the model has no media input, or no entry of `media`
+ * has their token.
  */
 export function tokenFeeds(
   { inputs, media }: Pick<Manifest, 'inputs' | 'media'>,

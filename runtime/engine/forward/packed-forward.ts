@@ -16,7 +16,7 @@ export class PackedForward implements Forward {
   readonly #alone: PackedGraph;
 
   /**
-   * @param alone session of the graph that the manifest names for runs of a single sequence; without it, all runs use
+   * @param alone session of the graph `manifest.alone`, for runs of a single sequence; without it, all runs use
    *   `session`
    */
   constructor(session: InferenceSession, manifest: Manifest, alone?: InferenceSession) {

@@ -29,8 +29,8 @@ export class PackedGraph {
   }
 
   /**
-   * Runs the given cells of several sequences together. Returns the requested rows of logits in order. The next run
-   * overwrites the returned array.
+   * Runs the given cells of several sequences together. Returns the requested rows of logits, sequence by sequence. The
+   * next run overwrites the returned array.
    */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;

@@ -28,8 +28,8 @@ export class StateFeeds {
   }
 
   /**
-   * Returns the inputs and outputs for a run of the cells from `start` to `length`. The sequence must have a snapshot
-   * of every earlier cell that one of them follows.
+   * Returns the inputs and outputs for a run of the cells from `start` to before `length`. Throws unless the sequence
+   * has a snapshot of every earlier cell that one of them follows.
    *
    * @param keep new cells after which to store a snapshot
    */

@@ -9,8 +9,8 @@ export function integers(values: Int32Array | Float64Array, start: number, end: 
 }
 
 /**
- * Returns the positions of some cells as a graph's input: `[1, n]`, or `[3, 1, n]` if it has rotary embeddings with
- * three parts.
+ * Returns the positions of some cells as a graph's input: `[1, n]`, or `[3, 1, n]` if the model has rotary embeddings
+ * with three parts.
  */
 export function positionTensor({ positionRows }: Manifest['inputs'], parts: readonly Cells[]): Tensor {
   const rows = parts.map(({ sequence, start, end }) =>
@@ -28,7 +28,7 @@ export function int64(values: readonly number[]): Tensor {
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
 }
 
-/** Copies the given rows out of the logits of all positions. */
+/** Returns a copy of the given rows of `logits`, which has one row of `vocabSize` for each position. */
 export function gather(logits: Float32Array, rows: readonly number[], vocabSize: number): Float32Array {
   const picked = new Float32Array(rows.length * vocabSize);
   for (const [index, row] of rows.entries()) {

@@ -5,8 +5,8 @@ import type { Sequence } from '../cache/sequence.ts';
 const HIDDEN = -1e9;
 
 /**
- * Writes the additive attention mask of the cells from `start` to `length`, `[length - start, length]` row by row. A
- * token sees its ancestors and itself; with a sliding window, only the last `window` positions of these.
+ * Writes the additive attention mask of the cells from `start` to before `length`, `[length - start, length]` row by
+ * row. A token sees its ancestors and itself; with a sliding window, only the last `window` positions of these.
  */
 export function writeTreeMask(
   into: Float32Array,
@@ -29,7 +29,7 @@ export function writeTreeMask(
   }
 }
 
-/** Tells whether the cells up to `length` need no mask beyond the attention operator's own causal one. */
+/** Tells whether the first `length` cells need no mask beyond the attention operator's own causal one. */
 export function isPlainCausal(sequence: Sequence, length: number, window: number | null): boolean {
   return sequence.trunkLength >= length && (window === null || length <= window);
 }

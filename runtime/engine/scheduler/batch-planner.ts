@@ -36,9 +36,11 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one run. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts share the rest
-   * of `limits.tokens`. If a job decodes, prompts get only `tokensBesideDecode`, and long ones at most what
-   * `PromptPace` allows. Long prompts get nothing in a run whose time `PromptPace` needs as that of a decode-only run.
+   * Plans one run and appends its new cells to the sequences. Only the first `slots` jobs take part; a job whose
+   * planning throws is ended. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts
+   * share the rest of `limits.tokens`. If a job decodes, prompts get only `tokensBesideDecode`, and long ones at most
+   * what `PromptPace` allows. If a long prompt waits beside decoding jobs and `PromptPace` needs the time of a run that
+   * only decodes, no prompt gets any.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */

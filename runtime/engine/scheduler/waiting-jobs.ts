@@ -33,7 +33,9 @@ export class WaitingJobs {
     return interactive ?? batch;
   }
 
-  /** Removes a job from the queue because it got a sequence. */
+  /**
+   * Removes a job from the queue because it got a sequence. Counts an interactive one against the batch jobs that wait.
+   */
   admit(submitted: SubmittedJob): void {
     this.remove(submitted);
     this.#passed = isBatch(submitted) || !this.#entries.some(isBatch) ? 0 : this.#passed + 1;

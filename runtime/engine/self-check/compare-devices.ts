@@ -17,7 +17,8 @@ const REPEAT_MS = 5_000;
 
 /**
  * Runs the same prompt and one step of several branches on the device and on the CPU. Returns the `logitError` of the
- * device's logits against the CPU's (null if it is not finite), and the milliseconds of both.
+ * device's logits against the CPU's (null if it is not finite), and the milliseconds of the fastest of up to three such
+ * runs on each.
  */
 export async function compareDevices(
   device: { forward: Forward; kv: KvShape },

@@ -23,7 +23,10 @@ export function int8ProductsSaturate(): Promise<boolean> {
   return saturates;
 }
 
-/** Multiplies the largest 8-bit activations by the largest weights. Tells whether every sum is exact. */
+/**
+ * Multiplies the largest 8-bit activations by the largest weights, on the CPU with these session options. Returns true
+ * if every sum is exact.
+ */
 export async function largestProductsAreExact(options: InferenceSession.SessionOptions): Promise<boolean> {
   const model = encodeSmallModel(largestProductsModel());
   const session = await InferenceSession.create(model, { ...options, executionProviders: ['cpu'] });

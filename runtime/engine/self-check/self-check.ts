@@ -16,7 +16,7 @@ const TOLERANCE = 0.2;
 /**
  * Runs a branch beside another one and alone, and compares its logits. Devices differ in which inputs of an operator
  * they respect; a device that ignores the mask would silently mix the answers of a request. Throws `engine_failed` if
- * the logits differ by more than the tolerance.
+ * the `logitError` exceeds 0.2.
  */
 export async function checkPacking(forward: Forward, shape: KvShape): Promise<void> {
   const [prefix, other, branch] = [
@@ -34,12 +34,14 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
   );
 }
 
-/** Returns the error (`logitError`) of a model's logits against the reference logits of its compile. */
+/** Returns the error (`logitError`) of a model's logits against the reference logits that its compile stored. */
 export async function referenceError(forward: Forward, shape: KvShape, reference: Reference): Promise<number> {
   return logitError(reference.logits, await logitsOf(forward, shape, reference));
 }
 
-/** Returns the logits of a prompt at the positions of a reference, of every `stride`-th token of the vocabulary. */
+/**
+ * Returns the logits of a prompt, one row for each of `positions`: those of every `stride`-th token of the vocabulary.
+ */
 export async function logitsOf(
   forward: Forward,
   shape: KvShape,

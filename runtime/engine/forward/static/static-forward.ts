@@ -11,7 +11,7 @@ import { planRuns, type StaticRun, writeStaticMask } from './static-plan.ts';
 export interface StaticSessions {
   /** Session of the graph that looks up embeddings and rotary rows, on the CPU, for any number of tokens. */
   lookup: InferenceSession;
-  /** Session for each body of the manifest, in the same order. */
+  /** Session for each entry of the manifest's `static.bodies`, in the same order. */
   bodies: readonly PluginSession[];
   head: PluginSession;
 }

@@ -1,11 +1,13 @@
 import { at } from '../../../../lib/at.ts';
 import type { Sequence } from '../../cache/sequence.ts';
 
+/** Describes one run of a static graph: its new cells are those from `first` to before `end`. */
 export interface StaticRun {
-  /** Index of the first new cell; `end` is the index after the last one. */
   first: number;
   end: number;
+  /** Number of new tokens that the graph computes, including padding. */
   chunk: number;
+  /** Number of past cells that the graph reads, including unused ones. */
   past: number;
   /** Cells of the sequence that form the past, in order; null if the sequence's buffers are fed as they are. */
   pastCells: readonly number[] | null;
@@ -24,7 +26,7 @@ const SMALL_RUNS = 3;
 
 /**
  * Splits the cells from `start` on into runs of the given sizes. `sizes` must have every past size for every chunk
- * size. Throws if a cell sees more past cells than the largest size has.
+ * size. Throws a RangeError if a cell sees more past cells than the largest size has.
  */
 export function planRuns(sequence: Sequence, start: number, sizes: readonly StaticSize[]): StaticRun[] {
   const chunks = ascending(sizes.map(({ chunk }) => chunk));

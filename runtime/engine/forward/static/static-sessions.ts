@@ -15,7 +15,10 @@ export interface OpenStaticOptions {
   lookup: InferenceSession.SessionOptions;
 }
 
-/** Opens a session for every static graph of a model. If one fails to open, closes the others and throws. */
+/**
+ * Opens a session for every static graph of the compiled model in `folder`. If one fails to open, closes the others and
+ * throws its error.
+ */
 export async function openStatic(
   folder: string,
   manifest: Manifest,
