@@ -19,6 +19,7 @@ test('a model without states continues after any cell', () => {
 });
 
 test.each([
+  { cells: [], kept: [] },
   { cells: [255], kept: [255] },
   { cells: [255, 511, 767, 1023], kept: [255, 511, 1023] },
   { cells: Array.from({ length: 16 }, (_, chunk) => 256 * (chunk + 1) - 1), kept: [511, 1023, 2047, 4095] },

@@ -87,7 +87,8 @@ export class Snapshots {
    */
   worthKeeping(length: number): Set<number> {
     const cells = [...this.#byCell.keys()].filter((cell) => cell < length).sort((a, b) => a - b);
-    const last = cells.at(-1) ?? -1;
+    const last = cells.at(-1);
+    if (last === undefined) return new Set();
     const ends = KEPT_FRACTIONS.map((fraction) => cells.findLast((cell) => cell < fraction * (last + 1)));
     return new Set([last, ...ends.flatMap((cell) => cell ?? [])]);
   }
