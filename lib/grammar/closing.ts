@@ -12,14 +12,15 @@ import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
 
 /**
- * Maps the name of a required member that was not reached to the JSON text to write for it. A member that is not in the
- * map becomes null.
+ * Maps names of required members of the root to the JSON text that is written for them if the answer is cut before
+ * them. A member that is not in the map becomes null.
  */
 export type Missing = ReadonlyMap<string, string>;
 
 /**
- * Completes an answer that was cut to valid JSON (docs/interface.md, D-29). A string ends after its last complete
- * character. An unfinished number, `enum` value or name is removed. Required members that were not reached become null.
+ * Returns the text of an answer that was cut, completed to valid JSON (docs/interface.md, D-29). A string ends after
+ * its last complete character. An unfinished number, `enum` value or name is removed. Required members that were not
+ * reached become null, or what `missing` has for them.
  *
  * @param bytes the text so far
  * @param state the automaton's state after the text
@@ -42,8 +43,8 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
 }
 
 /**
- * Returns the number of bytes of the text that stay part of the answer, however it continues and wherever it is cut:
- * every reading of the text keeps them, and so does `close`.
+ * Returns the length in bytes of the beginning of the text that stays part of the answer, however it continues and
+ * wherever it is cut: every reading of the text keeps it, and so does `close`.
  */
 export function settledLength(bytes: Uint8Array, state: State): number {
   return Math.min(...state.frames.map((frame) => settledBy(frame, bytes)));

@@ -9,18 +9,21 @@ export class TooLarge extends Error {}
 /** Cost of one step of resolving subschemas, in steps of building a string automaton. */
 const RESOLVING = 3;
 
-/** Bounds the work of compiling a schema, which is counted in steps of about 0.1 µs. */
+/** Bounds the work of compiling one schema, or several on a shared budget. Work is counted in steps of about 0.1 µs. */
 export class Fuel {
   private left: number;
   private readonly whole: Fuel | undefined;
 
-  /** @param whole budget shared with other schemas; all steps are spent from it, too */
+  /**
+   * @param limit number of steps
+   * @param whole budget shared with other schemas, from which all steps are spent too
+   */
   constructor(limit: number = LIMITS.steps, whole?: Fuel) {
     this.left = limit;
     this.whole = whole;
   }
 
-  /** Spends steps of building a string automaton. Throws `TooLarge` when none are left. */
+  /** Spends steps of building a string automaton. Throws `TooLarge` if fewer are left, here or in the shared budget. */
   spend(steps: number): void {
     this.left -= steps;
     if (this.left < 0) {
@@ -29,7 +32,10 @@ export class Fuel {
     this.whole?.spend(steps);
   }
 
-  /** Spends steps of resolving `$ref`, `allOf`, `anyOf`, `oneOf`, `enum` and `const`. */
+  /**
+   * Spends steps of resolving `$ref`, `allOf`, `anyOf`, `oneOf`, `enum` and `const`; each costs three of those of
+   * `spend`. Throws `TooLarge` if fewer are left.
+   */
   resolve(steps: number): void {
     this.spend(RESOLVING * steps);
   }

@@ -126,8 +126,8 @@ export class GrammarConstraint implements Constraint {
   }
 
   /**
-   * Returns the token that consists of the withheld bytes and the quote that begins a string, if a string may come
-   * next: most values are strings.
+   * Returns the id of the token that consists of the withheld bytes and the quote that begins a string, because most
+   * values are strings; null if no bytes are withheld, no string may come next, or there is no such token.
    */
   expected(): number | null {
     if (this.withheld.length === 0 || !this.state.next(BYTE.quote)) return null;
@@ -153,8 +153,8 @@ export class GrammarConstraint implements Constraint {
   }
 
   /**
-   * Returns the beginning of `text()` that stays part of the answer, even if it is cut here or later: without an
-   * incomplete character, number, literal or name at its end.
+   * Returns the beginning of `text()` that stays part of the answer, wherever the answer is cut: without an incomplete
+   * character, number, literal or name at its end.
    */
   settled(): string {
     return decode(this.bytes.subarray(0, Math.min(this.byteCount, settledLength(this.whole, this.state))));
@@ -204,7 +204,7 @@ export class GrammarConstraint implements Constraint {
     return into.some((word) => word !== 0);
   }
 
-  /** Accepts a text without choosing its tokens. Throws a RangeError if the grammar does not allow it. */
+  /** Accepts a text without choosing tokens for it. Throws a RangeError if the grammar does not allow it here. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
     let state: State | null = this.state;

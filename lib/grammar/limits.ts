@@ -1,7 +1,8 @@
 /**
- * Limits on schemas. They are counts, never times, so every machine accepts and refuses the same schemas. Together they
- * bound compiling a schema to about 100 ms and 64 MB, even for the first schema of a process (`benchmarks/grammar`).
- * Whatever takes memory also costs steps: a row of an automaton, a member, a branch that `oneOf` excludes.
+ * Limits on schemas and answers. They are counts, never times, so every machine accepts and refuses the same schemas.
+ * Together they bound compiling a schema to about 100 ms and 64 MB, even for the first schema of a process
+ * (`benchmarks/grammar`). Whatever takes memory also costs steps: a row of an automaton, a member, a branch that
+ * `oneOf` excludes.
  */
 export const LIMITS = {
   /**

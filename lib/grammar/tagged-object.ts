@@ -14,9 +14,9 @@ import { patternDfa } from './text/compile-string.ts';
 import { StringLanguage } from './text/string-language.ts';
 
 /**
- * Describes how an object is written with tags instead of as JSON. Each member is `open`, its name, `named`, its value
- * and `close`. Strings are written without quotes and escapes, other values as JSON. `close` contains a line break, so
- * JSON never contains it.
+ * Describes how an object is written with tags instead of as JSON. Each member is written as `open`, its name, `named`,
+ * its value and `close`. Strings are written without quotes and escapes, other values as JSON. `close` contains a line
+ * break, so JSON never contains it.
  */
 export interface Tags {
   open: string;
@@ -31,11 +31,11 @@ export interface Tags {
 export interface TaggedMember {
   name: string;
   required: boolean;
-  /** The text before the value: its only item. */
+  /** The text before the value, as a list with this one item. */
   begin: SortedTexts;
-  /** The strings of an `enum` or `const`; empty if there are none. */
+  /** The strings of an `enum` or `const`, in byte order; empty if there are none. */
   texts: SortedTexts;
-  /** Languages of all other strings. */
+  /** The languages of all other strings, without texts that contain the closing tag; empty if there are none. */
   languages: readonly StringLanguage[];
   /** The values that are written as JSON; null if there are none. */
   json: Node | null;
@@ -44,7 +44,7 @@ export interface TaggedMember {
 export interface TaggedObject {
   tags: Tags;
   members: readonly TaggedMember[];
-  /** The text after each value: its only item. */
+  /** The text after each value, as a list with this one item. */
   close: SortedTexts;
 }
 
@@ -59,7 +59,8 @@ const anyText = new Map<string, StringLanguage>();
  * Compiles the JSON Schema of an object that is written with tags. Undeclared members are never written.
  *
  * @param path path of the schema in the caller's input, for error messages
- * @throws AssayError `unsupported_schema`, as `compileSchema`, and for a schema with alternatives at its root
+ * @throws AssayError the error of `compileSchema`; `unsupported_schema` also for a schema with alternatives at its
+ *   root, for a member whose name contains a tag, and for a required member all of whose values contain the closing tag
  */
 export function taggedObject(schema: JsonSchema, tags: Tags, path: string): TaggedObject {
   const [root, ...others] = compileSchema(schema, { path }).alternatives;

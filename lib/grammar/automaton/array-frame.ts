@@ -2,8 +2,9 @@ import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 
 /**
- * Reads an array that has `count` items so far. `expects` says what may come next: an item or the end (`first`), a
- * comma or the end (`comma`), or an item (`item`).
+ * Reads an array after `count` items. `expects` says what may come next: an item or the end (`first`), a comma or the
+ * end (`comma`), or an item (`item`). In an unbounded array, `count` stops rising once all required and prefix items
+ * are read.
  */
 export class ArrayFrame extends OpenFrame {
   private readonly shape: ArrayAlternative;

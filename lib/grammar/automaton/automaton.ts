@@ -11,8 +11,8 @@ import { ValueFrame } from './value-frame.ts';
 const TABLE_LIMIT = 10_000;
 
 /**
- * Describes a value, written as JSON or as members between tags, with fixed text before and after it. Without `value`,
- * the answer is only the fixed text, which must not be empty.
+ * Describes a text: a value, written as JSON or as members between tags, with fixed text before and after it. Without
+ * `value`, the text is `before` and `after` alone, and must not be empty.
  */
 export interface FramedValue {
   before: string;
@@ -144,7 +144,7 @@ export class State {
     this.id = id;
   }
 
-  /** True after a complete answer, when nothing may follow. */
+  /** True if the text is a complete answer, after which nothing may follow. */
   get complete(): boolean {
     return this.frames.length === 1 && this.frames[0] instanceof EndFrame;
   }
@@ -161,7 +161,7 @@ export class State {
     return next;
   }
 
-  /** Returns the automaton state for a subset of this state's frames; null for an empty subset. */
+  /** Returns the automaton state for some of this state's frames; null if there are none. */
   with(frames: readonly Frame[]): State | null {
     return this.automaton.state(frames);
   }
@@ -171,7 +171,7 @@ export class State {
     return this.automaton.stateOf([frame]);
   }
 
-  /** Returns the one byte that can come next; -1 if there are several, or none. */
+  /** The one byte that can come next; -1 if there are several, or none. */
   get forced(): number {
     this.forcedByte ??= single(new Set(this.frames.map((frame) => frame.forced())));
     return this.forcedByte;

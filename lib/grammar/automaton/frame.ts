@@ -2,14 +2,18 @@ import { LIMITS } from '../limits.ts';
 import type { Node } from '../resolve/node.ts';
 
 /**
- * Caches the frames of one automaton: equal frames are one object. Frames create other frames through this table, so
- * their classes need not import each other.
+ * Caches the frames of one automaton, so that equal frames are one object. Frames create other frames through this
+ * table, so their classes need not import each other.
  */
 export interface FrameTable {
+  /** Returns a number that no other frame of the automaton has. */
   nextFrameId(): number;
   /** Returns the cached frame of `key`. If there is none, creates it with `make` and caches it. */
   frame<F extends Frame>(key: string, make: () => F): F;
-  /** Returns the frame that reads a value from its first byte; `after` continues when the value has ended. */
+  /**
+   * Returns the frame that reads a value from its first byte. When the value has ended, `after` continues. `depth` is
+   * the number of objects and arrays that are open around the value.
+   */
   value(node: Node, after: Frame, depth: number): Frame;
 }
 
@@ -21,7 +25,7 @@ export interface FrameTable {
 export abstract class Frame {
   readonly id: number;
   readonly table: FrameTable;
-  /** The number of objects and arrays that are open around this position. */
+  /** Number of objects and arrays that are open at this position. */
   readonly depth: number;
 
   constructor(table: FrameTable, depth: number) {
@@ -30,7 +34,7 @@ export abstract class Frame {
     this.id = table.nextFrameId();
   }
 
-  /** Adds the frames after one more byte to `into`; adds none if the byte is not allowed. */
+  /** Adds to `into` the frames that continue after one more byte; adds none if the byte is not allowed. */
   abstract step(byte: number, into: Frame[]): void;
 
   /** Returns the one byte that can come next; -1 if there are several, or none. */
@@ -88,7 +92,8 @@ export function single(bytes: ReadonlySet<number>): number {
 }
 
 /**
- * Tells whether a node or alternative has a value that stays within `LIMITS.answerDepth` if it begins at this depth.
+ * Tells whether a node or alternative has a value that may begin inside `depth` open objects and arrays without
+ * exceeding `LIMITS.answerDepth`.
  */
 export function canBeWritten({ size, height }: { size: number; height: number }, depth: number): boolean {
   return size < Infinity && depth + height <= LIMITS.answerDepth;
@@ -102,7 +107,7 @@ export function isNumeric(byte: number): boolean {
 const ids = new WeakMap<object, number>();
 let lastId = 0;
 
-/** Returns a number that is unique to an object, for the keys of `FrameTable.frame`. */
+/** Returns a number that no other object has, for the keys of `FrameTable.frame`. */
 export function idOf(thing: object): number {
   let id = ids.get(thing);
   if (id === undefined) {

@@ -36,12 +36,12 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
   return found;
 }
 
-/** Reads the name of a declared member, after its opening quote. */
+/** Reads the name of a declared member after its opening quote: the rest of its JSON text and the colon. */
 export class KeyFrame extends OpenFrame {
   readonly object: EnclosingObject;
   private readonly low: number;
   private readonly high: number;
-  /** The number of bytes of the name read so far. */
+  /** Number of bytes read so far of the name's JSON text, without the opening quote. */
   readonly length: number;
   /** Bytes that may come next: each leads to a member that is allowed here. */
   private readonly bytes: ReadonlySet<number>;

@@ -23,8 +23,8 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Narrows a range of texts that agree on the bytes before `at` to those with this byte at `at`. A range is the index of
- * its first text and the index after its last one.
+ * Returns the part of a range of texts that has this byte at index `at`. All texts of the range agree on the bytes
+ * before it. A range is the index of its first text and the index after its last one.
  */
 export function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
   const first = (least: number) => {

@@ -10,19 +10,19 @@ import { completed, PLAIN } from './text-bytes.ts';
 export const MOST_EXTRA_MEMBERS = 64;
 const LONGEST_NAME = 64;
 
-/** The language of member names that the schema does not declare. */
+/** The names that undeclared members may have: any text of 1 to 64 characters. */
 export const MEMBER_NAME = new StringLanguage(null, 1, LONGEST_NAME, new Fuel());
 
 /**
- * Reads the name of an undeclared member, after its opening quote. The name must differ from those of all other
- * members.
+ * Reads the name of an undeclared member after its opening quote, up to the closing quote. The name must differ from
+ * those of all other members.
  */
 export class MemberNameFrame extends OpenFrame {
   readonly object: EnclosingObject;
   /** The node of the member's value. */
   readonly value: Node;
   readonly place: Readonly<Place>;
-  /** The complete characters read so far. */
+  /** The complete characters of the name read so far. */
   readonly text: string;
 
   private constructor(object: EnclosingObject, value: Node, place: Place, text: string) {
@@ -65,7 +65,7 @@ export class MemberNameFrame extends OpenFrame {
   }
 }
 
-/** Expects the colon between a member's name and its value. */
+/** Expects the colon between the name and the value of an undeclared member. */
 export class ColonFrame extends OpenFrame {
   private readonly object: EnclosingObject;
   private readonly value: Node;

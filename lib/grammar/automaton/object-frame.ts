@@ -13,7 +13,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
   readonly shape: ObjectAlternative;
   readonly index: number;
   private readonly expects: 'first' | 'comma' | 'member';
-  /** Names of the undeclared members so far; no name occurs twice. */
+  /** Names of the undeclared members read so far; no name occurs twice. */
   readonly extras: readonly string[];
 
   private constructor(
@@ -52,12 +52,12 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject {
     return after.table.frame(key, () => new ObjectFrame(shape, index, expects, extras, after, depth));
   }
 
-  /** Returns the object after the value of a declared member. */
+  /** Returns the frame of this object after the value of its declared member at this index. */
   afterMember(index: number): ObjectFrame {
     return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.after, this.depth);
   }
 
-  /** Returns the object after the value of an undeclared member. */
+  /** Returns the frame of this object after the value of an undeclared member of this name. */
   afterExtra(name: string): ObjectFrame {
     const { shape, extras, after, depth } = this;
     return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], after, depth);

@@ -18,7 +18,7 @@ export class RawTextFrame extends OpenFrame {
     this.place = place;
   }
 
-  /** Returns the frame of a text at `place`, by default at its beginning. */
+  /** Returns the frame of a text at the position `place`, by default at its beginning. */
   static at(
     language: StringLanguage,
     after: Frame,
@@ -29,7 +29,7 @@ export class RawTextFrame extends OpenFrame {
     return after.table.frame(key, () => new RawTextFrame(language, at, after));
   }
 
-  /** Returns the frame of the closing tag if the text may end here; null otherwise. */
+  /** The frame that reads the closing tag if the text may end here; null otherwise. */
   get closing(): Frame | null {
     const { state, length, pending } = this.place;
     return pending === PLAIN && this.language.accepts(state, length) ? this.after : null;

@@ -15,8 +15,8 @@ import {
 } from './text-bytes.ts';
 
 /**
- * Describes a position in a string: the state of its language, the number of complete characters so far, and the bytes
- * read of the next character.
+ * Describes a position in a string: the state of its language's automaton, the number of complete characters so far,
+ * and the bytes read of the next character.
  */
 export interface Place {
   state: number;
@@ -28,7 +28,10 @@ export interface Place {
 /** Names the effect of one more byte: `no` (not allowed), `on` (the position moved), or `end` (the closing quote). */
 export type Advance = 'no' | 'on' | 'end';
 
-/** Moves `place` forward by one byte of JSON string text. */
+/**
+ * Reads one byte of JSON string text at `place`. Moves `place` forward for the result `on`, and leaves it unchanged
+ * otherwise.
+ */
 export function advance(language: StringLanguage, place: Place, byte: number): Advance {
   const { state, length, pending } = place;
   if (pending === PLAIN) {
@@ -46,7 +49,10 @@ export function advance(language: StringLanguage, place: Place, byte: number): A
   return advanceRaw(language, place, byte);
 }
 
-/** Moves `place` forward by one byte of text that is written without quotes and escapes. */
+/**
+ * Reads one byte at `place` of a text that is written without quotes and escapes. Moves `place` forward for the result
+ * `on`, and leaves it unchanged for `no`. Never returns `end`.
+ */
 export function advanceRaw(language: StringLanguage, place: Place, byte: number): Advance {
   const { pending } = place;
   if (pending === PLAIN) return byte < 0x80 ? character(language, place, byte) : begin(language, place, byte);
@@ -115,14 +121,17 @@ export function stringFrame(
 }
 
 /**
- * Returns the number of characters read. Without a maximum it is capped at the minimum, because all longer texts lead
- * to the same state.
+ * Returns the number of characters that a `Place` of this language counts after `length` characters. Without a maximum,
+ * counting stops at the minimum, because all longer texts lead to the same state.
  */
 export function countOf({ min, max }: StringLanguage, length: number): number {
   return max === Infinity ? Math.min(length, min) : length;
 }
 
-/** Returns the one byte that can come next in a string at this position; -1 if there are several. */
+/**
+ * Returns the one byte that can come next in a string at this position; -1 if there are several, or if that is not
+ * known because a character of an arbitrary text is incomplete.
+ */
 export function forcedIn(language: StringLanguage, place: Readonly<Place>): number {
   const { state, length, pending } = place;
   if (pending === PLAIN) {

@@ -8,7 +8,7 @@ export const PLAIN = 0;
 /** Value of `Place.pending` directly after a backslash. */
 export const ESCAPE = 1;
 
-/** The escapes that are written: pairs of the byte after the backslash and the character that it stands for. */
+/** The escapes that are written: pairs of the byte after the backslash and the code point that it stands for. */
 export const ESCAPES: readonly (readonly [number, number])[] = [
   [0x22, 0x22],
   [0x5c, 0x5c],
@@ -32,12 +32,16 @@ export function utf8Length(byte: number): number {
  * bytes still to come (2 bits), the bits of the character so far.
  */
 
-/** Returns the packed sequence after its first byte; `bytes` is the length of the whole sequence. */
+/**
+ * Returns the packed sequence after its first byte.
+ *
+ * @param bytes number of bytes of the whole sequence (`utf8Length`)
+ */
 export function startSequence(byte: number, bytes: number): number {
   return 2 + (((((byte & (0xff >> (bytes + 1))) << 2) | (bytes - 1)) << 3) | bytes);
 }
 
-/** Returns the packed sequence after one more byte. */
+/** Returns the packed sequence after one more byte, from 0x80 to 0xbf. */
 export function extendSequence(pending: number, byte: number): number {
   const packed = pending - 2;
   return 2 + (((((((packed >> 5) << 6) | (byte & 0x3f)) << 2) | (((packed >> 3) & 3) - 1)) << 3) | (packed & 7));
@@ -51,8 +55,8 @@ export function bytesLeft(pending: number): number {
 const SMALLEST = [0, 0, 0x80, 0x8_00, 0x1_00_00];
 
 /**
- * Returns the lowest character that a sequence can still become, without overlong forms, surrogates and values beyond
- * Unicode.
+ * Returns the code point of the lowest character that a packed sequence can still become, without overlong forms,
+ * surrogates and values beyond Unicode.
  */
 export function lowest(pending: number): number {
   const packed = pending - 2;
@@ -60,7 +64,10 @@ export function lowest(pending: number): number {
   return first >= 0xd8_00 && first <= 0xdf_ff ? 0xe0_00 : first;
 }
 
-/** Returns the highest character that a sequence can still become; less than `lowest` if there is none. */
+/**
+ * Returns the code point of the highest character that a packed sequence can still become; less than `lowest` if there
+ * is none.
+ */
 export function highest(pending: number): number {
   const span = 6 * bytesLeft(pending);
   const last = Math.min((((pending - 2) >> 5) << span) + (1 << span) - 1, 0x10_ff_ff);
@@ -79,14 +86,18 @@ export function firstRawByte(codePoint: number): number {
   return codePoint < 0x1_00_00 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);
 }
 
-/** Returns the character that `byte` completes; `pending` holds the bytes of it that were read before. */
+/**
+ * Returns the character that `byte` completes.
+ *
+ * @param pending the bytes read of this character before, as in `Place`
+ */
 export function completed(pending: number, byte: number): string {
   if (pending === PLAIN) return String.fromCharCode(byte);
   if (pending === ESCAPE) return String.fromCharCode(ESCAPES.find(([letter]) => letter === byte)![1]);
   return String.fromCodePoint(lowest(extendSequence(pending, byte)));
 }
 
-/** Returns the number of bytes that were read of an incomplete character. */
+/** Returns the number of bytes read of an incomplete character; `pending` as in `Place`. */
 export function pendingBytes(pending: number): number {
   return pending === PLAIN || pending === ESCAPE ? pending : ((pending - 2) & 7) - bytesLeft(pending);
 }

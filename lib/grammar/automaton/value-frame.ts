@@ -20,8 +20,8 @@ export class ValueFrame extends OpenFrame {
   }
 
   /**
-   * Returns the key of a value's frame in the `FrameTable`. The depth is not part of it, because `after` determines the
-   * depth.
+   * Returns the key under which the `FrameTable` caches the frame of a value. The depth is not part of it, because
+   * `after` determines the depth.
    */
   static key(node: Node, after: Frame): string {
     return `v${idOf(node)},${after.id}`;

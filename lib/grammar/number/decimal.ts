@@ -6,7 +6,8 @@ export interface Decimal {
 }
 
 /**
- * Converts a number to the decimal that it is written as: 0.1 is exactly one tenth, not the nearest binary fraction.
+ * Converts a number, or the text of one, to the decimal that it is written as: 0.1 is exactly one tenth, not the
+ * nearest binary fraction.
  */
 export function decimal(value: number | string): Decimal {
   // The casts are safe, because `split` returns at least one part.
@@ -20,7 +21,7 @@ export function decimal(value: number | string): Decimal {
 
 const powers: bigint[] = [];
 
-/** Returns 10 to the power of a small integer, cached. */
+/** Returns 10 to the power of a small integer from 0, cached. */
 export function power(exponent: number): bigint {
   powers[exponent] ??= 10n ** BigInt(exponent);
   return powers[exponent];
@@ -37,18 +38,21 @@ function reduce({ units, places }: Decimal): Decimal {
   return { units: rest, places: left };
 }
 
-/** Returns the decimal times 10 to the power of `scale`, which must be at least the number of its decimal places. */
+/**
+ * Returns the decimal times 10 to the power of `scale`, as an integer. `scale` must be at least the decimal's `places`.
+ */
 export function atScale({ units, places }: Decimal, scale: number): bigint {
   return units * power(scale - places);
 }
 
+/** Returns the least common multiple of two integers above 0. */
 export function lcm(a: bigint, b: bigint): bigint {
   let [x, y] = [a, b];
   while (y !== 0n) [x, y] = [y, x % y];
   return (a / x) * b;
 }
 
-/** Returns the smallest multiple of `step` that is at least `value`. */
+/** Returns the smallest multiple of `step` that is at least `value`; `step` must be above 0. */
 export function ceilTo(value: bigint, step: bigint): bigint {
   const rest = value % step;
   return rest === 0n ? value : value - rest + (value > 0n ? step : 0n);

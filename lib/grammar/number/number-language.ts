@@ -3,8 +3,8 @@ import { LIMITS } from '../limits.ts';
 import { atScale, ceilTo, decimal, lcm, power } from './decimal.ts';
 
 /**
- * Describes a schema's rules for a number. `minimum` and `maximum` are inclusive, `above` and `below` are exclusive;
- * the number must be a multiple of every `multipleOf`.
+ * Describes a schema's rules for a number. `minimum` and `maximum` are inclusive, `above` and `below` are exclusive.
+ * The number must be a multiple of every item of `multipleOf`, and whole if `integer` is true.
  */
 export interface NumberRules {
   integer: boolean;
@@ -58,9 +58,9 @@ export class NumberLanguage {
   readonly empty: boolean;
 
   /**
-   * @param except numbers that may not be written, because another branch of `oneOf` allows them
+   * @param except rules of numbers that are not allowed, because another branch of `oneOf` allows them
    * @param spend spends steps of the compile budget for finding out whether any number is allowed
-   * @throws TooLarge if `except` has more than `LIMITS.numberExclusions` ranges
+   * @throws TooLarge if `except` has more than `LIMITS.numberExclusions` ranges; also what `spend` throws
    */
   constructor(rules: NumberRules, except: readonly NumberRules[] = [], spend: (steps: number) => void = () => {}) {
     this.rules = rules;
@@ -83,7 +83,7 @@ export class NumberLanguage {
     this.spend = null;
   }
 
-  /** Tells whether an allowed number begins with `text`. */
+  /** Tells whether `text` is the beginning of an allowed number, or all of it. */
   fits(text: string): boolean {
     let known = this.known.get(text);
     if (known === undefined) {

@@ -14,11 +14,15 @@ import { selectKeys } from './select-keys.ts';
 export interface CompileOptions {
   /** Path of the schema in the caller's input, for error messages. */
   path: string;
-  /** The properties of the answer, in this order; if absent, all properties of the schema. */
+  /**
+   * Names of the properties that the answer has, in this order, all required; if absent, all properties of the schema.
+   */
   keys?: readonly string[];
-  /** Path of `keys` in the caller's input, for error messages. */
+  /** Path of `keys` in the caller's input, for error messages; `path` by default. */
   keysPath?: string;
-  /** Compile budget that is shared with other schemas (`sharedFuel`). */
+  /**
+   * Compile budget that is shared with other schemas (`sharedFuel`); without it, only the schema's own limits apply.
+   */
   fuel?: Fuel;
 }
 
@@ -26,7 +30,9 @@ export interface CompileOptions {
  * Compiles a JSON Schema to the root node of its answers. Answers are objects, so a schema that also allows other
  * values is narrowed to objects.
  *
- * @throws AssayError as `parseSchema`, and `unsupported_schema` for a schema that no answer satisfies
+ * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema, or `invalid_value` for `keys` that it
+ *   does not have; `unsupported_schema` for a schema that cannot be enforced, that is too large, or that no answer
+ *   satisfies
  */
 export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }: CompileOptions): Node {
   const resolver = new Resolver(parseSchema(schema, path), new Fuel(LIMITS.steps, fuel));

@@ -14,10 +14,11 @@ const MOST_DEPTH = 6;
 const NUMBER_STEPS = 20;
 
 /**
- * Tells whether it is certain that no value that `a` generates is valid against `b`. Returns false in doubt.
+ * Tells whether it is certain that no value which `a` generates is valid against `b`. Returns false in doubt.
  *
  * @param a alternative of which only the generated values count
  * @param b alternative of which all valid values count, generated or not
+ * @param depth levels of members and items that are still compared
  */
 export function areDisjoint(a: Alternative, b: Alternative, resolver: Resolver, depth = MOST_DEPTH): boolean {
   resolver.spend(1);

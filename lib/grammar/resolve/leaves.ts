@@ -4,8 +4,8 @@ import type { SchemaDocument } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
 
 /**
- * Describes one way to satisfy a set of subschemas: the subschemas that must all match, and those that must not match
- * because of `oneOf`. Both are indices into the document.
+ * Describes one way to satisfy a set of subschemas, by indices into `SchemaDocument.subschemas`: those that must all
+ * match (`constraints`), and those that must not match because of `oneOf` (`exclusions`).
  */
 export interface Leaf {
   constraints: readonly number[];
@@ -22,8 +22,11 @@ interface Branch {
 }
 
 /**
- * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: returns all ways to satisfy the subschemas `ids` at once. Always
- * terminates, because `parseSchema` refuses schemas that refer to themselves in place.
+ * Resolves `$ref`, `allOf`, `anyOf` and `oneOf`: returns all ways to satisfy the subschemas `ids` at once, in the order
+ * sent. Always terminates, because `parseSchema` refuses schemas that refer to themselves in place.
+ *
+ * @param spend spends steps of the compile budget; what it throws ends the search
+ * @throws AssayError `unsupported_schema` for more than `LIMITS.alternatives` ways
  */
 export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
   const found: Leaf[] = [];

@@ -8,19 +8,20 @@ import { isObject, refuse } from '../schema/problem.ts';
 /** Holds the dependencies of `matches`. */
 export interface MatchContext {
   document: SchemaDocument;
-  /** Spends steps of the budget. */
+  /** Spends steps of the compile budget. */
   spend(steps: number): void;
-  /** Tells whether a text satisfies `pattern` and `format`. */
+  /** Tells whether a text satisfies the `pattern` and `format` of a subschema. */
   textFits(text: string, schema: Subschema): boolean;
-  /** Tells whether the values of an `enum` or `const` contain this one. */
+  /** Tells whether `list`, the values of an `enum` or `const`, contains a value. */
   holds(list: readonly Json[], value: Json): boolean;
 }
 
 /**
- * Tells whether a value is valid against a subschema, as JSON Schema 2020-12 defines the keywords of `KEYWORDS`. Used
- * for the values of `enum` and `const`. `LIMITS.matchDepth` bounds the recursion down the value and along references.
+ * Tells whether a value is valid against the subschema at index `id`, as JSON Schema 2020-12 defines the keywords of
+ * `KEYWORDS`. Used for the values of `enum` and `const`.
  *
- * @param depth depth of the recursion so far
+ * @param depth depth of the recursion so far, down the value and along references
+ * @throws AssayError `unsupported_schema` if the recursion is deeper than `LIMITS.matchDepth`
  */
 export function matches(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = at(context.document.subschemas, id);
@@ -36,7 +37,10 @@ export function matches(value: Json, id: number, context: MatchContext, depth = 
   );
 }
 
-/** Tells whether a value is valid against a subschema's own keywords, without `$ref`, `allOf`, `anyOf` and `oneOf`. */
+/**
+ * Tells whether a value is valid against a subschema's keywords other than `$ref`, `allOf`, `anyOf` and `oneOf`.
+ * Subschemas of its members and items are checked with `matches`.
+ */
 export function matchesAlone(value: Json, id: number, context: MatchContext, depth = 0): boolean {
   const schema = at(context.document.subschemas, id);
   context.spend(1);
@@ -110,7 +114,7 @@ export function isOfType(value: Json, type: TypeName): boolean {
 }
 
 /**
- * Returns a text that is the same for equal values and differs for all others. Members are sorted by name, numbers are
+ * Returns a text that two values share exactly if they are equal as JSON. Members are sorted by name, numbers are
  * written as JavaScript writes them.
  */
 export function canonical(value: Json): string {

@@ -4,9 +4,9 @@ import { LIMITS } from '../limits.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
 
 /**
- * Computes the smallest height (nesting depth) and the smallest size (bytes) of a value of each node, by fixpoint
- * iteration in at most `LIMITS.answerDepth + 2` rounds. Both stay at Infinity if no value is within
- * `LIMITS.answerDepth` and `LIMITS.shortestAnswer`.
+ * Sets `height` and `size` of each node and alternative: the smallest nesting depth and the smallest length in bytes of
+ * a value. They stay Infinity if no value is within `LIMITS.answerDepth` and `LIMITS.shortestAnswer`. Iterates to a
+ * fixpoint in at most `LIMITS.answerDepth + 2` rounds.
  *
  * @param nodes parents mostly before their children: each round visits the last node first, so few rounds are needed
  * @param spend spends steps of the compile budget
@@ -47,8 +47,8 @@ function partsOf(alternative: Alternative): number {
 }
 
 /**
- * Returns the approximate length of an object's member as JSON text: its name in quotes, a colon, its value and a
- * comma.
+ * Returns the approximate length of an object's member as JSON text: its name in quotes, a colon, its value, whose
+ * length is `value`, and a comma.
  */
 export const memberSize = (name: string, value: number): number => name.length + 4 + value;
 
@@ -94,7 +94,10 @@ function heightOf(alternative: Alternative): number {
   }
 }
 
-/** Returns the length of the shortest of some values as JSON text, and the nesting depth of the least nested one. */
+/**
+ * Returns the length of the shortest of some values as JSON text (`shortest`), and the nesting depth of the least
+ * nested one (`flattest`). Both are Infinity for no values.
+ */
 export function measureValues(values: readonly Json[]): { shortest: number; flattest: number } {
   let [shortest, flattest] = [Infinity, Infinity];
   for (const value of values) {

@@ -3,7 +3,10 @@ import type { Subschema, TypeName } from '../schema/document.ts';
 import type { Format } from '../schema/keywords.ts';
 import type { StringRules } from '../text/compile-string.ts';
 
-/** Holds the types that all constraints allow (`allowed`), and those of them that are generated (`generated`). */
+/**
+ * Holds the types that a value may have: those that all subschemas allow (`allowed`), and those of them that are
+ * generated (`generated`). `integer` counts as `number`.
+ */
 export interface Types {
   allowed: ReadonlySet<TypeName>;
   generated: ReadonlySet<TypeName>;
@@ -21,7 +24,10 @@ const TYPE_KEYWORDS: readonly (readonly [TypeName, readonly string[]])[] = [
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
 
-/** Returns the types that satisfy all constraints, and those of them to generate. */
+/**
+ * Returns the types that all subschemas allow. If none has `type`, but some have keywords of one type such as
+ * `minLength`, only the types of these keywords are generated.
+ */
 export function mergeTypes(constraints: readonly Subschema[]): Types {
   let allowed: ReadonlySet<TypeName> = new Set(BASE);
   let integer = false;
@@ -41,7 +47,7 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
   return { allowed, generated, integer };
 }
 
-/** Merges the string rules of all constraints. */
+/** Returns the string rules that hold if those of all subschemas do. */
 export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
   return {
@@ -53,7 +59,10 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   };
 }
 
-/** Merges the number rules of all constraints. `integer` is the member of the same name that `mergeTypes` returns. */
+/**
+ * Returns the number rules that hold if those of all subschemas do. `integer` is the member of the same name that
+ * `mergeTypes` returns.
+ */
 export function mergeNumbers(constraints: readonly Subschema[], integer: boolean): NumberRules {
   const all = (pick: (schema: Subschema) => number | undefined) => constraints.map(pick).filter((n) => n !== undefined);
   const minimum = all((schema) => schema.minimum);

@@ -11,7 +11,10 @@ export interface Node {
   /** Indices of the subschemas that must all hold here. */
   readonly ids: readonly number[];
   alternatives: Alternative[];
-  /** Nesting depth (objects and arrays) of the least nested value; Infinity if there is no value. */
+  /**
+   * Nesting depth (objects and arrays) of the least nested value; Infinity if there is no value, or none within the
+   * limit.
+   */
   height: number;
   /** Approximate length in bytes of the shortest value; Infinity if there is no value, or none within the limit. */
   size: number;
@@ -25,11 +28,11 @@ export type Alternative = { height: number; size: number; from: Origin } & (
   | ArrayAlternative
 );
 
-/** Tells which subschemas an alternative results from. */
+/** Tells from which subschemas an alternative results, by their indices in the document. */
 export interface Origin {
-  /** Indices of the subschemas that define it. */
+  /** Indices of the subschemas that must all match. */
   constraints: readonly number[];
-  /** Indices of subschemas that must not match, because another branch of their `oneOf` was chosen. */
+  /** Indices of the subschemas that must not match, because another branch of their `oneOf` was chosen. */
   exclusions: readonly number[];
   /**
    * False if the schema allows this type only because it names none: `{"minLength": 3}` also allows numbers, but a
@@ -41,7 +44,7 @@ export interface Origin {
 export interface LiteralsAlternative {
   kind: 'literals';
   values: readonly Json[];
-  /** Length of the shortest value as JSON text. */
+  /** Length of the shortest value as JSON text, in UTF-16 code units. */
   shortest: number;
   /** Nesting depth of the least nested value. */
   flattest: number;
@@ -62,9 +65,9 @@ export interface NumberAlternative {
 
 export interface ObjectAlternative {
   kind: 'object';
-  /** Declared and required members, in the order in which they are generated. */
+  /** The members that are declared or required, in the order in which they are generated. */
   members: readonly Member[];
-  /** Node of the values of undeclared members; null if none are generated. */
+  /** Node of the values of generated undeclared members; null if none are generated. */
   extra: Node | null;
   /**
    * The undeclared members that are valid, whether or not they are generated: any, none, or those whose value matches a
@@ -91,7 +94,7 @@ export interface ArrayAlternative {
   allowed: number;
 }
 
-/** Returns the node of the item at an index. */
+/** Returns the node of the array's item at an index: its node in the prefix, or that of the rest. */
 export function itemAt(array: ArrayAlternative, index: number): Node {
   return array.prefix[index] ?? array.rest;
 }

@@ -11,8 +11,9 @@ import type { Resolver } from './resolver.ts';
 
 /**
  * Makes `oneOf` mean exactly one: no value that an alternative generates may be valid against another branch. Disjoint
- * branches stay as they are. Where strings or numbers overlap, the overlap is excluded from generation. Any other
- * overlap is refused.
+ * branches stay as they are. Where strings or numbers overlap, the overlap is excluded from generation.
+ *
+ * @throws AssayError `unsupported_schema` for any other overlap, or if the exclusion is too large to compile
  */
 export function keepExactlyOne(resolver: Resolver): void {
   for (const node of resolver.nodes) {

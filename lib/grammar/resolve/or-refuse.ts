@@ -3,9 +3,10 @@ import { refuse } from '../schema/problem.ts';
 import { UnsupportedPattern } from '../text/pattern.ts';
 
 /**
- * Returns the result of `work`. If `work` throws because a rule is invalid, not supported or too large, throws an
- * `AssayError` instead that refuses the schema and names `path`.
+ * Returns the result of `work`. If `work` throws a `SyntaxError`, refuses the schema with `invalid_value`; if it throws
+ * `TooLarge` or `UnsupportedPattern`, with `unsupported_schema`. Other errors are passed on.
  *
+ * @param path path of the refused part, which the error names
  * @param what names the rule: the subject of the sentence in the message
  */
 export function orRefuse<T>(path: string, work: () => T, what = 'this string'): T {

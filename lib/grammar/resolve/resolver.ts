@@ -33,7 +33,10 @@ export class Resolver implements MatchContext {
     orRefuse(this.path([0]), () => fuel.spend(LIMITS.stepsPerValue * document.values), 'this schema');
   }
 
-  /** Returns the node of a set of subschemas; `resolve` fills in its alternatives. */
+  /**
+   * Returns the node of a set of subschemas, by their indices; `resolve` fills in its alternatives. Throws
+   * `unsupported_schema` if the schema has more than `LIMITS.nodes` nodes.
+   */
   node(ids: readonly number[]): Node {
     const sorted = [...new Set(ids)].sort((a, b) => a - b);
     const key = sorted.join();
@@ -50,8 +53,9 @@ export class Resolver implements MatchContext {
   }
 
   /**
-   * Computes the alternatives of all requested nodes, and of the nodes that these refer to. Refuses the schema if that
-   * takes too many steps.
+   * Computes the alternatives of all requested nodes, and of the nodes that these refer to. Throws `unsupported_schema`
+   * if the schema is too large, has an unsupported pattern or takes too many steps; `invalid_value` for an invalid
+   * pattern.
    */
   resolve(): void {
     // `this.nodes` grows during this loop.
@@ -64,11 +68,12 @@ export class Resolver implements MatchContext {
     }
   }
 
+  /** Returns the path of the first of these subschemas in the caller's input; that of the root for none. */
   path(ids: readonly number[]): string {
     return at(this.document.subschemas, ids[0] ?? 0).path;
   }
 
-  /** Charges resolving steps to the compile budget. Refuses the schema once the budget is used up. */
+  /** Spends resolving steps of the compile budget (`Fuel.resolve`). Throws `unsupported_schema` once it is used up. */
   spend(steps: number): void {
     orRefuse(this.path([0]), () => this.fuel.resolve(steps), 'this schema');
   }
@@ -173,9 +178,10 @@ export class Resolver implements MatchContext {
   }
 
   /**
-   * Returns the set of numbers that satisfy merged rules. Refuses the schema if checking them would cost too much.
+   * Returns the set of numbers that satisfy merged rules. Throws `unsupported_schema` if checking them would cost too
+   * much.
    *
-   * @param constraints indices of the subschemas with the rules; a refusal names the first
+   * @param constraints indices of the subschemas with the rules; the error names the first
    * @param except rules of the branches whose numbers `oneOf` excludes
    */
   numbers(rules: NumberRules, constraints: readonly number[], except: readonly NumberRules[] = []): NumberLanguage {

@@ -1,7 +1,12 @@
 import { refuse, show } from '../schema/problem.ts';
 import type { Alternative, Member, Node } from './node.ts';
 
-/** Narrows the root to exactly the properties that `keys` names, in their order. */
+/**
+ * Narrows the root to alternatives that have exactly the properties `keys`, in this order, all required.
+ *
+ * @param path path of the keys in the caller's input, for errors
+ * @throws AssayError `invalid_value` if the schema lacks one of the keys, or no alternative has all of them
+ */
 export function selectKeys(root: Node, keys: readonly string[], path: string): void {
   const lists = root.alternatives.map(membersOf);
   for (const [i, key] of keys.entries()) {

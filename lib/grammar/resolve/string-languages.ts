@@ -32,9 +32,10 @@ export class StringLanguages {
   }
 
   /**
-   * Returns the language of the strings that satisfy merged rules. Refuses a pattern that is not supported.
+   * Returns the language of the strings that satisfy merged rules. Throws `invalid_value` for an invalid pattern and
+   * `unsupported_schema` for one that is not supported, or rules that are too large to compile.
    *
-   * @param constraints subschemas that the rules were merged from; a refusal names one of them
+   * @param constraints subschemas that the rules were merged from; the error names one of them
    */
   language(rules: StringRules, constraints: readonly Subschema[], side: Side = 'generates'): StringLanguage {
     const key = JSON.stringify([side, rules, String(rules.max)]);
@@ -53,8 +54,8 @@ export class StringLanguages {
   }
 
   /**
-   * Tells whether a text satisfies the `pattern` and `format` of a subschema. Refuses a text that only some validators
-   * accept for its format.
+   * Tells whether a text satisfies the `pattern` and `format` of a subschema. Throws `unsupported_schema` for a text
+   * that only some validators accept for its format.
    */
   fits(text: string, schema: Subschema): boolean {
     if (schema.pattern === undefined && schema.format === undefined) return true;

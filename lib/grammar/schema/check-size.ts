@@ -9,8 +9,11 @@ import { refuse } from './problem.ts';
 const TOO_DEEP = `is nested deeper than ${LIMITS.schemaDepth} (shorthand counts twice); use $defs and $ref.`;
 
 /**
- * Refuses a schema with too many levels, values or characters, or with a number that is not finite. Called before all
- * other work on the schema. Returns the number of values.
+ * Returns the number of JSON values in a schema, root excluded. Called before all other work on the schema.
+ *
+ * @param path path of the schema in the caller's input, which an error names
+ * @throws AssayError `unsupported_schema` for too many levels, values or characters (`LIMITS`); `invalid_value` for a
+ *   number that is not finite
  */
 export function checkSize(schema: Json, path: string): number {
   const open: [Json, number][] = [[schema, 1]];

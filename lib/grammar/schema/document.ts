@@ -6,13 +6,13 @@ export type TypeName = (typeof TYPES)[number];
 /** Holds a parsed JSON Schema document. Every subschema has an index; the root is 0. */
 export interface SchemaDocument {
   subschemas: readonly Subschema[];
-  /** The number of JSON values in the document, annotations included. */
+  /** Number of JSON values in the document, annotations included, the root excluded. */
   values: number;
 }
 
 /**
- * Holds one subschema of a document. The schema `true` has no keywords; for `false`, `nothing` is true. Child schemas
- * are indices into the document.
+ * Holds one subschema of a document by its keywords. The schema `true` has none; for `false`, `nothing` is true. Child
+ * schemas and `ref` are indices into `SchemaDocument.subschemas`.
  */
 export interface Subschema {
   /** Path of the subschema in the caller's input, for error messages. */
@@ -22,7 +22,9 @@ export interface Subschema {
   /** Names of the keywords that this subschema has. */
   has: ReadonlySet<string>;
   types?: readonly TypeName[];
-  /** Lists of allowed values: one for `enum`, and one with a single value for `const`. */
+  /**
+   * Lists of allowed values: one for `enum`, and one with a single value for `const`. A value must be in all of them.
+   */
   values: readonly (readonly Json[])[];
   ref?: number;
   allOf: readonly number[];

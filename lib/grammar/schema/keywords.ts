@@ -3,7 +3,7 @@ import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
 import { isObject, refuse, show } from './problem.ts';
 
-/** The `format` values that are enforced. */
+/** The values of `format` that are enforced; all others are refused. */
 export const FORMATS = [
   'date',
   'time',
@@ -89,7 +89,7 @@ const INSTEAD: { readonly [keyword: string]: string } = {
   additionalItems: 'Use `prefixItems` and `items`.',
 };
 
-/** Refuses a keyword that is not in `KEYWORDS`. */
+/** Throws `unsupported_schema` for a keyword that is not in `KEYWORDS`. The message suggests what to write instead. */
 export function refuseKeyword(path: string, keyword: string): never {
   const hint = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
   refuse(
@@ -157,7 +157,7 @@ function checkMultipleOf(v: Json, path: string): void {
 
 /**
  * Returns the child schemas in the value of a keyword, each with its name or index; an only child has the name ''.
- * Refuses a value of another kind.
+ * Throws `invalid_type` for a value that holds no schemas of this kind, and `invalid_value` for an empty list.
  */
 export function childrenOf(
   kind: 'schema' | 'schemas' | 'schema map',

@@ -8,10 +8,11 @@ import { isObject } from './problem.ts';
 import { type Draft, refuseLoops, target } from './references.ts';
 
 /**
- * Parses a JSON Schema (2020-12) into its subschemas. Throws `unsupported_schema` for a keyword, `$ref` or size that is
- * not supported, `invalid_type` and `invalid_value` for a malformed one.
+ * Parses a JSON Schema (2020-12) into its subschemas.
  *
  * @param path path of the schema in the caller's input, for error messages
+ * @throws AssayError `unsupported_schema` for a keyword, `$ref` or size that is not supported; `invalid_type` or
+ *   `invalid_value` for a malformed schema
  */
 export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   const values = checkSize(schema, path);

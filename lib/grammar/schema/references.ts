@@ -17,8 +17,11 @@ export type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
 };
 
 /**
- * Returns the index of the subschema that a `$ref` refers to: a JSON Pointer (RFC 6901) as a URI fragment. Refuses one
- * that leads outside the document or to no schema.
+ * Returns the index of the subschema to which `ref` leads, the value of a `$ref`: a JSON Pointer (RFC 6901) as a URI
+ * fragment.
+ *
+ * @throws AssayError `unsupported_schema` if it leads outside the document or to no schema, `invalid_value` if it is
+ *   not a valid fragment
  */
 export function target(from: Draft, ref: string, subschemas: readonly Draft[]): number {
   const path = pathTo(from.path, '$ref');
@@ -59,8 +62,9 @@ function pointedAt(pointer: string, start: number, subschemas: readonly Draft[])
 }
 
 /**
- * Refuses a schema that refers to itself in place, that is through `$ref`, `allOf`, `anyOf` or `oneOf` only: such a
- * reference says nothing about a value. A reference to itself through a property or an item is allowed.
+ * Throws `unsupported_schema` if a schema refers to itself in place, that is through `$ref`, `allOf`, `anyOf` or
+ * `oneOf` only: such a reference says nothing about a value. A reference to itself through a property or an item is
+ * allowed.
  */
 export function refuseLoops(subschemas: readonly Draft[]): void {
   const inPlace = (s: Draft) => [

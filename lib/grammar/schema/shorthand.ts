@@ -4,8 +4,8 @@ import { isObject } from './problem.ts';
 const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'];
 
 /**
- * Tells whether a `schema` is the shorthand: every value at every depth is a type name, a list of one such node, or an
- * object of such nodes with at least one field. The root is an object.
+ * Tells whether a schema is shorthand: an object with at least one field, whose values at every depth are type names,
+ * lists of one value, or such objects.
  */
 export function isShorthand(schema: Json): boolean {
   if (!isObject(schema)) return false;
@@ -20,7 +20,8 @@ export function isShorthand(schema: Json): boolean {
 }
 
 /**
- * Expands a shorthand to JSON Schema. All fields are required and each may be null; list items and the root may not.
+ * Expands shorthand, for which `isShorthand` is true, to JSON Schema. All fields are required and each may be null;
+ * list items and the root may not.
  */
 export function expandShorthand(shorthand: JsonSchema): JsonSchema {
   type Pending = { node: Json; nullable: boolean; put(schema: JsonSchema): void };

@@ -14,7 +14,7 @@ export const ALL: CodePoints = [0, LAST_CODE_POINT];
  */
 export const TEXT: CodePoints = [9, 10, 13, 13, 0x20, 0xd7_ff, 0xe0_00, LAST_CODE_POINT];
 
-/** Yields the ranges of a set, ascending. */
+/** Yields the inclusive ranges of a set, ascending. */
 export function* rangesOf(set: CodePoints): Generator<readonly [first: number, last: number], undefined> {
   for (let i = 0; i + 1 < set.length; i += 2) yield [set[i] ?? 0, set[i + 1] ?? 0];
 }
@@ -85,9 +85,9 @@ const ALIKE: readonly (readonly [number, number])[] = Array.from({ length: 13 },
 );
 
 /**
- * Returns the code points with the property of a `\p{...}`, by asking the host's RegExp.
+ * Returns the code points that `\p{…}` matches, found with the RegExp of the JavaScript engine.
  *
- * @param name the text between the braces, known to be valid because a RegExp was built with it
+ * @param name the text between the braces, which must be valid there
  */
 export function unicodeProperty(name: string): CodePoints {
   const known = properties.get(name);

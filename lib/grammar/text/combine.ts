@@ -4,7 +4,7 @@ import { alphabetOf, Builder, classOf, type Dfa, nextState } from './dfa.ts';
 
 /**
  * Builds the product automaton of two automata. It accepts the texts that both accept (`and`), or that `a` accepts and
- * `b` does not (`minus`).
+ * `b` does not (`minus`). Throws `TooLarge` if it needs too many states or steps.
  */
 export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel): Dfa {
   if (a.states === 0 || (b.states === 0 && operation === 'minus')) return a;
@@ -31,7 +31,10 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel):
   return builder.finish();
 }
 
-/** Returns an automaton that accepts exactly these texts. */
+/**
+ * Returns an automaton that accepts exactly these texts, except those with a character outside `TEXT`. Throws
+ * `TooLarge` if it needs too many states or steps.
+ */
 export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
   const points = new Set(texts.flatMap((text) => [...text].map(codePointOf)));
   const alphabet = alphabetOf(
@@ -57,7 +60,10 @@ export function listDfa(texts: readonly string[], fuel: Fuel): Dfa {
   return builder.finish();
 }
 
-/** Returns an automaton that accepts all texts of `min` to `max` characters. */
+/**
+ * Returns an automaton that accepts all texts of `min` to `max` characters; `max` may be Infinity. Throws `TooLarge` if
+ * it needs too many states or steps.
+ */
 export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
   const alphabet = alphabetOf([], fuel);
   const builder = new Builder(alphabet, fuel);

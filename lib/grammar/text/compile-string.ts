@@ -8,7 +8,10 @@ import { parsePattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 import { StringLanguage } from './string-language.ts';
 
-/** Describes a schema's rules for a string. Lengths are in code points; `max` may be Infinity. */
+/**
+ * Describes a schema's rules for a string: bounds on its length in code points (`max` may be Infinity), and patterns
+ * and formats that must all match.
+ */
 export interface StringRules {
   min: number;
   max: number;
@@ -20,8 +23,9 @@ const formatLanguages = new Map<string, Dfa>();
 const wholeFormats = new Map<string, StringLanguage>();
 
 /**
- * Returns the automaton of a format: it accepts the texts that are generated (`generates`), or all valid ones
- * (`accepts`). Built once and cached.
+ * Returns the automaton of a format, built once and cached.
+ *
+ * @param side `generates`: it accepts the texts that are generated; `accepts`: at least all valid ones (`FORMAT_RULES`)
  */
 export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
@@ -38,7 +42,11 @@ export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
 const PROPERTY_STEPS = 60_000;
 
 /**
- * Returns the automaton of a pattern. Throws `TooLarge`, `UnsupportedPattern`, or `SyntaxError` for an invalid pattern.
+ * Returns the automaton of the texts in which a pattern matches.
+ *
+ * @throws SyntaxError if the pattern is not a valid regular expression with the `u` flag
+ * @throws UnsupportedPattern if no automaton can enforce it
+ * @throws TooLarge if it is too long, or needs too many states or steps
  */
 export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
@@ -52,8 +60,10 @@ export function patternDfa(pattern: string, fuel: Fuel): Dfa {
 /**
  * Returns the language of the texts that satisfy all rules.
  *
- * @param side `generates`: the texts that are generated; `accepts`: all valid texts, which are more if there is a
- *   format
+ * @param side `generates`: the texts that are generated; `accepts`: at least all valid texts, which are more if there
+ *   is a format
+ * @param ofPattern returns the automaton of a pattern, such as a cached one
+ * @throws TooLarge if the language needs too many states or steps; also what `ofPattern` throws
  */
 export function stringLanguage(
   rules: StringRules,

@@ -4,7 +4,7 @@ import { type CodePoints, rangesOf, TEXT } from './code-points.ts';
 
 /**
  * Represents a deterministic automaton over the characters of `TEXT`. State 0 is the start. Every state can reach an
- * accepting one; if no text is accepted, `states` is 0.
+ * accepting one; if no text is accepted, there are no states.
  */
 export interface Dfa {
   states: number;
@@ -15,8 +15,8 @@ export interface Dfa {
 }
 
 /**
- * Groups code points into classes: those that no state distinguishes share one. Range `i` begins at `firsts[i]`
- * (ascending), ends before `firsts[i + 1]`, and belongs to class `of[i]`.
+ * Groups code points into classes: those that no state distinguishes share one. Range `i` begins at the code point
+ * `firsts[i]` (ascending), ends before `firsts[i + 1]`, and belongs to class `of[i]`.
  */
 export interface Alphabet {
   classes: number;
@@ -27,17 +27,17 @@ export interface Alphabet {
   ascii: Int32Array;
 }
 
-/** Returns the class of a code point; -1 outside `TEXT`. */
+/** Returns the class of a code point; -1 for one outside `TEXT`. */
 export function classOf({ firsts, of, ascii }: Alphabet, codePoint: number): number {
   return (codePoint < 128 ? ascii[codePoint] : of[rangeOf(firsts, codePoint)]) ?? -1;
 }
 
-/** Returns the state after a character of a class; -1 if there is none, or for the class -1. */
+/** Returns the state after a character of the class `characters`; -1 if there is none, or for the class -1. */
 export function nextState({ next, alphabet }: Dfa, state: number, characters: number): number {
   return characters < 0 ? -1 : (next[state * alphabet.classes + characters] ?? -1);
 }
 
-/** Returns the index of the range that contains a code point. */
+/** Returns the index of the range of an alphabet that contains a code point; `firsts` as in `Alphabet`. */
 export function rangeOf(firsts: Int32Array, codePoint: number): number {
   let low = 0;
   for (let high = firsts.length; high - low > 1; ) {
@@ -48,7 +48,10 @@ export function rangeOf(firsts: Int32Array, codePoint: number): number {
   return low;
 }
 
-/** Returns the coarsest alphabet in which each of the sets is a union of classes. */
+/**
+ * Returns the coarsest alphabet over `TEXT` in which the part of each set within `TEXT` is a union of classes. Throws
+ * `TooLarge` if `fuel` is used up.
+ */
 export function alphabetOf(sets: readonly CodePoints[], fuel: Fuel): Alphabet {
   const toggles = new Map<number, number[]>([[0, []]]);
   const toggle = (at: number, set: number) => toggles.get(at)?.push(set) ?? toggles.set(at, [set]);
@@ -91,8 +94,8 @@ export class Builder {
   }
 
   /**
-   * Returns the state with this key, which is created if needed. If `isNew` is true, the caller must set its
-   * transitions.
+   * Returns the id of the state with this key, which is created if needed. If `isNew` is true, the caller must set its
+   * transitions. Throws `TooLarge` for more than `LIMITS.stringStates` states, or if the fuel is used up.
    */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
     this.fuel.spend(STATE_STEPS);
@@ -125,7 +128,10 @@ export class Builder {
     return row;
   }
 
-  /** Returns the automaton without the states from which no text is accepted. */
+  /**
+   * Returns the automaton, without the states from which no accepting state can be reached. Throws `TooLarge` if the
+   * fuel is used up.
+   */
   finish(): Dfa {
     const { classes } = this.alphabet;
     this.fuel.spend(this.rows.length * classes);
@@ -162,8 +168,8 @@ export class Builder {
 }
 
 /**
- * Returns the classes that a set of code points consists of. The set must be one of those that `alphabetOf` was called
- * with.
+ * Returns the classes of which a set of code points consists. The alphabet must come from an `alphabetOf` of sets that
+ * include this one.
  */
 export function classesIn(alphabet: Alphabet, set: CodePoints): number[] {
   const found = new Set<number>();

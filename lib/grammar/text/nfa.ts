@@ -3,8 +3,8 @@ import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
 /**
- * Names the condition of an edge that reads no character: none, or that the position is the start or the end of the
- * text.
+ * Names the condition of an edge that reads no character: no condition, or that the position is the start or the end of
+ * the text.
  */
 export type Assertion = 'none' | 'start' | 'end';
 
@@ -14,9 +14,7 @@ interface FreeEdge {
   asks: Assertion;
 }
 
-/**
- * Describes a fragment of an automaton: the states from `from` to before `to`, entered at `start` and left at `end`.
- */
+/** Describes a part of an automaton: the states from `from` to before `to`, entered at `start` and left at `end`. */
 export interface Fragment {
   from: number;
   to: number;
@@ -26,11 +24,12 @@ export interface Fragment {
 
 /**
  * Builds a nondeterministic automaton over code points from fragments (K. Thompson, "Regular expression search
- * algorithm", CACM 1968). The states of a fragment are contiguous, so a repetition can copy them.
+ * algorithm", CACM 1968). The states of a fragment are contiguous, so a repetition can copy them. Every method that
+ * adds states throws `TooLarge` beyond `LIMITS.patternParts`.
  */
 export class Nfa {
   private readonly free: FreeEdge[][] = [];
-  /** For each state, the edge that reads one character. */
+  /** For each state, the edge that reads one character; null if there is none. */
   readonly reads: ({ set: CodePoints; to: number } | null)[] = [];
 
   get states(): number {
@@ -55,6 +54,7 @@ export class Nfa {
     this.free[from]?.push({ to, asks });
   }
 
+  /** Adds a fragment that reads nothing; `asks` is the condition for passing it. */
   empty(asks: Assertion = 'none'): Fragment {
     const from = this.state();
     const end = this.state();
@@ -62,6 +62,7 @@ export class Nfa {
     return { from, to: end + 1, start: from, end };
   }
 
+  /** Adds a fragment that reads one character of a set. */
   set(set: CodePoints): Fragment {
     const from = this.state();
     const end = this.state();
@@ -69,7 +70,10 @@ export class Nfa {
     return { from, to: end + 1, start: from, end };
   }
 
-  /** Joins parts in sequence. The states of each part must directly follow those of the part before. */
+  /**
+   * Joins parts in sequence; no parts become an empty one. The states of each part must directly follow those of the
+   * part before.
+   */
   sequence(parts: readonly Fragment[]): Fragment {
     const [first, ...others] = parts;
     if (!first) return this.empty();
@@ -81,6 +85,7 @@ export class Nfa {
     return { from: first.from, to: this.free.length, start: first.start, end };
   }
 
+  /** Joins parts as alternatives; no parts become an empty one. They must be the newest fragments, in this order. */
   either(parts: readonly Fragment[]): Fragment {
     const [first] = parts;
     if (!first) return this.empty();

@@ -14,9 +14,7 @@ import {
 } from './code-points.ts';
 import { type Fragment, Nfa } from './nfa.ts';
 
-/**
- * Reports a pattern that cannot be enforced by an automaton. The message is the end of a sentence about the pattern.
- */
+/** Reports a pattern that no automaton can enforce. The message is the end of a sentence about the pattern. */
 export class UnsupportedPattern extends Error {}
 
 interface Group {
@@ -25,11 +23,13 @@ interface Group {
 }
 
 /**
- * Compiles an ECMA-262 pattern (with the `u` flag, as JSON Schema requires) to an automaton. Lookaround, back
- * references and word boundaries are not supported, because they look beyond the characters read so far; nor are inline
- * modifiers.
+ * Compiles an ECMA-262 pattern (with the `u` flag, as JSON Schema requires) to a nondeterministic automaton. Returns it
+ * with its states at the beginning and end of a match.
  *
  * @param source a pattern that `new RegExp(source, 'u')` has accepted
+ * @throws UnsupportedPattern for lookaround, back references and word boundaries, which look beyond the characters read
+ *   so far, and for inline modifiers
+ * @throws TooLarge for more than `LIMITS.patternParts` states
  */
 export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {
   const chars = [...source];

@@ -3,8 +3,12 @@ import { alphabetOf, Builder, classesIn, type Dfa } from './dfa.ts';
 import type { Assertion, Nfa } from './nfa.ts';
 
 /**
- * Builds an automaton that accepts the texts that contain a match of the pattern, by the subset construction. `^` and
- * `$` bind the match to the ends of the text.
+ * Builds a deterministic automaton that accepts the texts that contain a match of a pattern, by the subset
+ * construction. `^` and `$` bind the match to the ends of the text.
+ *
+ * @param start state of `nfa` at the beginning of a match
+ * @param end state of `nfa` at the end of a match
+ * @throws TooLarge if it needs too many states or steps
  */
 export function searchDfa(nfa: Nfa, start: number, end: number, fuel: Fuel): Dfa {
   const sets = [...new Set(nfa.reads.flatMap((edge) => (edge ? [edge.set] : [])))];

@@ -5,9 +5,9 @@ import { combine, lengthDfa } from './combine.ts';
 import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
 
 /**
- * Represents a set of allowed texts: those of `min` to `max` characters (code points) that the automaton `dfa` accepts,
- * or all of that length if it is null. A position in a text is the automaton's state and the number of characters so
- * far; `fits` tells whether the text can still become an allowed one.
+ * Represents a set of allowed texts by an automaton, which is null for any text, and bounds on the length in
+ * characters. A position in a text is the automaton's state and the number of characters so far; `fits` tells whether
+ * the text can still become an allowed one.
  */
 export class StringLanguage {
   readonly dfa: Dfa | null;
@@ -18,7 +18,10 @@ export class StringLanguage {
    * -1 if there is none.
    */
   private readonly shortest: Int32Array | null;
-  /** Length of the shortest continuation to an allowed text, from the state that needs the longest one. */
+  /**
+   * Length of the shortest continuation to an allowed text, without regard to the length bounds, from the state where
+   * it is longest; 0 without an automaton.
+   */
   readonly longestRest: number;
 
   constructor(dfa: Dfa | null, min: number, max: number, fuel: Fuel) {
@@ -34,7 +37,10 @@ export class StringLanguage {
     return !this.fits(0, 0);
   }
 
-  /** Returns the length of the shortest text. */
+  /**
+   * The length of the shortest allowed text in characters; -1 if no text satisfies the automaton and the minimum
+   * length.
+   */
   get shortestLength(): number {
     return this.rest(0, 0);
   }
@@ -63,7 +69,7 @@ export class StringLanguage {
     return length >= this.min && length <= this.max && (this.dfa === null || this.dfa.accepts[state] === 1);
   }
 
-  /** Returns the state after one more character; -1 if it is not allowed. */
+  /** Returns the state after one more character; -1 if the text could not become an allowed one with it. */
   step(state: number, length: number, codePoint: number): number {
     const next = this.move(state, codePoint);
     return next >= 0 && this.fits(next, length + 1) ? next : -1;
@@ -77,7 +83,7 @@ export class StringLanguage {
 
   /**
    * Tells whether some character from `first` to `last` may come next. Without an automaton, only these two characters
-   * are checked.
+   * are checked, which suffices for the ranges of UTF-8 sequences.
    */
   allowsAny(state: number, length: number, first: number, last: number): boolean {
     const { dfa } = this;
@@ -90,7 +96,10 @@ export class StringLanguage {
     return false;
   }
 
-  /** Returns the one character that can come next; -1 if there are several, or none, or if the text may end here. */
+  /**
+   * Returns the code point of the one character that can come next; -1 if there are several, or none, or if the text
+   * may end here.
+   */
   onlyNext(state: number, length: number): number {
     const { dfa } = this;
     if (!dfa || this.accepts(state, length)) return -1;
@@ -117,7 +126,10 @@ export class StringLanguage {
     return state >= 0 && this.accepts(state, length);
   }
 
-  /** Returns an automaton that accepts exactly this language, including the bounds on the length. */
+  /**
+   * Returns an automaton that accepts exactly this language, including the bounds on the length. Throws `TooLarge` if
+   * it needs too many states or steps.
+   */
   asDfa(fuel: Fuel): Dfa {
     if (this.dfa && this.min === 0 && this.max === Number.POSITIVE_INFINITY) return this.dfa;
     const lengths = lengthDfa(this.min, this.max, fuel);
@@ -125,6 +137,7 @@ export class StringLanguage {
   }
 }
 
+/** Tells whether a code point is in `TEXT`. */
 export function isText(codePoint: number): boolean {
   return codePoint >= 0x20
     ? codePoint < 0xd8_00 || (codePoint > 0xdf_ff && codePoint <= 0x10_ff_ff)

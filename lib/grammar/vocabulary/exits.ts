@@ -9,7 +9,7 @@ export class Exits {
   readonly tokens: number[] = [];
   private readonly children = new Map<number, Exits>();
 
-  /** Adds the tokens at and below a trie node. The node must be the one after a closing quote. */
+  /** Adds the tokens that end at a trie node or below it. The node must be the one directly after a closing quote. */
   add(trie: Trie, node: number): void {
     const { byte, depth, skip, token, same } = trie;
     const path: Exits[] = [];
@@ -32,8 +32,8 @@ export class Exits {
   }
 
   /**
-   * Calls `found` with every token that is allowed from the state `after` the closing quote, and with the number of its
-   * bytes after the quote.
+   * Calls `found` with the id of every token whose bytes after the closing quote are allowed from the state `after`,
+   * and with the number of these bytes.
    */
   walk(after: State, found: (token: number, rest: number) => void): void {
     const open: [Exits, State, number][] = [[this, after, 0]];

@@ -32,8 +32,8 @@ export class Masks {
   }
 
   /**
-   * Marks the tokens that are allowed in a state. The masks of strings are looked up; for all other frames the trie is
-   * walked.
+   * Marks the tokens that are allowed in a state, and no others: overwrites all of `into`. The masks of strings are
+   * looked up; for all other frames the trie is walked.
    *
    * @param node trie node of the withheld bytes (0, the root, for none): only tokens that begin with these bytes are
    *   marked
@@ -100,8 +100,10 @@ export class Masks {
   }
 
   /**
-   * Returns the tokens that the tokenizer gives for a text. If they do not spell exactly this text, splits it into the
-   * longest tokens that do.
+   * Returns the ids of the tokens that the tokenizer gives for a text in UTF-8. If they do not spell exactly this text,
+   * splits it into the longest tokens that do.
+   *
+   * @throws AssayError `engine_failed` if no tokens spell the text
    */
   tokenise(text: Uint8Array): number[] {
     const tokens = this.vocabulary.encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(text));
@@ -125,7 +127,7 @@ export class Masks {
     return at === text.length;
   }
 
-  /** Computes the most expensive mask in advance; otherwise the first answer would wait for it. */
+  /** Computes and caches the most expensive mask in advance; otherwise the first answer would wait for it. */
   warm(): void {
     this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }
@@ -145,6 +147,7 @@ function accepts(from: State, bytes: Iterable<number>): boolean {
 
 const made = new WeakMap<Vocabulary, Masks>();
 
+/** Returns the masks of a vocabulary, which are created at the first call for it. */
 export function masksOf(vocabulary: Vocabulary): Masks {
   let masks = made.get(vocabulary);
   if (!masks) {

@@ -9,9 +9,9 @@ import { mark, type Trie } from './trie.ts';
 
 /** Holds the tokens that are allowed at one position in a string. It does not depend on what surrounds the string. */
 export interface StringMask {
-  /** Tokens that stay inside the string. */
+  /** Mask of the tokens that stay inside the string. */
   inside: Uint32Array;
-  /** Tokens that close the string; none for raw text. */
+  /** Sets of tokens that close the string, each allowed if its bytes after the quote are; empty for raw text. */
   exits: readonly Exits[];
 }
 
@@ -41,6 +41,7 @@ export class StringMasks {
     this.words = Math.ceil(vocabularySize / 32);
   }
 
+  /** Returns the tokens that are allowed at a position in a JSON string of this language. */
   at(language: StringLanguage, place: Readonly<Place>): StringMask {
     if (!language.dfa && place.pending === PLAIN) {
       this.free ??= new FreeText(this.trie, this.words);
@@ -51,9 +52,9 @@ export class StringMasks {
   }
 
   /**
-   * Returns the tokens that stay inside raw text, which has no quotes and escapes. A token that contains the end of the
-   * text and the beginning of the closing tag is included only if the text could also continue with it; shorter tokens
-   * can write the same.
+   * Returns the mask of the tokens that stay inside raw text, which has no quotes and escapes. A token that contains
+   * the end of the text and the beginning of the closing tag is included only if the text could also continue with it;
+   * shorter tokens can write the same.
    */
   insideRaw(language: StringLanguage, place: Readonly<Place>): Uint32Array {
     const shared = this.shared(language, place);

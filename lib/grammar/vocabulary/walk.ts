@@ -3,7 +3,7 @@ import { isNumeric } from '../automaton/frame.ts';
 import type { NumberFrame } from '../automaton/number-frame.ts';
 import { mark, type Trie } from './trie.ts';
 
-/** Marks all tokens below `node` whose remaining bytes are allowed from `state`. */
+/** Marks in `into` all tokens below `node` whose bytes after it are allowed from `state`. */
 export function walk(trie: Trie, node: number, state: State, into: Uint32Array): void {
   const { byte, depth, skip } = trie;
   const states: State[] = [];
@@ -22,7 +22,10 @@ export function walk(trie: Trie, node: number, state: State, into: Uint32Array):
   }
 }
 
-/** Tells whether a token below `node` is allowed from `state`. Only tokens whose next byte satisfies `first` count. */
+/**
+ * Tells whether the bytes of a token below `node`, those after the node, are allowed from `state`. Only tokens whose
+ * first such byte satisfies `first` count.
+ */
 export function anyBelow(trie: Trie, node: number, state: State, first: (byte: number) => boolean): boolean {
   const { byte, depth, skip, token } = trie;
   const states: State[] = [];
@@ -45,8 +48,8 @@ export function anyBelow(trie: Trie, node: number, state: State, first: (byte: n
 }
 
 /**
- * Marks the tokens that continue a number, or that end it and continue after it. Within the number only its text is
- * tracked, so the thousand or so tokens of digits create no automaton states.
+ * Marks in `into` the tokens that continue a number, or that end it and continue after it. Within the number only its
+ * text is tracked, so the thousand or so tokens of digits create no automaton states.
  *
  * @param after the state after the number
  */
