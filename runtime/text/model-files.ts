@@ -52,9 +52,12 @@ export interface ModelText {
   template: string | null;
   /** Jinja source of the template for conversations with tools; null for a model with one template for all. */
   toolTemplate: string | null;
-  /** Ids of the tokens that end an answer, according to the configuration files. */
+  /** Ids of the tokens that end an answer: every `eos_token_id` of the configuration files. */
   endTokens: readonly number[];
-  /** Sampling parameters that the model's makers recommend. */
+  /**
+   * Sampling parameters that the model's makers recommend; 1 where they state none, and temperature 0 if `do_sample` is
+   * false.
+   */
   sampling: { temperature: number; topP: number };
 }
 
@@ -66,7 +69,7 @@ const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the tokenizer, template, end tokens and sampling of the model in the folder `dir`. Throws `engine_failed`, with
- * the name of the file, if one is missing or damaged.
+ * the file's name, if `tokenizer.json` is missing, or if one of the files is damaged or too large.
  */
 export async function readModelText(dir: string): Promise<ModelText> {
   const tokenizer = await readJson(dir, 'tokenizer.json', TokenizerJson, TOKENIZER_BOUNDS);

@@ -9,10 +9,16 @@ import { isToolUse, type TemplateMessage, toTemplateMessages } from './template/
 import type { TextModel } from './text-model.ts';
 import { withToolFields } from './tools/tool-messages.ts';
 
-/** Multiple of the limit up to which the tokens of a text that is too long are counted for the error message. */
+/**
+ * Multiple of the prompt limit up to which tokens are counted. For a longer text, the error message states this number
+ * with "more than".
+ */
 export const COUNTED_LIMITS = 4;
 
-/** Throws `input_too_long`, which states both numbers, if a prompt has more than `limit` tokens (D-18). */
+/**
+ * Throws `input_too_long` if a prompt has more than `limit` tokens (D-18). The message states the number of tokens and
+ * the limit.
+ */
 export function checkLength(tokens: number, limit: number): void {
   if (tokens <= limit) return;
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
@@ -37,8 +43,9 @@ export interface TaskTokens {
 
 /**
  * Encodes a task batch. The rendered prompt is split inside the last user message, before the task's text, and both
- * parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws
- * `unsupported_modality`, and `input_too_long` for a prompt of more than `limit` tokens.
+ * parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws `unsupported_modality`
+ * for media that the model does not read, `input_too_long` if the prefix and one task have more than `limit` tokens,
+ * and `engine_failed` if the chat template fails.
  */
 export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
   const reads = model.media?.kind;
@@ -90,13 +97,14 @@ export interface ChatEncoding {
   thinking?: false;
   /** Tools that the model may call; absent: none. */
   tools?: readonly Tool[] | undefined;
-  /** Maximum tokens of the prompt. */
+  /** Maximum tokens of the prompt. Default: no limit. */
   limit?: number;
 }
 
 /**
- * Encodes a chat. Throws `unsupported_modality`, `input_too_long`, or `unsupported_parameter` for tools if the model's
- * template does not support them.
+ * Encodes a chat. Throws `unsupported_modality` for media that the model does not read, `input_too_long` for more than
+ * `limit` tokens, `unsupported_parameter` if the chat template supports no tools or refuses this conversation with
+ * tools, and `engine_failed` if it fails otherwise.
  */
 export function encodeChat(
   model: TextModel,

@@ -20,16 +20,17 @@ export interface MediaText extends MediaMark {
   /** Kind of media that the model reads besides text. */
   readonly kind: MediaKind;
   /**
-   * Returns the text for one image or recording. In its encoding, each occurrence of the id `token` must be replaced by
-   * the next id, from `firstId` on.
+   * Returns the text for one image or recording. In its encoding, the occurrences of the id `token` must be replaced by
+   * the ids `firstId`, `firstId + 1` and so on.
    */
   write(part: MediaPart): { text: string; token: number; firstId: number };
 }
 
 /**
- * Encodes segments one after another.
+ * Encodes segments one after another. Returns their token ids, without those of `before`. Throws for a media segment if
+ * `media` is undefined.
  *
- * @param before token ids that precede the segments
+ * @param before token ids that precede the segments, because some tokenizers encode the beginning of a text differently
  */
 export function encodeSegments(
   { tokenizer, media }: { tokenizer: Tokenizer; media?: MediaText | undefined },

@@ -14,18 +14,22 @@ export interface TextModel {
   media?: MediaText;
   /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
   mediaRefusal?: string;
-  /** Sampling parameters that the model's makers recommend. */
+  /** Sampling parameters that the model's makers recommend (`ModelText.sampling`). */
   sampling: ModelText['sampling'];
 }
 
 export interface TextOptions {
-  /** Number of tokens after which the encoding of a user's text stops (`createTokenizer`). */
+  /** Number of tokens after which the encoding of a user's text stops (`createTokenizer`). Default: no limit. */
   mostTokens?: number;
-  /** Number of logits at each position (`createVocabulary`). */
+  /** Number of logits at each position (`createVocabulary`). Default: the number of tokens in the tokenizer's files. */
   vocabSize?: number;
 }
 
-/** Reads the tokenizer, vocabulary and chat template of the model in the folder `dir`. Throws `engine_failed`. */
+/**
+ * Reads the tokenizer, vocabulary and chat template of the model in the folder `dir`. Throws `engine_failed`: with the
+ * file's name, if `tokenizer.json` is missing or one of the files is damaged or too large; otherwise if the tokenizer
+ * or the template cannot be used.
+ */
 export async function loadTextModel(dir: string, options?: TextOptions): Promise<TextModel> {
   return createTextModel(await readModelText(dir), options);
 }

@@ -6,7 +6,7 @@ import { ThinkSplitter } from './think-splitter.ts';
 export type AnswerSplitter = ThinkSplitter | ChannelSplitter;
 
 /**
- * Returns the splitter for a reasoning format.
+ * Creates the splitter for a reasoning format.
  *
  * @param inside true if the prompt has already opened the reasoning
  */

@@ -35,7 +35,7 @@ export class ChannelSplitter extends TextSplitter {
     return said;
   }
 
-  /** Returns the text that is still withheld. Must follow the last `push`. */
+  /** Returns the text that is still withheld, without an incomplete header. Must follow the last `push`. */
   end(): Said {
     const said: Said = { reasoning: '', content: '' };
     if (this.state === 'start') said.content = this.held;

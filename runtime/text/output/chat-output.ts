@@ -14,9 +14,9 @@ export interface SampledToken {
 }
 
 export interface ChatDelta extends Said {
-  /** Log-probability of each token of `content`; empty if the engine reports none. */
+  /** Log-probabilities of the tokens whose text `content` completes; empty if the engine reports none. */
   logprobs: readonly TokenLogprob[];
-  /** New parts of tool calls; absent if there are none. */
+  /** New parts of tool calls; absent or empty if there are none. */
   calls?: readonly ToolCallEvent[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Returns the number of characters at the end of `text` that are also the beginning of `mark`. While a text is
- * streamed, these have to wait, because the mark may follow.
+ * Returns the length of the longest end of `text` with which `mark` begins, not counting the whole mark; 0 if there is
+ * none. While a text is streamed, these characters have to wait, because the mark may follow.
  */
 export function overlap(text: string, mark: string): number {
   for (let length = Math.min(text.length, mark.length - 1); length > 0; length--) {

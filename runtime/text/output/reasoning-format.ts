@@ -1,13 +1,15 @@
 /** Describes how the models of a family mark the reasoning before an answer. */
 export interface ReasoningFormat {
+  /** Mark before the reasoning. */
   open: string;
+  /** Mark after the reasoning. */
   close: string;
   /**
-   * Special tokens in these marks. Unlike other special tokens, they are kept in the model's text, in which the
+   * Special tokens in `open` and `close`. Unlike other special tokens, they are kept in the model's text, in which the
    * splitter finds them.
    */
   tokens: readonly string[];
-  /** Text that makes the model answer without reasoning, at the end of a prompt. */
+  /** Text at the end of a prompt that makes the model answer without reasoning. */
   none: string;
   /** True if the model writes messages with headers to channels, of which one is for reasoning. */
   channels?: true;
@@ -48,7 +50,10 @@ const HARMONY: ReasoningFormat = {
   channels: true,
 };
 
-/** Returns the reasoning format that a chat template uses. `thinks` is false if it uses none. */
+/**
+ * Returns the reasoning format that a chat template uses. If it uses none, `thinks` is false and the format is that of
+ * `<think>`.
+ */
 export function reasoningFormat(template: string): { format: ReasoningFormat; thinks: boolean } {
   if (template.includes('<|channel|>')) return { format: HARMONY, thinks: true };
   if (template.includes('[/THINK]')) return { format: BRACKETS, thinks: true };

@@ -3,11 +3,11 @@ import { overlap } from './overlap.ts';
 /** Describes a text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {
   text: string;
-  /** False if it counts only at the beginning of the text, after white space. */
+  /** False if it counts only where nothing but white space precedes it. */
   anywhere: boolean;
 }
 
-/** Finds stop strings in streamed text. Withholds text that may be the beginning of a stop string. */
+/** Finds the first stop string or trigger in streamed text. Withholds text that may be the beginning of one. */
 export class StopScanner {
   readonly #stops: readonly string[];
   #triggers: readonly Trigger[];
@@ -29,7 +29,7 @@ export class StopScanner {
     return this.#end === 'trigger';
   }
 
-  /** Adds text. Returns the text that can no longer be part of a stop string. */
+  /** Adds text. Returns the text that can no longer be part of a stop string or trigger; empty once one was found. */
   push(text: string): string {
     if (this.#end) return '';
     this.#held += text;

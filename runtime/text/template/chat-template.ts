@@ -23,26 +23,30 @@ export interface ChatTemplate {
    */
   readonly stops: readonly string[];
   /**
-   * Text that the template writes between an answer and the next message. It begins with the token that ends an answer.
+   * Text that the template writes between an answer and the next message, usually from the token that ends an answer
+   * on; empty if there is none.
    */
   readonly afterAnswer: string;
   /**
    * Returns how the template writes tool calls; null if it does not support tools. The first call determines it by
-   * rendering.
+   * rendering. Throws `engine_failed` if the template exceeds a limit of time or memory.
    */
   tools(): ToolFormat | null;
   /**
    * Renders the prompt up to the model's answer. Each message's text becomes a separate `user` segment, in order;
-   * reasoning of earlier answers is omitted. `thinking: false` closes the reasoning block before the model can begin
-   * it; if absent, the model decides. `media` says what the template writes for an image or a recording. `tools` are
-   * shown to the model. Only a template that supports tools accepts them, or messages with calls and their outputs.
+   * reasoning of earlier answers is omitted. Throws `engine_failed` if the template fails, and `unsupported_parameter`
+   * if it refuses a conversation with tools. Only a template that supports tools (`tools()`) accepts tools, calls and
+   * their outputs.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
 }
 
 export interface RenderOptions {
+  /** False to close the reasoning block before the model can begin it; absent: the model decides. */
   thinking?: boolean | undefined;
+  /** Mark that the template writes for an image or a recording; absent if the model reads none. */
   media?: MediaMark | undefined;
+  /** Tools to show to the model. */
   tools?: readonly Tool[] | undefined;
 }
 
@@ -78,7 +82,7 @@ const INPUTS: readonly TemplateInput[] = [
 
 /**
  * Compiles a model's chat template, and finds out by rendering which conversations it accepts. Throws `engine_failed`
- * if it cannot be used at all.
+ * if it does not compile, or refuses even messages of a user, an assistant and the user.
  *
  * @param source Jinja source; null for a model without a template
  * @param special texts of the special tokens that templates use by name, such as `bos_token`

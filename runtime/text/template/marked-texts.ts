@@ -45,8 +45,10 @@ export function markParts(messages: readonly TemplateMessage[], inParts: boolean
 }
 
 /**
- * Splits a rendered prompt at its placeholders, and puts the original texts and media in their place. Throws
- * `TemplateError` if one is missing, moved or repeated.
+ * Splits a rendered prompt at its placeholders, and puts the original texts and media in their place, trimmed where the
+ * template trims. Throws `TemplateError` if one is missing, moved or repeated.
+ *
+ * @param parts the replaced texts and media (`markParts`)
  */
 export function splitMarked(
   rendered: string,

@@ -45,9 +45,10 @@ export interface TemplateWorkerData {
 }
 
 /**
- * Parses an untrusted template. Returns a function that renders it in a thread with a small heap and a time limit. If a
- * template exceeds a limit, its thread is ended, and the next rendering starts a new one. Parsing and rendering throw
- * `TemplateError`.
+ * Parses an untrusted template. Returns a function that renders it in a thread with a small heap and a time limit, and
+ * blocks until it ends. If a template exceeds a limit, its thread is ended, and the next rendering starts a new one.
+ * Parsing and rendering throw `TemplateError` if the template is not valid, fails, refuses its input or exceeds a
+ * limit.
  */
 export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');

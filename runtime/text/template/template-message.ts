@@ -3,7 +3,8 @@ import { AssayError } from '../../../lib/errors.ts';
 import { messageText, namedParts } from '../../../lib/prompt/tasks.ts';
 
 /**
- * Describes a message as chat templates read it. Its content is one text, or a list of texts and media in their order.
+ * Describes a message to render with a chat template. Its content is one text, or a list of texts and media in their
+ * order.
  */
 export interface TemplateMessage {
   role: ChatMessage['role'];
@@ -31,11 +32,11 @@ export interface TemplateTraits {
 }
 
 /**
- * Converts chat messages to the form that templates read. Throws `unsupported_modality` for media that the model does
- * not read.
+ * Converts chat messages to messages for a chat template, without calls and the ids of calls (`withToolFields` adds
+ * these). Throws `unsupported_modality` for media that the model does not read.
  *
  * @param reads kind of media that the model reads besides text; undefined if none
- * @param refusal message that says why the model reads no media, if that is known
+ * @param refusal error message that says why the model reads no media, if that is known
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],

@@ -1,8 +1,8 @@
 import type { TextVocabulary } from './vocabulary.ts';
 
 /**
- * Converts a stream of tokens to text. If a character consists of several tokens, withholds its bytes until it is
- * complete.
+ * Converts a stream of tokens to text, without the space that the tokenizer puts in front. If a character consists of
+ * several tokens, withholds its bytes until it is complete.
  */
 export class Detokenizer {
   readonly #vocabulary: TextVocabulary;
@@ -18,7 +18,7 @@ export class Detokenizer {
     return this.#begin(this.#decoder.decode(this.#vocabulary.written(token), { stream: true }));
   }
 
-  /** Returns the replacement character for an incomplete character at the end, if there is one. */
+  /** Returns U+FFFD for an incomplete character at the end; empty if there is none. */
   end(): string {
     return this.#begin(this.#decoder.decode());
   }

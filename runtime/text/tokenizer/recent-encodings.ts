@@ -18,7 +18,7 @@ export class RecentEncodings {
 
   /**
    * Returns the token ids of `text`, from the cache or by calling `encode`. Encodings of the same text with different
-   * `kind` are cached separately.
+   * `kind` are cached separately. Texts of fewer than 512 or more than `maxLength` characters are not cached.
    */
   get(kind: string, text: string, encode: () => number[]): readonly number[] {
     if (text.length < MIN_LENGTH || text.length > this.#maxLength) return encode();

@@ -9,9 +9,9 @@ const REACH = 4_096;
 const LETTER = /\p{L}/u;
 
 /**
- * Splits a long text where every tokenizer for running text begins a new word: before a space between letters, and
- * after a line break before a letter. A text without such places (data, one endless word) is split at the chunk's
- * length.
+ * Splits a text into chunks of at most 16,384 characters, where every tokenizer for running text begins a new word:
+ * before a space between letters, and after a line break before a letter. A text without such places (data, one endless
+ * word) is split at that length.
  */
 export function* textChunks(text: string): Generator<string> {
   let from = 0;

@@ -6,12 +6,13 @@ import { RecentEncodings } from './recent-encodings.ts';
 import { textChunks } from './text-chunks.ts';
 
 /**
- * Encodes the two kinds of text in a prompt. Template text may contain control tokens. User text never becomes one: a
- * user's `<|im_end|>` is encoded as ordinary tokens. `continues` tells whether other text precedes, because some
- * tokenizers put a space in front of the first word of a text.
+ * Encodes the two kinds of text in a prompt. `continues` tells whether other text precedes, because some tokenizers put
+ * a space in front of the first word of a text.
  */
 export interface Tokenizer {
+  /** Returns the token ids of text that a chat template wrote. It may contain control tokens. */
   encodeTemplate(text: string, continues: boolean): readonly number[];
+  /** Returns the token ids of a user's text, of which none is a control token: `<|im_end|>` becomes ordinary tokens. */
   encodeUser(text: string, continues: boolean): readonly number[];
   /** Ids of the tokens that control the model instead of writing text. */
   readonly control: ReadonlySet<number>;
@@ -27,7 +28,7 @@ type AddedToken = TokenizerJson['added_tokens'][number];
 
 /**
  * Creates the tokenizer of a model. It encodes user text only up to about `mostTokens` tokens, because a longer one is
- * refused anyway, and encoding megabytes takes minutes.
+ * refused anyway, and encoding megabytes takes minutes. Throws `engine_failed` for a tokenizer that cannot be used.
  */
 export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_INFINITY): Tokenizer {
   const { tokenizer: json, tokenizerConfig: config } = model;

@@ -23,8 +23,10 @@ const EMPTY = new Uint8Array(0);
 /**
  * Determines the bytes that each token writes. Byte-level vocabularies (GPT-2, Llama 3, Qwen) represent bytes as
  * characters. SentencePiece vocabularies (Llama 2, Gemma, Phi-3) write `▁` for a space, and `<0x0A>` for a byte that no
- * other token contains. Throws `engine_failed` for a tokenizer of another kind, such as WordPiece.
+ * other token contains. Throws `engine_failed` for a tokenizer of another kind, such as WordPiece, and for a token id
+ * that is not valid.
  *
+ * @param endOfTurn ids of tokens that end an answer, besides those that the model's files name
  * @param width number of logits at each position; tokens beyond it cannot be chosen, whatever the tokenizer's files
  *   say. Absent: the number of tokens in the files
  */

@@ -34,10 +34,9 @@ export interface CallGrammar {
    * the steps of such a call; null if the format has no such text.
    */
   bare: { text: string; anywhere: boolean; steps: readonly CallStep[] } | null;
-  /**
-   * Steps of the first call if the answer begins with it; `afterReasoning` has those of a first call after reasoning.
-   */
+  /** Steps of the first call if the answer begins with it. */
   first: readonly CallStep[];
+  /** Steps of the first call if it follows the reasoning. */
   afterReasoning: readonly CallStep[];
   /** Steps of a further call; null if the answer ends after the first. */
   next: readonly CallStep[] | null;
@@ -58,7 +57,10 @@ interface GrammarOptions {
  */
 const IN_CHANNEL = ' <|constrain|>json<|message|>';
 
-/** Derives how calls are written in tokens from the format of the chat template. */
+/**
+ * Derives how the calls of one answer are written in tokens from the format of the chat template and the request's use
+ * of tools.
+ */
 export function callGrammar({ format, use, tokenizer, reasoning }: GrammarOptions): CallGrammar {
   const { choice, parallel } = use;
   const named = typeof choice === 'object' ? choice.name : null;

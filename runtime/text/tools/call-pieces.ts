@@ -1,12 +1,14 @@
 /** Describes a piece of a template's text: one control token, or text without any. */
 export type Piece = { control: number } | { text: string };
 
-/** First of the private-use characters that represent control tokens, in the order of their table. */
+/** First of the private-use characters that represent control tokens, in the order of `controls`. */
 const BASE = 0x100000;
 const CODED = /([\u{100000}-\u{10FFFD}])/u;
 
 /**
  * Replaces each control token in a text by one private-use character. A comparison of texts then cannot split a token.
+ *
+ * @param controls id of each control token, by its text
  */
 export function codeControls(text: string, controls: ReadonlyMap<string, number>): string {
   // Longer ones first, because a token may begin with the text of another.
@@ -19,7 +21,9 @@ export function codeControls(text: string, controls: ReadonlyMap<string, number>
   return coded;
 }
 
-/** Splits a text from `codeControls` into control tokens and the texts between them. */
+/**
+ * Splits a text from `codeControls` into control tokens and the texts between them. `controls` must be the same map.
+ */
 export function piecesOf(coded: string, controls: ReadonlyMap<string, number>): Piece[] {
   const ids = [...controls.values()];
   return coded

@@ -13,7 +13,10 @@ interface TriggerOptions {
   thinking: boolean;
 }
 
-/** Describes a call that begins: its steps, and the text of the first step that the model has already written. */
+/**
+ * Describes a call that begins: its steps, and in `written` the text of the first step that the model has already
+ * written, or null if the call begins with a control token.
+ */
 interface BegunCall {
   steps: readonly CallStep[];
   written: { trigger: string; after: string } | null;
@@ -92,7 +95,7 @@ interface TextTrigger extends Trigger {
   steps: readonly CallStep[];
 }
 
-/** Returns the texts that begin a call in an answer. */
+/** Returns the texts that begin a call in an answer, each with the steps of that call. */
 export function textTriggers({ trigger, triggered, bare }: TriggerOptions['grammar']): TextTrigger[] {
   const texts = [...('text' in trigger ? [{ ...trigger, steps: triggered }] : []), ...(bare ? [bare] : [])];
   return texts.map((one) => ({ ...one, bytes: bytesText(new TextEncoder().encode(one.text)) }));

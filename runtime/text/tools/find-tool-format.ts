@@ -5,7 +5,10 @@ import { findTags } from './find-tags.ts';
 import { declaredFormat, type ToolFormat } from './tool-format.ts';
 import { callId } from './tool-messages.ts';
 
-/** Renders messages and tools, given in the form that templates read. Throws `TemplateError`. */
+/**
+ * Renders a template with these values of its variables `messages`, `tools` and `add_generation_prompt` (`generate`).
+ * Throws `TemplateError` if the template fails, refuses the messages or exceeds a limit.
+ */
 export type RenderTools = (messages: readonly object[], tools: readonly object[], generate: boolean) => string;
 
 const TOOL = 'probe_tool';
@@ -48,8 +51,8 @@ function calls(names: readonly string[], content = '', args: object = ARGUMENTS)
 
 /**
  * Finds out how a template writes tool calls. Returns null if it does not show tools to the model, or writes calls in a
- * form that the grammars here do not support (arguments that are neither JSON nor between tags). Throws a
- * `TemplateError` if a limit of time or memory ends the template.
+ * form that `callGrammar` does not support (arguments that are neither JSON nor between tags). Throws `TemplateError`
+ * if a limit of time or memory ends the template.
  */
 export function findToolFormat(render: RenderTools, reasoning: ReasoningFormat): ToolFormat | null {
   const rendered = (messages: readonly object[], generate = false) => {

@@ -19,7 +19,7 @@ const PLAIN = /^[\p{L}\p{N}\s.,;:!?'"()/_$*+=-]*$/u;
 /** Characters that the rendering code uses as placeholders and guards. Callers' texts must not contain them. */
 const RESERVED = /[\uE000-\uE004]/gu;
 
-/** Returns tools in the form that templates read, which is OpenAI's. */
+/** Returns tools as OpenAI's API writes them, which chat templates expect, with guards around the caller's texts. */
 export function templateTools(tools: readonly Tool[]): Json {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
@@ -31,7 +31,10 @@ export function templateTools(tools: readonly Tool[]): Json {
   }));
 }
 
-/** Returns calls in the form that templates read: their arguments are an object, as transformers passes them. */
+/**
+ * Returns calls as chat templates expect them, with guards around the caller's texts. Their arguments are an object,
+ * not a JSON text, as transformers passes them.
+ */
 export function templateCalls(calls: readonly ToolCall[]): Json {
   return calls.map(({ id, name, arguments: text }) => ({
     id,
@@ -40,7 +43,10 @@ export function templateCalls(calls: readonly ToolCall[]): Json {
   }));
 }
 
-/** Returns the arguments of a call as JSON text, with spaces between its members as templates write them. */
+/**
+ * Returns the arguments of a call as JSON text, with guards around the caller's texts, and with spaces between members
+ * as templates write them.
+ */
 export function guardedArguments({ arguments: text }: ToolCall): string {
   // Line breaks can only be between members here: JSON escapes those in strings.
   return JSON.stringify(guardedValue(text), null, 1).replace(/,\n */gu, ', ').replace(/\n */gu, '');

@@ -31,7 +31,8 @@ type Phase =
   | { is: 'ended' };
 
 /**
- * Allows free text up to a tool call, and restricts calls to the names of the tools and the schemas of their arguments.
+ * Allows free text before the first tool call (only reasoning if a call is forced), and restricts calls to the names of
+ * the tools and the schemas of their arguments.
  */
 export class ToolConstraint implements Constraint {
   readonly #options: ToolConstraintOptions;
@@ -116,7 +117,7 @@ export class ToolConstraint implements Constraint {
     return this.#phase.is === 'calling' ? this.#phase.call.expected() : null;
   }
 
-  /** Returns the arguments of all calls, one after another. */
+  /** Returns the argument texts of all calls, one after another. */
   text(): string {
     return this.#calls.map((call) => call.arguments).join('');
   }

@@ -17,7 +17,8 @@ interface ToolFormOptions {
 
 /**
  * Returns the grammar that constrains an answer with tools, and the reader that splits its tokens into text and calls.
- * The model's template must support tools. Throws `unsupported_schema` for parameters that the model cannot write.
+ * The model's template must support tools (`ChatTemplate.tools`). Throws `unsupported_schema` if the template writes
+ * arguments between tags and no grammar can write a tool's parameters so.
  */
 export function toolForm(
   { template, tokenizer, vocabulary }: TextModel,

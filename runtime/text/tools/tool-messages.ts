@@ -3,10 +3,10 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import type { AnsweredCall, TemplateMessage } from '../template/template-message.ts';
 
 /**
- * Adds the calls to messages in the form that templates read, and to each tool's output the call that it answers. Calls
- * get new ids that number them in the conversation: all templates accept these (Mistral's require nine letters and
- * digits), and the same conversation always gives the same prompt. The output of a tool belongs to the latest call with
- * its id.
+ * Adds to each template message the calls of the chat message at the same index, and to each tool's output the call
+ * that it answers. Calls get new ids that number them in the conversation: all templates accept these (Mistral's
+ * require nine letters and digits), and the same conversation always gives the same prompt. The output of a tool
+ * belongs to the latest call with its id.
  */
 export function withToolFields(
   templateMessages: readonly TemplateMessage[],
@@ -30,7 +30,7 @@ export function withToolFields(
   });
 }
 
-/** Returns the id for the call with this index in the conversation. */
+/** Returns the id for the call with this index in the conversation, such as `call00002`. */
 export function callId(place: number): string {
   return `call${String(place).padStart(5, '0')}`;
 }

@@ -24,8 +24,8 @@ export function withToolTemplate(template: ChatTemplate, compile: () => ChatTemp
 }
 
 /**
- * Returns the same template, but without tools if it writes arguments between tags that contain control tokens
- * (GLM-4.5): the grammar writes arguments as text, in which the model could not write these tokens.
+ * Returns the same template, except that `tools()` returns null if it writes arguments between tags that contain
+ * control tokens (GLM-4.5): the grammar writes arguments as text, in which the model could not write these tokens.
  */
 export function withTextTags(template: ChatTemplate, controls: ReadonlyMap<string, number>): ChatTemplate {
   const tools = () => {
