@@ -48,10 +48,10 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ['patternLength', (n) => value({ pattern: `^[${'a'.repeat(n - 3)}]` }), LIMITS.patternLength],
   // The pattern has two states for each `a`, and six more.
   ['patternParts', (n) => value({ pattern: `^a{0,${n}}$` }), (LIMITS.patternParts - 6) / 2],
-  // The automaton has a state for each length, and one more for the excluded text.
+  // The automaton of the longer strings has a state for each length up to n, and one for all others.
   [
     'stringStates',
-    (n) => value({ oneOf: [{ type: 'string', maxLength: n }, { const: 'x' }] }),
+    (n) => value({ oneOf: [{ type: 'string' }, { type: 'string', maxLength: n }] }),
     LIMITS.stringStates - 2,
   ],
   ['stringRests', (n) => value({ pattern: '^[a-z]{9}', minLength: n }), LIMITS.stringRests / 10 - 1],

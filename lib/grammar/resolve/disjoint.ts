@@ -2,7 +2,7 @@ import { at } from '../../at.ts';
 import { TooLarge } from '../fuel.ts';
 import { numbersAreDisjoint } from '../number/number-language.ts';
 import { combine } from '../text/combine.ts';
-
+import { StringLanguage } from '../text/string-language.ts';
 import { matches, matchesAlone } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
 import type { Resolver } from './resolver.ts';
@@ -63,8 +63,11 @@ function areDisjointStrings(
   const constraints = b.from.constraints.map((id) => at(resolver.document.subschemas, id));
   const other = resolver.strings.language(b.rules, constraints, 'accepts');
   if (!a.language.dfa || !other.dfa) return a.language.empty || other.empty;
+  const { fuel } = resolver;
   try {
-    return combine(a.language.asDfa(resolver.fuel), other.asDfa(resolver.fuel), 'and', resolver.fuel).states === 0;
+    const both = combine(a.language.dfa, other.dfa, 'and', fuel);
+    const [min, max] = [Math.max(a.language.min, other.min), Math.min(a.language.max, other.max)];
+    return new StringLanguage(both, min, max, fuel).empty;
   } catch (error) {
     if (error instanceof TooLarge) return false;
     throw error;

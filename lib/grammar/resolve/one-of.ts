@@ -1,7 +1,7 @@
 import { at } from '../../at.ts';
 import type { NumberRules } from '../number/number-language.ts';
 import { refuse } from '../schema/problem.ts';
-import { combine, listDfa } from '../text/combine.ts';
+import { combine, lengthDfa, listDfa } from '../text/combine.ts';
 import type { Dfa } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
 import { areDisjoint } from './disjoint.ts';
@@ -60,11 +60,12 @@ function excludeTexts(
   const path = resolver.path(from.from.constraints);
   orRefuse(path, () => {
     const { fuel } = resolver;
-    let dfa: Dfa = from.language.asDfa(fuel);
+    const { min, max } = from.language;
+    let dfa: Dfa = from.language.dfa ?? lengthDfa(0, Number.POSITIVE_INFINITY, fuel);
     for (const other of overlaps) {
       dfa = combine(dfa, otherTexts(other), 'minus', fuel);
     }
-    from.language = new StringLanguage(dfa, 0, Number.POSITIVE_INFINITY, fuel);
+    from.language = new StringLanguage(dfa, min, max, fuel);
   });
 
   function otherTexts(other: Alternative): Dfa {

@@ -32,7 +32,10 @@ export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
   let dfa = formatLanguages.get(key);
   if (!dfa) {
     if (!FORMATS.includes(format)) throw new Error(`no such format: ${format}`);
-    dfa = patternDfa(FORMAT_RULES[format][side], new Fuel());
+    const rules = FORMAT_RULES[format];
+    const fuel = new Fuel();
+    const parts = side === 'accepts' ? [rules.accepts] : rules.generates;
+    dfa = parts.map((pattern) => parsedDfa(pattern, fuel)).reduce((a, b) => combine(a, b, 'and', fuel));
     formatLanguages.set(key, dfa);
   }
   return dfa;
@@ -53,6 +56,10 @@ export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   new RegExp(pattern, 'u');
   // Spent even if the code points are cached: whether a schema is accepted must not depend on earlier requests.
   fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
+  return parsedDfa(pattern, fuel);
+}
+
+function parsedDfa(pattern: string, fuel: Fuel): Dfa {
   const { nfa, start, end } = parsePattern(pattern);
   return searchDfa(nfa, start, end, fuel);
 }
@@ -77,7 +84,13 @@ export function stringLanguage(
   }
   const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
   const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', fuel));
-  return new StringLanguage(dfa, rules.min, rules.max, fuel);
+  return new StringLanguage(dfa, rules.min, longest(rules, side), fuel);
+}
+
+/** Returns the greatest length of the texts that satisfy all rules. */
+function longest({ max, formats }: StringRules, side: 'generates' | 'accepts'): number {
+  if (side === 'accepts') return max;
+  return Math.min(max, ...formats.map((format) => FORMAT_RULES[format].longest ?? Number.POSITIVE_INFINITY));
 }
 
 /** Returns the language of a format without other rules. All schemas share it, and with it its token masks. */
@@ -85,7 +98,8 @@ function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLangu
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);
   if (!language) {
-    language = new StringLanguage(formatDfa(format, side), 0, Number.POSITIVE_INFINITY, new Fuel());
+    const rules = { min: 0, max: Number.POSITIVE_INFINITY, patterns: [], formats: [format] };
+    language = new StringLanguage(formatDfa(format, side), 0, longest(rules, side), new Fuel());
     wholeFormats.set(key, language);
   }
   return language;
