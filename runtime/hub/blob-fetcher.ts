@@ -2,10 +2,10 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { hashFile } from '../store/digest.ts';
 import { isFlocked } from '../store/lock.ts';
-import { fetchRange } from './fetch-range.ts';
+import { fetchRange, RangesIgnored } from './fetch-range.ts';
 import type { HubFile } from './hub-client.ts';
 import { allOrAbort, Limiter } from './limiter.ts';
-import { PartialFile } from './partial-file.ts';
+import { PartialFile, type Range } from './partial-file.ts';
 import type { PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
@@ -109,17 +109,21 @@ export class BlobFetcher {
       this.fetchedBytes += bytes;
       this.#advance(file, bytes);
     };
-    const calls = partial.ranges
-      .filter((range) => range.next < range.end)
-      .map(
-        (range) => (ended: AbortSignal) =>
-          this.#connections.run(() => {
-            ended.throwIfAborted();
-            return fetchRange(hub, url, partial, range, { signal: ended, stallMs: settings.stallMs, onBytes });
-          }),
-      );
+    const fetchOne = (range: Range, ended: AbortSignal) =>
+      this.#connections.run(() => {
+        ended.throwIfAborted();
+        return fetchRange(hub, url, partial, range, { signal: ended, stallMs: settings.stallMs, onBytes });
+      });
+    const missing = partial.ranges.filter((range) => range.next < range.end);
     try {
-      await allOrAbort(calls, signal);
+      await allOrAbort(
+        missing.map((range) => (ended) => fetchOne(range, ended)),
+        signal,
+      ).catch((error: unknown) => {
+        if (!(error instanceof RangesIgnored)) throw error;
+        // Otherwise the whole file would be received once for each range.
+        return fetchOne(partial.whole(), signal);
+      });
     } finally {
       await partial.close();
       // If nothing was received, as for a gated model, no file remains.

@@ -10,6 +10,9 @@ import { backoff } from './retry.ts';
 /** Consecutive attempts without progress before giving up. */
 const FRUITLESS_ATTEMPTS = 5;
 
+/** Reports that a server sent the whole file although a part of it was requested. */
+export class RangesIgnored extends Error {}
+
 export interface RangeOptions {
   signal: AbortSignal;
   /** Milliseconds without data after which a connection is closed and opened again. */
@@ -22,8 +25,8 @@ export interface RangeOptions {
  * Downloads the missing bytes of a range and writes them to the file. A connection that is cut or stalls is resumed
  * where it ended. Only attempts without progress count against the limit.
  *
- * @throws HubRefusal or the network's error after the last attempt, or at once if another attempt cannot help; errors
- *   of the file system unchanged
+ * @throws HubRefusal or the network's error after the last attempt, or at once if another attempt cannot help;
+ *   RangesIgnored if the range is not the whole file and the server sends no less; errors of the file system unchanged
  */
 export async function fetchRange(
   hub: HubAccess,
@@ -41,7 +44,7 @@ export async function fetchRange(
       if (range.next < range.end) throw new Error('the connection ended early');
     } catch (error) {
       options.signal.throwIfAborted();
-      if (error instanceof AssayError || isFileError(error)) throw error;
+      if (error instanceof AssayError || error instanceof RangesIgnored || isFileError(error)) throw error;
       if (error instanceof HubRefusal && !error.temporary) throw error;
       fruitless = range.next > before ? 1 : fruitless + 1;
       if (fruitless > FRUITLESS_ATTEMPTS) throw error;
@@ -83,9 +86,7 @@ async function fetchOnce(
       const wanted = chunk.subarray(Math.min(skip, chunk.length));
       skip -= chunk.length - wanted.length;
       if (wanted.length === 0) continue;
-      const from = range.next;
-      await partial.write(range, wanted);
-      options.onBytes(range.next - from);
+      options.onBytes(await partial.write(range, wanted));
       lastByte = hub.clock.now();
       if (range.next === range.end) break;
     }
@@ -95,8 +96,9 @@ async function fetchOnce(
 }
 
 /**
- * Returns how many bytes the response contains before the range: none, or all that precede it if the server ignores
- * `Range` and sends the whole file. Throws if the server sends a different range.
+ * Returns how many bytes the response contains before the missing ones: none, or all that precede them if the server
+ * ignores `Range` and sends the whole file. Throws if the server sends a different range, and `RangesIgnored` if it
+ * sends the whole file for a part of it.
  */
 function bytesBefore(response: Response, range: Range, size: number): number {
   if (response.status === 206) {
@@ -104,5 +106,6 @@ function bytesBefore(response: Response, range: Range, size: number): number {
     if (match && Number(match[1]) === range.next && (match[2] === '*' || Number(match[2]) === size)) return 0;
     throw new Error('the server sent other bytes than requested');
   }
+  if (range.start > 0 || range.end < size) throw new RangesIgnored('the server ignores ranges');
   return range.next;
 }

@@ -13,6 +13,8 @@ export interface Range {
   readonly start: number;
   readonly end: number;
   next: number;
+  /** Ranges that this one consists of, if it is the whole file (`whole`). */
+  readonly parts?: readonly Range[];
 }
 
 /**
@@ -88,9 +90,36 @@ export class PartialFile {
     return this.ranges.reduce((sum, range) => sum + range.next - range.start, 0);
   }
 
-  /** Writes the next bytes of a range. Ignores bytes beyond its end. */
-  async write(range: Range, chunk: Uint8Array): Promise<void> {
-    let rest = chunk.subarray(0, range.end - range.next);
+  /**
+   * Returns one range for the whole file, of which all bytes before the first missing one are on the disk. Only one of
+   * them may be written at a time, and no other range.
+   */
+  whole(): Range {
+    const next = this.ranges.find((range) => range.next < range.end)?.next ?? this.size;
+    return { index: -1, start: 0, end: this.size, next, parts: this.ranges };
+  }
+
+  /**
+   * Writes the next bytes of a range. Ignores bytes beyond its end. Returns the number of bytes that were not on the
+   * disk yet.
+   */
+  async write(range: Range, chunk: Uint8Array): Promise<number> {
+    const bytes = chunk.subarray(0, range.end - range.next);
+    if (!range.parts) {
+      await this.#writePart(range, bytes);
+      return bytes.length;
+    }
+    let written = 0;
+    for (const part of range.parts) {
+      const skip = part.next - range.next;
+      if (part.next < part.end && skip < bytes.length) written += await this.write(part, bytes.subarray(skip));
+    }
+    range.next += bytes.length;
+    return written;
+  }
+
+  async #writePart(range: Range, bytes: Uint8Array): Promise<void> {
+    let rest = bytes;
     while (rest.length > 0) {
       const { bytesWritten } = await this.#data.write(rest, 0, rest.length, range.next);
       range.next += bytesWritten;

@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import * as fs from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
@@ -91,6 +92,35 @@ describe('a hub that', () => {
   ])('%s for a while is waited out', async (_name, on, fault) => {
     hub.fail({ on, times: 3, fault });
     const box = await machine(hub, fault.kind === 'stall' ? { settings: { stallMs: 500 } } : {});
+    await box.pull();
+    await expectWholeAndClean(box);
+  });
+
+  it('never sends ranges sends a file once, besides to each of the first connections', async () => {
+    const large = randomModel({ dataBytes: 64 * RANGE_BYTES });
+    hub.put(large);
+    hub.fail({ on: 'content', fault: { kind: 'no-ranges' } });
+    const box = await machine(hub);
+    const progress: number[] = [];
+    await box.pull({ onProgress: ({ stage, bytes }) => stage === 'downloading' && progress.push(bytes) });
+    await expectWhole(box, large);
+    expect(hub.bytesSent(DATA)).toBeLessThanOrEqual((1 + box.settings.connections) * 64 * RANGE_BYTES);
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+    expect(progress.at(-1)).toBe(neededFiles(large).reduce((sum, file) => sum + file.content.length, 0));
+  });
+
+  it('sends no ranges any more, and cuts every second connection, loses nothing', async () => {
+    hub.fail({ on: 'content', path: DATA, times: 3, fault: { kind: 'throttle', bytesPerSecond: 1e9 } });
+    let requests = 0;
+    const answer = (_request: unknown, response: ServerResponse): void => {
+      requests += 1;
+      response.writeHead(200, { 'content-length': data.content.length });
+      const cut = requests % 2 === 1;
+      const end = cut ? Math.min((requests + 1) * RANGE_BYTES, data.content.length) : data.content.length;
+      response.write(data.content.subarray(0, end), () => (cut ? response.destroy() : response.end()));
+    };
+    hub.fail({ on: 'content', path: DATA, fault: { kind: 'custom', answer } });
+    const box = await machine(hub);
     await box.pull();
     await expectWholeAndClean(box);
   });

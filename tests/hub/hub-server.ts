@@ -122,6 +122,7 @@ export class HubServer {
     const file = this.#repositories.get(`${namespace}/${name}`)?.files.find((f) => f.sha256 === sha256);
     const { seen, fault } = this.#see('content', file?.path ?? '', request);
     if (fault?.kind === 'status') return sendStatus(response, fault);
+    if (fault?.kind === 'custom') return fault.answer(request, response);
     if (!file || !request.url?.endsWith('?signature=ok')) return sendError(response, 403, 'AccessDenied', 'Denied');
     response.setHeader('ETag', `"${file.oid}"`);
     response.setHeader('Accept-Ranges', 'bytes');
