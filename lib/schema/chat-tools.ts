@@ -7,7 +7,7 @@ import { jsonObject } from './json-object.ts';
 // M-26 and M-27).
 
 /** Maximum number of tools in a request, and of tool calls in a message, as in OpenAI's API. */
-const MOST_TOOLS = 128;
+export const MOST_TOOLS = 128;
 
 export const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const toolName = v.pipe(v.string(), v.regex(TOOL_NAME));

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
 import { toolUseFields } from './chat-tool-rules.ts';
-import { argumentsText, ResponsesToolChoice, responsesTools, TOOL_NAME } from './chat-tools.ts';
+import { argumentsText, MOST_TOOLS, ResponsesToolChoice, responsesTools, TOOL_NAME } from './chat-tools.ts';
 import {
   DecisionAudio,
   DecisionImage,
@@ -29,6 +29,9 @@ export const ResponsesPart = v.variant('type', [
 ]);
 export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 
+/** Maximum number of items, as of messages in a chat. Instructions count as one. */
+const MOST_ITEMS = 4096;
+
 /** Members that each type of item requires; a message may omit its type. */
 const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
@@ -45,7 +48,7 @@ export const ResponsesItem = v.pipe(
     type: v.nullish(v.picklist(Object.keys(REQUIRED_MEMBERS) as ItemType[])),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
     content: v.nullish(text),
-    call_id: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+    call_id: v.nullish(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
     arguments: v.nullish(argumentsText),
     output: v.nullish(text),
@@ -76,6 +79,21 @@ function mediaAt(parts: readonly ResponsesPart[]): number {
   return parts.findIndex(({ type }) => type === 'input_image' || type === 'input_audio');
 }
 
+/**
+ * Checks that at most 128 function calls follow each other. They become the calls of one assistant message, which a
+ * gateway sends on as a chat, with the limit of a chat message.
+ */
+const fewCalls = rule<ResponsesItem[]>((items) => {
+  let calls = 0;
+  for (const [i, { type }] of items.entries()) {
+    if (type === 'function_call') calls++;
+    else if (type !== 'reasoning') calls = 0;
+    if (calls > MOST_TOOLS) return { code: 'invalid_value', at: [i], message: FEW_CALLS };
+  }
+  return null;
+});
+const FEW_CALLS = `is one function_call too many: at most ${MOST_TOOLS} may follow each other`;
+
 /** Checks that each output follows a call with the same id. */
 const answeredCalls = rule<ResponsesItem[]>((items) => {
   const called = new Set<string>();
@@ -96,7 +114,10 @@ const stateless = 'is not supported: nothing is stored here. Send the earlier in
 export const ResponsesRequest = v.pipe(
   v.object({
     model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
-    input: v.union([v.string(), v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
+    input: v.union([
+      v.string(),
+      v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(MOST_ITEMS), fewCalls, answeredCalls),
+    ]),
     instructions: v.nullish(v.pipe(v.string(), v.description('A system message that precedes the input.'))),
     max_output_tokens: v.pipe(
       sampling.tokenCount,
@@ -141,6 +162,15 @@ export const ResponsesRequest = v.pipe(
       ),
     ),
   }),
+  rule(({ input, instructions }) =>
+    instructions && input.length === MOST_ITEMS && typeof input !== 'string'
+      ? {
+          code: 'invalid_value',
+          at: ['input'],
+          message: `must have at most ${MOST_ITEMS - 1} items beside instructions`,
+        }
+      : null,
+  ),
   rule(({ tools, tool_choice, text }) =>
     toolUseFields(
       { names: (tools ?? []).map(({ name }) => name), choice: tool_choice, format: text?.format },

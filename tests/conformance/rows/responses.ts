@@ -144,6 +144,10 @@ const requests: readonly [name: string, sent: object, request: object][] = [
   ],
 ];
 
+const earlierCall = (call_id: string) => ({ type: 'function_call', call_id, name: 'ping', arguments: '{}' });
+const calls = (count: number) => Array.from({ length: count }, (_, i) => earlierCall(`call_${i}`));
+const messages = (count: number) => Array.from({ length: count }, () => ({ role: 'user', content: 'Hi' }));
+
 const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   [{}, 'missing_field', 'input'],
   [{ input: [] }, 'invalid_value', 'input'],
@@ -179,6 +183,14 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
     'input[0].arguments',
   ],
   [{ input: [{ type: 'function_call_output', call_id: 'a', output: 'x' }] }, 'invalid_value', 'input[0].call_id'],
+  [{ input: [earlierCall('')] }, 'invalid_value', 'input[0].call_id'],
+  [
+    { input: [{ role: 'user', content: 'Hi' }, ...calls(100), { type: 'reasoning', summary: [] }, ...calls(29)] },
+    'invalid_value',
+    'input[130]',
+  ],
+  [{ input: messages(4097) }, 'invalid_value', 'input'],
+  [{ input: messages(4096), instructions: 'Be brief.' }, 'invalid_value', 'input'],
   [
     { input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { if: {} } } } },
     'unsupported_schema',
