@@ -4,7 +4,7 @@ import { AssayError } from '../lib/errors.ts';
 import type { AppEnv, AppHandler, AppMiddleware } from './context.ts';
 import { errorResponse } from './error-response.ts';
 
-type Method = 'GET' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'DELETE';
 type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
 
 /**
@@ -34,14 +34,19 @@ export function mountPath(app: Hono<AppEnv>, api: ErrorFormat, path: string, rou
     return next();
   });
   for (const { method, before, handler } of routes) app.on(method, [path], ...before, handler);
-  const methods = routes.map(({ method }) => method);
   app.all(path, (c) => {
-    const error = new AssayError(
-      'method_not_allowed',
-      `${c.req.method} is not allowed here; this path takes ${methods.join(' and ')}.`,
-    );
-    const response = errorResponse(error, api);
-    response.headers.set('allow', methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', '));
-    return response;
+    const methods = routes.map(({ method }) => method);
+    return methodNotAllowed(c.req.method, methods, api);
   });
+}
+
+/** Returns the response to a method that a path does not have, with an `Allow` header. */
+export function methodNotAllowed(method: string, allowed: readonly Method[], api: ErrorFormat): Response {
+  const error = new AssayError(
+    'method_not_allowed',
+    `${method} is not allowed here; this path takes ${allowed.join(' and ')}.`,
+  );
+  const response = errorResponse(error, api);
+  response.headers.set('allow', allowed.map((one) => (one === 'GET' ? 'GET, HEAD' : one)).join(', '));
+  return response;
 }

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono';
 import { requireAdmin, requireKey } from '../../handlers/auth.ts';
 import type { AppContext, AppEnv, AppMiddleware } from '../../handlers/context.ts';
+import { type Method, methodNotAllowed, routesOf } from '../../handlers/routes.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { readBytes } from '../../lib/json/body.ts';
 import type { KeyStore } from '../../lib/keys.ts';
@@ -45,8 +46,8 @@ const DEADLINE_MS = 90_000;
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
   app.use('/boxes/*', onModelsFace);
-  app.use('/boxes', onModelsFace);
-  app.get('/boxes', known, requireAdmin, (c) => {
+  const managing = routesOf(app, 'models', known, requireAdmin);
+  managing('GET', ['/boxes'], (c) => {
     const data = deps.fleet.status().map(({ upstream, state, active }) => {
       const { name, models, weight } = upstream;
       return {
@@ -72,12 +73,16 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   const name = c.req.param('name');
   const upstream = fleet.status().find((known) => known.upstream.name === name)?.upstream;
   if (!upstream) throw new AssayError('route_not_found', 'There is no box with this name. GET /boxes lists them.');
-  const path = upstreamPath(c.req.method, c.req.path.slice(`/boxes/${name}`.length) || '/');
-  const body =
-    c.req.method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;
+  const path = c.req.path.slice(`/boxes/${name}`.length) || '/';
+  const methods = methodsOf(path);
+  if (methods.length === 0) throw new AssayError('route_not_found', NOT_CALLABLE);
+  // A HEAD is a GET whose body Hono drops.
+  const method = methods.find((one) => one === (c.req.method === 'HEAD' ? 'GET' : c.req.method));
+  if (!method) return methodNotAllowed(c.req.method, methods, 'models');
+  const body = method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;
   const response = await send(c, client, upstream, {
-    method: c.req.method,
-    path,
+    method,
+    path: upstreamPath(path),
     ...(body === undefined ? {} : { body }),
   });
   const headers = new Headers({ 'cache-control': 'no-store' });
@@ -88,18 +93,21 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   return new Response(response.body, { status: response.status, headers });
 }
 
-/** Returns the path to call on the upstream. Throws `route_not_found` for a path that operators may not call. */
-function upstreamPath(method: string, path: string): string {
-  if (method === 'GET' && GET.has(path)) return path;
-  if (method === 'POST' && POST.has(path)) return path;
-  if ((method === 'GET' || method === 'DELETE') && path.startsWith(MODEL)) {
-    return MODEL + parseModelId(decode(path.slice(MODEL.length)));
-  }
-  throw new AssayError(
-    'route_not_found',
-    'This path of a box cannot be called here. Allowed are load, unload, delete, download, health and the models.',
-  );
+/** Returns the methods of an upstream's path that operators may call; none for any other path. */
+function methodsOf(path: string): readonly Method[] {
+  if (GET.has(path)) return ['GET'];
+  if (POST.has(path)) return ['POST'];
+  return path.startsWith(MODEL) ? ['GET', 'DELETE'] : [];
 }
+
+/** Returns the path to call on the upstream. Throws `invalid_model_id` for the path of no model. */
+function upstreamPath(path: string): string {
+  if (GET.has(path) || POST.has(path)) return path;
+  return MODEL + parseModelId(decode(path.slice(MODEL.length)));
+}
+
+const NOT_CALLABLE =
+  'This path of a box cannot be called here. Allowed are load, unload, delete, download, health and the models.';
 
 function decode(text: string): string {
   try {

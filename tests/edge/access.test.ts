@@ -203,4 +203,30 @@ describe('a named box', () => {
     expect([response.status, await errorCode(response)]).toEqual([status, code]);
     expect(fixture.asked()).toEqual([]);
   });
+
+  it.each([
+    ['POST', '', 'GET, HEAD'],
+    ['DELETE', '/npu-1', 'GET, HEAD'],
+    ['POST', '/npu-1/health', 'GET, HEAD'],
+    ['GET', '/npu-1/load', 'POST'],
+    ['GET', '/npu-1/v1/models/load', 'POST'],
+    ['PUT', '/npu-1/v1/models/a/b', 'GET, HEAD, DELETE'],
+  ])('%s /boxes%s is not allowed, and the response says what is', async (method, path, allowed) => {
+    const response = await fetch(url(path), { method, headers: admin });
+    expect([response.status, await errorCode(response)]).toEqual([405, 'method_not_allowed']);
+    expect(response.headers.get('allow')).toBe(allowed);
+    expect(fixture.asked()).toEqual([]);
+  });
+
+  it.each(['', '/npu-1', '/npu-1/health', '/npu-1/v1/models'])(
+    'HEAD /boxes%s is a GET without a body',
+    async (path) => {
+      const response = await fetch(url(path), { method: 'HEAD', headers: admin });
+      expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
+        200,
+        'application/json',
+        '',
+      ]);
+    },
+  );
 });
