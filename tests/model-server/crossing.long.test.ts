@@ -139,7 +139,7 @@ describe('requests that cross', { timeout: 60_000 }, () => {
     const download = post(server, '/download', { model: QWEN });
     await expect
       .poll(async () => (await post(server, '/load', { model: QWEN })).body.error?.message)
-      .toMatch(/downloading now \(\d+ %\)/);
+      .toMatch(/being downloaded now \(\d+ %\)/);
     expect(await post(server, '/delete', { model: QWEN })).toMatchObject({
       status: 409,
       body: { error: { code: 'operation_in_progress' } },
