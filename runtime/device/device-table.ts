@@ -104,7 +104,7 @@ export const DEVICE_TABLE: readonly DeviceRow[] = [
   },
 ];
 
-/** Returns the rows of the table that exist on a platform, best first. */
+/** Returns the rows of `DEVICE_TABLE` for a platform (`process.platform`-`process.arch`), best first. */
 export function rowsFor(platform: string): readonly DeviceRow[] {
   return DEVICE_TABLE.filter((row) => row.platforms.includes(platform));
 }
@@ -124,8 +124,9 @@ export const DEVICE_CHOICES = ['auto', 'npu', 'gpu', 'cpu'] as const;
 export type DeviceChoice = (typeof DEVICE_CHOICES)[number];
 
 /**
- * Returns the kinds of devices to try, in order, given the user's choice and the usable rows of the table. The CPU is
- * always the last, so that every machine can answer.
+ * Returns the kinds of devices to try, best first: with `auto`, those of the `usable` rows that may be chosen
+ * automatically; otherwise the user's choice, whether usable or not. The CPU is always the last, so that every machine
+ * can answer.
  */
 export function devicesToTry(choice: DeviceChoice, usable: readonly DeviceRow[]): readonly Device[] {
   const wanted =

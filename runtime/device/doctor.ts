@@ -23,11 +23,12 @@ export interface DeviceFinding {
   command: string | null;
 }
 
-/** Describes the machine as the doctor sees it. Tests replace it to simulate any machine. */
+/** Describes the machine for `assay doctor`, and how to try its devices. Tests replace it to simulate any machine. */
 export interface DoctorEffects {
   /** Platform, as `process.platform`-`process.arch`. */
   platform: string;
   choice: DeviceChoice;
+  /** GPUs and NPUs of the machine; null if they cannot be listed. */
   accelerators: readonly Accelerator[] | null;
   installed: readonly InstalledPlugin[];
   probe(provider: string): Promise<ProbeResult>;
@@ -35,8 +36,8 @@ export interface DoctorEffects {
 }
 
 /**
- * Examines every device that this platform supports. Returns its state, the reason, and the command that would change
- * it.
+ * Examines the devices in `DEVICE_TABLE` for this platform, and each NPU that none of them is for. Returns the state of
+ * each, the reason, and the command that would change the state.
  */
 export async function examineDevices(effects: DoctorEffects): Promise<DeviceFinding[]> {
   const { platform, choice } = effects;

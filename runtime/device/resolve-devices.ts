@@ -42,14 +42,17 @@ export class DeviceResolver {
     this.devices = devicesToTry(choice, this.#rows);
   }
 
-  /** Tells whether anything on this machine may be able to use a kind of device. */
+  /**
+   * Tells whether a provider inside onnxruntime-node, or an intact plugin for hardware of this machine, exists for a
+   * kind of device. The device may still fail to work.
+   */
   has(device: Device): boolean {
     return this.#rows.some((row) => row.device === device);
   }
 
   /**
    * Probes the plugins for a kind of device, once, and returns the first that works; null if a provider inside
-   * onnxruntime-node is to be used. Throws `engine_failed` if nothing can use the device, with advice.
+   * onnxruntime-node is to be used. Throws `engine_failed`, with the reasons, if neither exists.
    */
   plugin(device: Device): Promise<DevicePlugin | null> {
     const known = this.#probed.get(device);
