@@ -30,7 +30,10 @@ export class BlobFetcher {
     this.#connections = new Limiter(context.settings.connections);
   }
 
-  /** Verifies the files that are on this machine already, removes damaged ones, and returns the missing files. */
+  /**
+   * Verifies the blobs of `files` that are in the hub cache, and removes damaged ones. Returns the files whose blobs
+   * must be downloaded.
+   */
   async verifyExisting(files: readonly HubFile[]): Promise<HubFile[]> {
     const { fs, paths } = this.#context;
     const missing: HubFile[] = [];
@@ -53,9 +56,10 @@ export class BlobFetcher {
   }
 
   /**
-   * Downloads the missing files.
+   * Downloads the given files. Removes and downloads a damaged file once more.
    *
    * @param bytes bytes of all files of the model (`total`) and of those already present (`done`), for the progress
+   * @throws AssayError `hub_unreachable` if a file arrives damaged twice; otherwise what `fetchRange` throws
    */
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;

@@ -12,7 +12,7 @@ import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { hubFetch } from './hub-fetch.ts';
-import { parseAnswer } from './metadata.ts';
+import { parseResponse } from './metadata.ts';
 
 /** Describes what is known about a repository before its weights are downloaded. */
 export interface ModelExamination {
@@ -25,7 +25,7 @@ export interface ModelExamination {
    * null.
    */
   mediaRefusal: string | null;
-  /** The files that would be downloaded; null if the repository has no usable model. */
+  /** Variant that would be downloaded; null if the repository has no usable model. */
   chosen: {
     layout: ModelFiles['layout'];
     dtype: Dtype | null;
@@ -34,7 +34,7 @@ export interface ModelExamination {
     path: 'packed' | null;
     downloadBytes: number;
     /**
-     * Estimated bytes of memory, with weights in 8 bits and the KV of one prompt of the default length; null if
+     * Estimated bytes of memory, with weights in 8 bits and the KV cache of one prompt of the default length; null if
      * unknown.
      */
     memoryBytes: number | null;
@@ -49,7 +49,9 @@ const ANSWER_MS = 30_000;
  * Examines a model on the hub before its weights are downloaded: selects the files for a device, estimates the memory,
  * and tells whether the model can run here. Downloads only the list of files and the configuration, a few kilobytes.
  *
- * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
+ * @throws AssayError `model_not_found` if the hub does not know the model; `model_not_allowed` if the token may not
+ *   read it; `hub_unreachable` if the hub gives no valid answer or `HF_HUB_OFFLINE` is set; the reason of
+ *   `options.signal` if it aborts
  */
 export async function examineModel(
   hub: HubAccess,
@@ -100,7 +102,10 @@ export async function examineModel(
   };
 }
 
-/** Downloads and parses a small JSON file of a repository. Returns undefined if it is too large or not JSON. */
+/**
+ * Downloads and parses a small JSON file of a repository. Returns undefined if it is larger than `CONFIG_BOUNDS`, has
+ * too many parts or is not JSON.
+ */
 async function readJson(
   hub: HubAccess,
   model: ModelId,
@@ -128,7 +133,7 @@ async function readJson(
         throw new AssayError('hub_unreachable', `The hub sends more of ${path} than it lists. Try again.`);
       chunks.push(chunk);
     }
-    return parseAnswer(Buffer.concat(chunks).toString());
+    return parseResponse(Buffer.concat(chunks).toString());
   } catch (error) {
     signal.throwIfAborted();
     throw hubError(model, error, hub.endpoint);

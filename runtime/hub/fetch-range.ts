@@ -25,8 +25,10 @@ export interface RangeOptions {
  * Downloads the missing bytes of a range and writes them to the file. A connection that is cut or stalls is resumed
  * where it ended. Only attempts without progress count against the limit.
  *
- * @throws HubRefusal or the network's error after the last attempt, or at once if another attempt cannot help;
- *   RangesIgnored if the range is not the whole file and the server sends no less; errors of the file system unchanged
+ * @throws `HubRefusal` or the network's error after the last attempt, or at once if another attempt cannot help;
+ *   `RangesIgnored` if the server sends the whole file instead of the range; `AssayError` `hub_unreachable` for a
+ *   refused redirect; the file system's error if the file cannot be written; the reason of `options.signal` if it
+ *   aborts
  */
 export async function fetchRange(
   hub: HubAccess,

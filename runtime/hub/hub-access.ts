@@ -8,7 +8,7 @@ export interface HubAccess {
   /** Resolves the IP addresses of a host, to tell whether the hub itself is on a private network. */
   addressesOf(hostname: string): Promise<string[]>;
   clock: Clock;
-  /** Returns a random number from 0 to 1, for the jitter of waiting times. */
+  /** Returns a random number from 0 up to 1, for the jitter of waiting times. */
   random(): number;
   /** Base URL of the hub, without a trailing slash. */
   endpoint: string;

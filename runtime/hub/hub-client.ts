@@ -25,7 +25,9 @@ const ATTEMPTS = 4;
  * Resolves a revision (`main`, a tag, a commit) to a commit, and lists the files of that commit.
  *
  * @param listingMs timeout in milliseconds for the requests of all attempts together, without the pauses between them
- * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`
+ * @throws AssayError `model_not_found` if the hub does not know the model or the revision; `model_not_allowed` if the
+ *   token may not read it; `hub_unreachable` if the hub gives no valid list in time or `HF_HUB_OFFLINE` is set; the
+ *   reason of `signal` if it aborts
  */
 export async function listModelFiles(
   hub: HubAccess,

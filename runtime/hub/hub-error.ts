@@ -7,6 +7,7 @@ export class HubRefusal extends Error {
   readonly status: number;
   /** Header `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound` or `EntryNotFound`; null if absent. */
   readonly errorCode: string | null;
+  /** Wait that the header `Retry-After` asks for, in milliseconds; null if it asks for none. */
   readonly retryAfterMs: number | null;
 
   constructor(response: Response) {
@@ -16,7 +17,7 @@ export class HubRefusal extends Error {
     this.retryAfterMs = retryAfterMs(response.headers);
   }
 
-  /** True if another attempt may help. */
+  /** True if the same request may succeed later: for the statuses 408, 425 and 429, and from 500 on. */
   get temporary(): boolean {
     return this.status === 408 || this.status === 425 || this.status === 429 || this.status >= 500;
   }
@@ -24,7 +25,10 @@ export class HubRefusal extends Error {
 
 const SET_TOKEN = 'set HF_TOKEN to a token that may read it (https://huggingface.co/settings/tokens)';
 
-/** Converts the error of the last attempt to one that tells the user what to do. */
+/**
+ * Converts the error of a request to the hub to an `AssayError` that tells the user what to do: `model_not_found`,
+ * `model_not_allowed` or `hub_unreachable`. Returns an `AssayError` unchanged.
+ */
 export function hubError(model: ModelId, error: unknown, endpoint: string): AssayError {
   if (error instanceof AssayError) return error;
   if (!(error instanceof HubRefusal)) {

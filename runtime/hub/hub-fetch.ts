@@ -11,7 +11,8 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
  * redirect has left it. Redirects to private addresses are refused unless the hub has one itself, because a public hub
  * must not reach machines that only this machine can reach.
  *
- * @throws AssayError `hub_unreachable` for a redirect that is refused; otherwise the error of `fetch`
+ * @throws AssayError `hub_unreachable` for a redirect that is refused, or more than `MAX_REDIRECTS`; otherwise the
+ *   error of `fetch`, which is the abort's reason if `init.signal` aborts
  */
 export async function hubFetch(hub: HubAccess, url: string | URL, init: RequestInit): Promise<Response> {
   const home = new URL(hub.endpoint);

@@ -58,8 +58,8 @@ export class MetadataReader {
   /**
    * Returns a `fetch` that checks each response against `schema`.
    *
-   * @throws HubRefusal for an error status; AssayError `hub_unreachable` for a response that is too large or does not
-   *   match the schema
+   * @throws `HubRefusal` for an error status; `AssayError` `hub_unreachable` for an address on another server, and for
+   *   a response that exceeds `LIMITS` or does not match the schema; otherwise what `hubFetch` throws
    */
   fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {
@@ -80,7 +80,7 @@ export class MetadataReader {
         throw new HubRefusal(response);
       }
       const text = await this.#read(response, host);
-      const answer = v.safeParse(schema, parseAnswer(text));
+      const answer = v.safeParse(schema, parseResponse(text));
       if (!answer.success) throw notAHub(this.#hub);
       if (Array.isArray(answer.output)) this.#entries += answer.output.length;
       if (this.#entries > LIMITS.entries) throw tooMuch(host, `has more than ${LIMITS.entries} entries`);
@@ -100,8 +100,11 @@ export class MetadataReader {
   }
 }
 
-/** Parses untrusted JSON. Returns undefined, which fits no schema, for invalid JSON and for deep nesting. */
-export function parseAnswer(text: string): unknown {
+/**
+ * Parses an untrusted JSON response of the hub. Returns undefined, which matches no schema, for a text that is not
+ * JSON, nests too deep or has too many parts (`excessOf`).
+ */
+export function parseResponse(text: string): unknown {
   if (excessOf(text)) return undefined;
   try {
     return JSON.parse(text);

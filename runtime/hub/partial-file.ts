@@ -51,7 +51,10 @@ export class PartialFile {
     this.#journal = journal;
   }
 
-  /** Opens the file of an earlier attempt, or starts a new one if there is none or it has another layout. */
+  /**
+   * Opens the data file and the journal of an earlier attempt, or starts new ones if there are none or their layout
+   * (size and `rangeBytes`) differs. Throws the file system's error if a file cannot be opened or written.
+   */
   static async open(
     fs: FileSystem,
     names: { data: string; journal: string },
@@ -91,8 +94,8 @@ export class PartialFile {
   }
 
   /**
-   * Returns one range for the whole file, of which all bytes before the first missing one are on the disk. Only one of
-   * them may be written at a time, and no other range.
+   * Returns a range for the whole file. Its `next` is the first byte that is not on the disk; later bytes that are
+   * there are not counted again. While it is written, no other range may be.
    */
   whole(): Range {
     const next = this.ranges.find((range) => range.next < range.end)?.next ?? this.size;
@@ -100,8 +103,8 @@ export class PartialFile {
   }
 
   /**
-   * Writes the next bytes of a range. Ignores bytes beyond its end. Returns the number of bytes that were not on the
-   * disk yet.
+   * Writes `chunk` at `range.next`, and advances `range.next`. Ignores bytes beyond the end of the range. Returns the
+   * number of bytes that were not on the disk yet.
    */
   async write(range: Range, chunk: Uint8Array): Promise<number> {
     const bytes = chunk.subarray(0, range.end - range.next);
@@ -130,7 +133,7 @@ export class PartialFile {
     }
   }
 
-  /** Records the progress of each range in the journal, and closes both files. */
+  /** Records the progress of each range in the journal, and closes the data file and the journal. */
   async close(): Promise<void> {
     try {
       for (const range of this.ranges) await this.#note(range);

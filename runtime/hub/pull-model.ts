@@ -24,7 +24,10 @@ export interface PullReport {
  * Downloads to the hub cache those files of a model that the engine needs. A file becomes visible only when it is
  * verified. Continues an earlier attempt. Waits for another process that downloads the same model, and uses its files.
  *
- * @throws AssayError `model_not_found`, `model_not_allowed`, `hub_unreachable`, `disk_full`
+ * @throws AssayError `model_not_found` if the hub has no such model or revision, or the model cannot run here;
+ *   `model_not_allowed` if the token may not read it; `hub_unreachable`; `disk_full`; `internal_error` if
+ *   `HF_HUB_CACHE` cannot be written to; `invalid_value` for a revision or file name that is not safe as a path; the
+ *   reason of `options.signal` or, while the list of files is fetched, `options.listingSignal` if it aborts
  */
 export async function pullModel(context: PullContext, model: ModelId, options: PullOptions): Promise<PullReport> {
   const { hub, paths } = context;
