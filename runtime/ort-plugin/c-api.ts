@@ -40,7 +40,8 @@ let loaded: Promise<CApi> | undefined;
 
 /**
  * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. The first call loads
- * koffi, so a process without plugins never does. Throws `OrtError` for a version other than `ORT_VERSION`.
+ * koffi, so a process without plugins never does. Rejects with an `OrtError` if the library's version is not
+ * `ORT_VERSION`, and with koffi's error if koffi or the library does not load.
  */
 export function loadCApi(): Promise<CApi> {
   loaded ??= bind();
@@ -48,8 +49,9 @@ export function loadCApi(): Promise<CApi> {
 }
 
 /**
- * Returns the onnxruntime library that onnxruntime-node has loaded: its path, or on Linux its name, because a plugin
- * may bring its own (`libraryPath`). Source: onnxruntime-node, `bin/napi-v6/<platform>/<arch>`.
+ * Loads onnxruntime-node, and returns the file name by which the onnxruntime library that it has loaded can be opened:
+ * an absolute path, or on Linux only a name, because a plugin may bring its own library (`libraryPath`). Source:
+ * onnxruntime-node, `bin/napi-v6/<platform>/<arch>`.
  */
 export function libraryFile(): string {
   // onnxruntime-node must load the library first, from its own folder, which contains the library's dependencies.

@@ -34,7 +34,11 @@ export class OrtEnvironment {
     this.handle = handle;
   }
 
-  /** Opens the environment. Every environment that was opened must be released once. Throws `OrtError`. */
+  /**
+   * Opens the environment. Every environment that was opened must be released once. Throws `OrtError` if onnxruntime's
+   * version is not `ORT_VERSION` or it cannot create the environment, and koffi's error if koffi or the library does
+   * not load.
+   */
   static async open(): Promise<OrtEnvironment> {
     const api = await loadCApi();
     const WARNING = 2;
@@ -49,7 +53,10 @@ export class OrtEnvironment {
     this.api.call('RegisterExecutionProviderLibrary', this.handle, name, library);
   }
 
-  /** Unregisters and unloads a plugin. Its sessions must have been released. */
+  /**
+   * Unregisters and unloads a plugin. Its sessions must have been released. Throws `OrtError` if no plugin is
+   * registered under the name.
+   */
   unregister(name: string): void {
     this.api.call('UnregisterExecutionProviderLibrary', this.handle, name);
   }

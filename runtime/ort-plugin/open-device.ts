@@ -9,10 +9,11 @@ import type { PluginTarget } from './plugin-target.ts';
 export interface OpenDevice {
   device: EpDevice;
   /**
-   * Loads a model on the device. Throws `OrtError`, or `engine_failed` if the device does not run the whole model, or
-   * compiles it into several parts.
+   * Loads a model on the device. Throws `OrtError` if onnxruntime cannot load or compile it, and `engine_failed` if the
+   * device does not run the whole model, or compiles it into several parts.
    *
-   * @param config additions to the session configuration
+   * @param file path of the ONNX file
+   * @param config entries to add to the session configuration (onnxruntime_session_options_config_keys.h)
    */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
   /** Unregisters the plugin. Its sessions must have been released. */
@@ -29,8 +30,9 @@ const STRICT = { 'session.disable_cpu_ep_fallback': '1', 'session.record_ep_grap
 const registered = new Map<string, number>();
 
 /**
- * Registers a plugin and finds its device. Throws `engine_failed` if the library does not load, or if this machine does
- * not have the device.
+ * Registers a plugin, unless this process has registered it already, and finds its device. Throws `engine_failed` if
+ * the plugin's library does not load, or if this machine does not have the device; `OrtError` if onnxruntime's C API
+ * cannot be used.
  */
 export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
   const env = await OrtEnvironment.open();
@@ -108,8 +110,8 @@ function checkParts(session: PluginSession, { provider, hardware, compiles }: Pl
 }
 
 /**
- * Returns a text that names everything a compiled binary depends on: the plugin, the chip and its driver, and the
- * provider's options.
+ * Returns a text of at most 1,000 characters that names everything a compiled binary depends on: the plugin, the chip
+ * and its driver, and the provider's options other than paths.
  */
 export function identityOf(target: PluginTarget, { vendor, vendorId, deviceId, metadata }: EpDevice): string {
   const facts = Object.entries(metadata)

@@ -56,7 +56,10 @@ export class PluginSession {
     this.#memory = memory;
   }
 
-  /** Loads a model from a file, and compiles it if the device requires that. Throws `OrtError`. */
+  /**
+   * Loads a model from a file, and compiles it if the device requires that. Throws `OrtError` if onnxruntime refuses an
+   * option, or cannot load or compile the model.
+   */
   static async create(env: OrtEnvironment, file: string, options: PluginSessionOptions = {}): Promise<PluginSession> {
     const { device, providerOptions = {}, config = {}, threads } = options;
     const { api } = env;
@@ -84,7 +87,8 @@ export class PluginSession {
 
   /**
    * Runs the model and writes the results to the arrays of `outputs`. Only one run may be under way, and the caller
-   * must not touch the arrays until it ends. Throws `OrtError`.
+   * must not touch the arrays until it ends. Throws `OrtError` if the run fails; `RangeError` for an array whose length
+   * does not fit its `dims`; `TypeError` for an array type that cannot be passed.
    */
   async run(inputs: readonly TensorView[], outputs: readonly TensorView[]): Promise<void> {
     const { api } = this.#env;

@@ -23,8 +23,8 @@ export const PluginTarget = v.object({
 export type PluginTarget = v.InferOutput<typeof PluginTarget>;
 
 /**
- * Returns the environment that a process needs to open a plugin's device. It must be set when the process starts,
- * because the loader reads it only then. Source: ld.so(8).
+ * Returns the environment variables to add to `env` for a process that opens a plugin's device; none without a plugin
+ * that needs them. They must be set when the process starts, because the loader reads them only then. Source: ld.so(8).
  */
 export function environmentFor(plugin: PluginTarget | undefined, env: NodeJS.ProcessEnv): Record<string, string> {
   if (!plugin || plugin.libraryPath.length === 0) return {};
