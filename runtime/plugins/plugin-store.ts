@@ -33,7 +33,7 @@ export interface InstalledPlugin {
   directory: string;
   /** Absolute path of the plugin's library, which onnxruntime loads. */
   library: string;
-  /** Directories in which a process must look for libraries before it loads the plugin's; mostly none. */
+  /** Directories in which a process must look for libraries before it loads the plugin's library; usually empty. */
   libraryPath: readonly string[];
   bytes: number;
   /** Reason why the plugin cannot be used; null if it is intact. */
@@ -50,13 +50,13 @@ export class PluginStore {
     this.#platform = platform;
   }
 
-  /** Lists the installed plugins, in the versions that this version of Assay uses. */
+  /** Lists the installed plugins in the versions that this version of Assay uses, including damaged ones. */
   async list(): Promise<InstalledPlugin[]> {
     const found = await Promise.all(PLUGINS.map((plugin) => this.find(plugin)));
     return found.filter((one) => one !== null);
   }
 
-  /** Returns an installed plugin and checks its files; null if this version of it is not installed. */
+  /** Returns an installed plugin, and checks the sizes of its files; null if this version of it is not installed. */
   async find(plugin: Plugin): Promise<InstalledPlugin | null> {
     const wheel = plugin.wheels[this.#platform];
     const directory = this.#directory(plugin);
@@ -79,9 +79,13 @@ export class PluginStore {
   }
 
   /**
-   * Installs a plugin, from the Python registry or from a local wheel, with the wheels that it needs beside it. After
-   * an interruption, the next call continues the download. Throws `invalid_value` (no wheel for this platform),
-   * `hub_unreachable`, `engine_failed` (wrong content), `disk_full` or `operation_in_progress`.
+   * Installs a plugin in place of the same version: from the Python registry, or from a local wheel (`file`), with the
+   * wheels that it needs in the same folder. After an interruption, the next call continues the download.
+   *
+   * @throws AssayError `invalid_value` if there is no wheel for this platform, or a local wheel is missing;
+   *   `hub_unreachable` if the registry does not answer or lacks a wheel; `engine_failed` for a wheel with wrong
+   *   content; `disk_full`; `internal_error` if `ASSAY_HOME` cannot be written to; `operation_in_progress` if another
+   *   process is installing the plugin
    */
   async install(plugin: Plugin, from: { file: string } | WheelAccess): Promise<InstalledPlugin> {
     const wheel = wheelFor(plugin, this.#platform);
@@ -116,7 +120,10 @@ export class PluginStore {
     return (await this.find(plugin))!;
   }
 
-  /** Removes every version of a plugin and its partial downloads. Returns false if there were none. */
+  /**
+   * Removes every version of a plugin and its partial downloads. Returns false if there were none. Throws
+   * `internal_error` if one of them cannot be removed.
+   */
   async remove(plugin: Plugin): Promise<boolean> {
     const names = await fs.readdir(this.#root).catch(() => [] as string[]);
     const wheels = Object.values(plugin.wheels)

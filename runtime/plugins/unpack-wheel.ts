@@ -12,7 +12,8 @@ const MAX_BYTES = 2 ** 30;
 
 /**
  * Unpacks a wheel (a zip file, PEP 427) to a directory. Returns its files, with names relative to the directory. Throws
- * if a name leads outside the directory, or if the wheel is too large.
+ * an `Error` if the file is not a zip, if a name leads outside the directory, or if the wheel has too many files or
+ * bytes.
  *
  * @param wanted files to unpack: name in the wheel and name to unpack to; default: all files, as they are
  */
