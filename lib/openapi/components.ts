@@ -21,7 +21,10 @@ import * as task from '../schema/task.ts';
 import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
-/** The schemas of the contract's `components.schemas`, by name. Other schemas refer to them with `$ref`. */
+/**
+ * The schemas of `components.schemas` in the contract, by their names there. Where one contains another, the contract
+ * has a `$ref`.
+ */
 export const COMPONENTS = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,

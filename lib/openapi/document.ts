@@ -8,7 +8,7 @@ import { OPERATIONS, type Operation } from './operations.ts';
 import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
 import { SECURITY } from './security.ts';
 
-/** Builds the OpenAPI 3.1 contract of both APIs from the schemas that validate requests. */
+/** Builds the OpenAPI 3.1 document of both APIs from the schemas that validate requests. */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',

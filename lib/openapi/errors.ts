@@ -37,7 +37,10 @@ const NAMES: Record<ErrorFormat, { response: string; body: string }> = {
   systemone: { response: 'SystemOneError', body: 'SystemOneErrorBody' },
 };
 
-/** Returns the name of an error response among the contract's components. */
+/**
+ * Returns the name of the response to an error of this format and status, as a key of `components.responses` in the
+ * contract.
+ */
 export function errorName(format: ErrorFormat, status: number): string {
   return `${NAMES[format].response}${status}`;
 }

@@ -160,7 +160,7 @@ const download: Example = {
 };
 const remove: Example = { summary: 'Compiled files only', request: { model, compiled_only: true } };
 
-/** Examples by operation id. Tests send each request and expect exactly this response. */
+/** Examples by operation id. Tests send the request of each, and expect exactly its response if it has one. */
 export const EXAMPLES: Record<string, Example> = {
   runTasks: batch,
   decideExtract: batch,

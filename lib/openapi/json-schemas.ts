@@ -3,7 +3,10 @@ import type * as v from 'valibot';
 
 export type JsonSchemaObject = { [keyword: string]: unknown };
 
-/** Converts Valibot schemas to the contract's JSON Schemas, by name. A named schema inside another becomes a `$ref`. */
+/**
+ * Converts Valibot schemas, by name, to the JSON Schemas that the contract has under these names. A named schema inside
+ * another becomes a `$ref`.
+ */
 export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, JsonSchemaObject> {
   const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   return toJsonSchemaDefs(schemas, {

@@ -1,26 +1,29 @@
 import type { ErrorFormat } from '../error-status.ts';
 import type { ComponentName } from './components.ts';
 
-/** Describes one operation of the contract. */
+/** Describes one operation of the contract: a method of a path. */
 export interface Operation {
   api: ErrorFormat;
   method: 'get' | 'post' | 'delete';
   path: string;
-  /** The operation id; generated clients name a function after it. */
+  /** The OpenAPI `operationId`, after which generated clients name a function. */
   id: string;
   summary: string;
   description?: string;
   request?: ComponentName;
   response: ComponentName;
-  /** Schema of the response that an edge sends instead of `response`. */
+  /** Name of the schema of the response that an edge sends instead of `response`; absent if it is the same. */
   edge?: ComponentName;
-  /** Schema of one event, if the operation can stream (with `Accept: text/event-stream` or `stream: true`). */
+  /**
+   * Name of the schema of one event; present if the operation can stream (with `Accept: text/event-stream` or `stream:
+   * true`).
+   */
   events?: ComponentName;
   /**
    * Tells when a caller needs an API key. `off loopback`: only if the server listens on an address other than loopback.
    */
   key: 'always' | 'off loopback' | 'never';
-  /** Error statuses of this operation, in addition to those that every operation has. */
+  /** HTTP statuses of the operation's errors, besides 403 and 500, which every operation has, and 401. */
   errors: readonly number[];
 }
 
@@ -45,8 +48,8 @@ const downloading = {
   errors: [...BODY, 404, 409, 502, 507],
   description:
     'Responds when the model is downloaded and compiled, which can take many minutes. With Accept: text/event-stream the ' +
-    'response is a stream of progress events that ends with a DownloadResponse or an ErrorBody. The download goes on if the ' +
-    'caller disconnects; a second call joins it.',
+    'response is a stream of progress events that ends with a DownloadResponse or an ErrorBody. The download continues if the ' +
+    'caller disconnects, unless it is still fetching the list of files; a second call joins it.',
 } as const;
 const deleting = {
   ...post,

@@ -1,8 +1,8 @@
 import type { Operation } from './operations.ts';
 
 /**
- * OpenAPI's `security` of an operation for each value of `Operation.key`. The alternative `{}` means that a call
- * without a key is allowed.
+ * The OpenAPI `security` requirements of an operation for each value of `Operation.key`. The alternative `{}` means
+ * that a call without a key is allowed.
  */
 export const SECURITY: Record<Operation['key'], object[]> = {
   always: [{ bearer: [] }],

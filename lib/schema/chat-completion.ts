@@ -57,7 +57,7 @@ export const ChatChoice = v.object({
   logprobs: v.nullable(ChatLogprobs),
 });
 
-/** The answer of a call without `stream`. */
+/** Response of `POST /v1/chat/completions` without `stream`. */
 export const ChatCompletion = v.object({
   ...head,
   object: v.literal('chat.completion'),
@@ -81,7 +81,10 @@ export const ChatChunkChoice = v.object({
   logprobs: v.nullable(ChatLogprobs),
 });
 
-/** One event of a stream. Only the last one has `finish_reason`, `usage` and `metrics`, and an empty delta. */
+/**
+ * One event of a stream of `POST /v1/chat/completions`. Only the last event has a `finish_reason` that is not null, and
+ * `usage` and `metrics`; its delta is empty.
+ */
 export const ChatCompletionChunk = v.object({
   ...head,
   object: v.literal('chat.completion.chunk'),

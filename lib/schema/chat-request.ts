@@ -59,7 +59,10 @@ export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
 export const TextFormat = v.object({ type: v.literal('text') });
 export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
-/** Members of a JSON Schema format, shared with the Responses API. */
+/**
+ * Fields of the response format `json_schema` besides `type`: nested in `json_schema` in Chat Completions, beside
+ * `type` in Responses.
+ */
 export const jsonSchemaMembers = {
   name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
   description: v.nullish(v.string()),

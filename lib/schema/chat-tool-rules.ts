@@ -11,8 +11,8 @@ interface MessageFields {
 }
 
 /**
- * Checks the tool fields of a message against its role: only an assistant may have `tool_calls`, and a tool's output
- * must be text with a `tool_call_id`.
+ * Returns the first issue of a message's tool fields, null if there is none. Only an assistant may have `tool_calls`,
+ * and the message of a `tool` must be text with a `tool_call_id`.
  */
 export function toolFields({ role, content, tool_calls, tool_call_id }: MessageFields): Finding | null {
   if (role !== 'assistant' && tool_calls?.length) {
@@ -34,8 +34,8 @@ interface ToolUseFields {
 }
 
 /**
- * Checks that the tool choice names one of the tools, and that tools are not combined with a response format other than
- * text.
+ * Returns the first issue of the tool fields of a request, null if there is none. A tool choice must name one of the
+ * tools, and while the model may call tools, the response format must be text.
  *
  * @param paths paths of the choice's name and of the format in the request, for errors
  */
@@ -58,7 +58,10 @@ export function toolUseFields(
   };
 }
 
-/** Checks that each output of a tool follows the call that it answers. */
+/**
+ * Returns the issue of the first `tool` message whose `tool_call_id` no earlier message has called; null if there is
+ * none.
+ */
 export function answeredCalls({ messages }: { messages: readonly MessageFields[] }): Finding | null {
   const called = new Set<string>();
   for (const [i, { role, tool_calls, tool_call_id }] of messages.entries()) {

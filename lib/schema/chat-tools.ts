@@ -22,7 +22,7 @@ const functionType = v.pipe(
   v.metadata({ const: 'function' }),
 );
 
-/** Members of a function, shared with the Responses API. */
+/** Fields of a function: nested in `function` in Chat Completions, beside `type` in Responses. */
 const functionMembers = {
   name: toolName,
   description: v.nullish(v.string()),
@@ -73,7 +73,7 @@ export const responsesTools = v.pipe(
 export const ResponsesNamedTool = v.object({ type: v.literal('function'), name: toolName });
 export const ResponsesToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ResponsesNamedTool]),
-  v.description('The same as tool_choice of a chat completion.'),
+  v.description('As tool_choice of a chat completion; the name of a function is beside its type.'),
 );
 
 export const argumentsText = v.pipe(
@@ -84,7 +84,7 @@ export const argumentsText = v.pipe(
   v.description('The arguments as the JSON text of an object. An empty text counts as {}.'),
 );
 
-/** A call of a tool in an earlier answer. */
+/** A call of a tool, in an answer or in an assistant message of a later request. */
 export const ChatToolCall = v.object({
   id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   type: v.literal('function'),
@@ -94,7 +94,7 @@ export type ChatToolCall = v.InferOutput<typeof ChatToolCall>;
 
 export const chatToolCalls = v.pipe(v.array(ChatToolCall), v.maxLength(MOST_TOOLS));
 
-/** A part of a tool call in a stream. The first part of a call has its id, type and name. */
+/** A part of a tool call in a streamed answer. Only the first part of a call has its id, type and name. */
 export const ChatToolCallDelta = v.object({
   index: v.pipe(v.number(), v.integer(), v.minValue(0)),
   id: v.optional(v.string()),

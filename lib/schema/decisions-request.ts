@@ -63,7 +63,7 @@ export type DecisionPart = v.InferOutput<typeof DecisionPart>;
 
 const content = v.union([v.string(), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(1024))]);
 
-/** Members that each type of item requires; a message may omit its type. */
+/** The members that each type of input item requires. An item without a type is a message. */
 const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'arguments'],
@@ -94,7 +94,7 @@ export const DecisionItem = v.pipe(
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
-/** Checks that each output follows a call with the same id. */
+/** The rule that each output item follows a call item with the same `call_id`. */
 const answeredCalls = rule<DecisionItem[]>((items) => {
   const calls = new Set<string>();
   for (const [i, { type, call_id: id }] of items.entries()) {

@@ -8,7 +8,7 @@ export const confidence = v.pipe(
   v.description('How certain the answer is: 0 if all options are equally likely, 1 if it is certain.'),
 );
 
-/** The position of a value's evidence in the request. */
+/** Position of an extracted value in the request. */
 export const Evidence = v.object({
   source: v.pipe(v.string(), v.description('JSON Pointer to the text in the request, such as /input.')),
   start: v.pipe(count, v.description('Where the value starts in that text, in UTF-16 code units.')),
@@ -88,7 +88,7 @@ export const DecisionsResponse = v.object({
 });
 export type DecisionsResponse = v.InferOutput<typeof DecisionsResponse>;
 
-/** The error body of OpenAI's interfaces: all four members are always present. */
+/** The body of error responses in the format of OpenAI's APIs: all four members are always present. */
 export const OpenAiErrorBody = v.object({
   error: v.object({
     message: v.pipe(v.string(), v.description('What is wrong, and what to do.')),

@@ -8,10 +8,15 @@ export const ErrorDetails = v.object({
     v.string(),
     v.description('What is wrong, and what to do. Written for developers and logs, not for end users.'),
   ),
-  param: v.exactOptional(v.pipe(v.string(), v.description('Path of the field at fault, such as tasks[2].options[0].'))),
+  param: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.description('Path of the field at fault, such as tasks[2].options[0], or name of the header at fault.'),
+    ),
+  ),
   code: v.pipe(v.picklist(ERROR_CODES), v.description('Machine-readable code from a closed list.')),
 });
 
-/** The error body (docs/interface.md, D-16); `code` is always present. */
+/** The body of error responses (docs/interface.md, D-16). */
 export const ErrorBody = v.object({ error: ErrorDetails });
 export type ErrorBody = v.InferOutput<typeof ErrorBody>;

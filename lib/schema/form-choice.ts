@@ -1,11 +1,11 @@
 import * as v from 'valibot';
 import { WeightForm } from './weight-form.ts';
 
-/** Records why a model's weights are in their number format, with the measurements behind the choice. */
+/** Records the reason for the number format of a model's weights, and the measurements behind the choice. */
 export const FormChoice = v.strictObject({
-  /** The reason as a sentence, which `assay doctor` and `GET /health` show. */
+  /** The reason as a sentence, which `assay doctor` and `GET /health` report. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
-  /** Kernel family of the CPU on which the formats were measured (`kernelFamily`). */
+  /** Name of the kernel family of the CPU on which the formats were measured (`kernelFamily`). */
   kernels: v.pipe(v.string(), v.maxLength(64)),
   /**
    * Measurements of each format that was tried: its error against 32-bit floats, and its processor time in

@@ -22,7 +22,7 @@ export type ContentPart = v.InferOutput<typeof ContentPart>;
 
 export const MessageContent = v.union([v.string(), v.pipe(v.array(ContentPart), v.minLength(1))]);
 
-/** One message: its role and parts (docs/interface.md, D-8). */
+/** One message of a request to the decision service: its role and content (docs/interface.md, D-8). */
 export const Message = v.strictObject({
   role: v.pipe(
     v.picklist(['system', 'developer', 'user', 'assistant']),

@@ -8,9 +8,12 @@ export type Device = v.InferOutput<typeof Device>;
 const Measure = v.nullable(v.pipe(v.number(), v.minValue(0)));
 const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
-/** Metrics of a chat completion (docs/interface.md, M-16). The name includes the unit; null means unknown. */
+/**
+ * Metrics of a chat completion (docs/interface.md, M-16). A name that ends in `_ms` or `_per_second` states its unit;
+ * null means unknown.
+ */
 export const Metrics = v.object({
-  /** Milliseconds in the engine's queue. */
+  /** Milliseconds that the request waited in the engine's queue. */
   queue_ms: Measure,
   /** Milliseconds of prefill, for the part of the prompt that was not in the prefix cache. */
   prompt_ms: Measure,

@@ -2,7 +2,10 @@ import * as v from 'valibot';
 import { CalibratedKinds } from '../calibration/calibration.ts';
 import { MODEL_ID_PATTERN } from '../model-id.ts';
 
-/** A model id in requests and responses; `parseModelId` checks it. */
+/**
+ * A model id in requests and responses. The schema accepts any text, and only the contract contains the pattern;
+ * `parseModelId` checks it.
+ */
 export const ModelIdText = v.pipe(v.string(), v.metadata({ pattern: MODEL_ID_PATTERN, examples: ['assay/starter'] }));
 
 /** Values of `status` in the model list (docs/interface.md, M-5). */
@@ -20,7 +23,7 @@ export const MODEL_STATUSES = [
 export const ModelStatus = v.picklist(MODEL_STATUSES);
 export type ModelStatus = v.InferOutput<typeof ModelStatus>;
 
-/** Describes the calibration of a model's probabilities: its source, date and measured errors. */
+/** The calibration of a model's probabilities: its source, date and measured errors. */
 export const ModelCalibration = v.object({
   from: v.pipe(
     v.picklist(['own', 'bundled']),
@@ -28,7 +31,7 @@ export const ModelCalibration = v.object({
       'own: fitted on this machine with assay calibrate; kinds without labels keep what ships with the model. bundled: shipped with the model.',
     ),
   ),
-  fitted: v.pipe(v.string(), v.description('Date on which the calibration was fitted.')),
+  fitted: v.pipe(v.string(), v.description('Date on which the calibration was fitted: YYYY-MM-DD, UTC.')),
   kinds: CalibratedKinds,
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;

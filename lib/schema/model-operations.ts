@@ -16,7 +16,10 @@ const success = v.literal('success');
 const reportFields = {
   ...formFields,
   precision_warning: v.optional(
-    v.pipe(v.string(), v.description('Why answers may be wrong in the requested form of the weights, and what to do.')),
+    v.pipe(
+      v.string(),
+      v.description('Why answers may be wrong in the requested number format of the weights, and what to do.'),
+    ),
   ),
 };
 
@@ -78,7 +81,7 @@ export const DownloadResponse = v.object({
   status: success,
   model: ModelIdText,
   state: v.literal('compiled'),
-  /** Bytes that this call downloaded; 0 if all files were present. */
+  /** Number of bytes that this call downloaded; 0 if all files were present. */
   bytes: Bytes,
   compiled: v.pipe(
     v.boolean(),
@@ -93,13 +96,13 @@ export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
 export const DownloadProgress = v.object({
   status: v.picklist(['downloading', 'verifying', 'compiling']),
   model: ModelIdText,
-  /** Bytes done so far in this stage. */
+  /** Number of bytes done so far in this stage. */
   bytes: Bytes,
-  /** Total bytes of this stage; null if unknown. */
+  /** Total number of bytes of this stage; null if unknown. */
   total: v.nullable(Bytes),
-  /** The file in progress. */
+  /** Name of the file in progress. */
   file: v.optional(v.string()),
-  /** The compile step in progress. */
+  /** Name of the compile step in progress. */
   step: v.optional(v.string()),
 });
 export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
@@ -111,7 +114,7 @@ export const RemovedFiles = v.object({ kind: v.picklist(['compiled', 'weights', 
 export const DeleteResponse = v.object({
   status: success,
   model: ModelIdText,
-  /** `downloaded`: the weights are still present. */
+  /** `downloaded`: the weights are still present. `deleted`: they are not. */
   state: v.picklist(['downloaded', 'deleted']),
   removed: v.array(RemovedFiles),
 });

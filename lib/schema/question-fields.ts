@@ -12,7 +12,7 @@ export const MOST_OPTIONS = 255;
  * question.
  */
 export const MOST_ORDERS = 8;
-/** Maximum length of one option in code points, the same as for a decide task. */
+/** Maximum length of one option in code points, the same as for an option of a decide task. */
 export const OPTION_LENGTH = 1024;
 /** Maximum length of a question's name in characters. */
 const NAME_LENGTH = 1024;
@@ -23,18 +23,21 @@ export const questionName = v.pipe(
   v.description('Name of the question, returned with its answer.'),
 );
 
-/** Members of an extract question: keys or a schema, as in an extract task. */
+/** Fields of an `extract` question that define the shape of its answer, as in an extract task. */
 export const extraction = {
   type: v.literal('extract'),
   keys: v.exactOptional(keys),
   schema: v.exactOptional(answerSchema),
 };
 
-/** Formulas for the confidence of an answer (`lib/questions/distribution.ts`). */
+/** Names of the formulas for the confidence of an answer (`lib/questions/distribution.ts`). */
 export const CONFIDENCES = ['entropy', 'margin'] as const;
 export type Confidence = (typeof CONFIDENCES)[number];
 
-/** Fields that Assay adds to a request. Each overrides a setting of the server. */
+/**
+ * Fields that Assay adds to requests of both formats. `orders`, `abstain_below` and `confidence` override settings of
+ * the server.
+ */
 export const settings = {
   orders: v.exactOptional(
     v.pipe(
@@ -43,7 +46,7 @@ export const settings = {
       v.minValue(1),
       v.maxValue(MOST_ORDERS),
       v.description(
-        'Number of orders in which the options of each question are shown to the model. The probabilities are averaged.',
+        'Number of orders in which the options of each question are shown to the model. Their log-probabilities are averaged.',
       ),
     ),
   ),

@@ -32,7 +32,7 @@ export type ResponsesPart = v.InferOutput<typeof ResponsesPart>;
 /** Maximum number of items, as of messages in a chat. Instructions count as one. */
 const MOST_ITEMS = 4096;
 
-/** Members that each type of item requires; a message may omit its type. */
+/** The members that each type of input item requires. An item without a type is a message. */
 const REQUIRED_MEMBERS = {
   message: ['role', 'content'],
   reasoning: [],
@@ -80,8 +80,8 @@ function mediaAt(parts: readonly ResponsesPart[]): number {
 }
 
 /**
- * Checks that at most 128 function calls follow each other. They become the calls of one assistant message, which a
- * gateway sends on as a chat, with the limit of a chat message.
+ * The rule that at most 128 function calls follow each other. They become the calls of one assistant message, which an
+ * edge sends on as a chat, with the limit of a chat message.
  */
 const fewCalls = rule<ResponsesItem[]>((items) => {
   let calls = 0;
@@ -94,7 +94,7 @@ const fewCalls = rule<ResponsesItem[]>((items) => {
 });
 const FEW_CALLS = `is one function_call too many: at most ${MOST_TOOLS} may follow each other`;
 
-/** Checks that each output follows a call with the same id. */
+/** The rule that each `function_call_output` follows a `function_call` with the same `call_id`. */
 const answeredCalls = rule<ResponsesItem[]>((items) => {
   const called = new Set<string>();
   for (const [i, { type, call_id }] of items.entries()) {

@@ -145,7 +145,7 @@ export const ResponsesErrorEvent = v.object({
   param: v.nullable(v.string()),
 });
 
-/** One event of a stream. */
+/** One event of a stream of `POST /v1/responses`. */
 export const ResponsesEvent = v.union([
   ResponsesLifeCycleEvent,
   ResponsesItemEvent,

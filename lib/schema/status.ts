@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { formFields } from './weight-form.ts';
 
-/** States of the slot, which holds at most one loaded model (docs/interface.md, M-4). */
+/** States of the slot for the loaded model, of which there is at most one (docs/interface.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
@@ -18,23 +18,27 @@ export const ServerStatus = v.object({
 });
 export type ServerStatus = v.InferOutput<typeof ServerStatus>;
 
-/**
- * Describes a device that was tried for the loaded model: whether and why it is used, and its measurements compared
- * with the CPU's (null: not measured).
- */
+/** A device that was tried for the loaded model: whether and why it is used, and its measurements beside the CPU's. */
 export const TriedDevice = v.object({
   device: Device,
   used: v.boolean(),
   reason: v.string(),
   error: v.pipe(
     v.nullable(v.number()),
-    v.description("Largest difference of the device's logits from the CPU's, as a share of the spread of the logits."),
+    v.description(
+      "Error of the device's logits: the sum of their differences from the CPU's, divided by the sum of the CPU logits' deviations from their mean. null if not measured, or if a logit is not a number.",
+    ),
   ),
   device_ms: v.pipe(
     v.nullable(v.number()),
-    v.description('Milliseconds that the device took for a prompt and a step of branches.'),
+    v.description(
+      'Milliseconds that the device took for a prompt and one decode step of several branches. null if not measured.',
+    ),
   ),
-  cpu_ms: v.pipe(v.nullable(v.number()), v.description('Milliseconds that the CPU took for the same work.')),
+  cpu_ms: v.pipe(
+    v.nullable(v.number()),
+    v.description('Milliseconds that the CPU took for the same prompt and step. null if not measured.'),
+  ),
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
@@ -42,7 +46,7 @@ export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 export const Health = v.object({
   status: v.picklist(['ok', 'idle', 'loading', 'error']),
   state: SlotState,
-  /** The device in use; for an empty slot, the one that would be used. */
+  /** The device in use; for an empty slot, the one that a model would use. */
   device: Device,
   active_model: ActiveModel,
   /** Reason for the state `error`. */

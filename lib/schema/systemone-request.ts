@@ -12,10 +12,13 @@ import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from 
  * `keep_alive`, are ignored.
  */
 
-/** A string, or JSON that the model reads as text. */
+/** A string, an object or a list, which the model reads as text. */
 const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
 
-/** Tells whether a text has more than `OPTION_LENGTH` code points. Counts only a text that may fit. */
+/**
+ * Tells whether a text has more than `OPTION_LENGTH` code points. Code points are counted only if the text may have
+ * that few.
+ */
 function isTooLong(text: string): boolean {
   // A code point has one or two code units.
   return text.length > 2 * OPTION_LENGTH || [...text].length > OPTION_LENGTH;

@@ -41,14 +41,20 @@ export const SystemOneResponse = v.object({
   usage: v.object({ input_tokens: count, output_tokens: count }),
 });
 
-/** An invalid value in a request, as FastAPI servers report it. */
+/** One invalid value of a request, in the format of FastAPI's error bodies. */
 export const InvalidValue = v.object({
-  loc: v.pipe(v.array(v.union([v.string(), v.number()])), v.description('Path of the value, beginning with body.')),
+  loc: v.pipe(
+    v.array(v.union([v.string(), v.number()])),
+    v.description('Path of the value: body, and its names and indices; or header, and its name.'),
+  ),
   msg: v.string(),
   type: v.string(),
 });
 
-/** The error body of FastAPI servers, with this server's own error body in addition. */
+/**
+ * The body of error responses of `/v1/systemone`: that of FastAPI servers (`detail`), and that of this server
+ * (`error`).
+ */
 export const SystemOneErrorBody = v.object({
   detail: v.union([v.string(), v.array(InvalidValue)]),
   error: ErrorDetails,

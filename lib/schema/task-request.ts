@@ -11,7 +11,7 @@ const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded
 
 export const ResponseFormat = v.strictObject({ type: v.literal('json_object') });
 
-/** Fields that all three requests share (docs/interface.md, D-3, D-8 and D-9). */
+/** Fields of `RunTasksRequest`, `DecideRequest` and `ExtractRequest` (docs/interface.md, D-3, D-8 and D-9). */
 const shared = {
   context: v.exactOptional(
     v.pipe(v.string(), v.description('Text that all tasks are about. Send either context or messages.')),

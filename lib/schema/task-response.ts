@@ -40,7 +40,7 @@ export const DecideResult = v.object({
   reason: v.exactOptional(v.string()),
 });
 
-/** The answer of an extract task, or of any task in `results`. */
+/** The answer of an extract task. */
 export const ExtractResult = v.pipe(
   v.record(v.string(), v.unknown()),
   v.description('An object with the requested fields.'),
@@ -64,17 +64,19 @@ export const TaskResults = v.pipe(
   v.description('The answers by the names of their tasks, in the order sent.'),
 );
 
-/** RunTasksResponse, DecideResponse and ExtractResponse (docs/interface.md, D-23 to D-27). */
+/** Response of `POST /v1/tasks` (docs/interface.md, D-23). `tasks` is an alias of `results` with the same content. */
 export const RunTasksResponse = v.object({
   ...envelope,
   results: TaskResults,
   tasks: TaskResults,
 });
 export type RunTasksResponse = v.InferOutput<typeof RunTasksResponse>;
+/** Response of `POST /decide` (docs/interface.md, D-24). `decision` is an alias of `result`; `value` is its value. */
 export const DecideResponse = v.object({
   ...envelope,
   result: DecideResult,
   decision: DecideResult,
-  value: v.pipe(v.string(), v.description('The answer.')),
+  value: v.pipe(v.string(), v.description('The answer: the value of result.')),
 });
+/** Response of `POST /extract` (docs/interface.md, D-25). `data` is an alias of `result` with the same content. */
 export const ExtractResponse = v.object({ ...envelope, result: ExtractResult, data: ExtractResult });

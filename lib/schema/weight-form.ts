@@ -9,8 +9,8 @@ export const WEIGHT_FORMS = ['int8', 'int8-blocks', 'int4', 'float'] as const;
 export const WeightForm = v.picklist(WEIGHT_FORMS);
 export type WeightForm = v.InferOutput<typeof WeightForm>;
 
-/** Fields of responses about the number format of a model's weights. */
+/** Fields of responses that report the number format of a model's weights and why it was chosen. */
 export const formFields = {
-  precision: v.optional(v.pipe(WeightForm, v.description("Numeric form of the model's weights."))),
-  precision_reason: v.optional(v.pipe(v.string(), v.description('Why this form of the weights was chosen.'))),
+  precision: v.optional(v.pipe(WeightForm, v.description("Number format of the model's weights."))),
+  precision_reason: v.optional(v.pipe(v.string(), v.description('Why this number format was chosen.'))),
 };
