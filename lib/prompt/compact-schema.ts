@@ -2,9 +2,9 @@ import type { Json, JsonSchema } from '../answer-shape.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
 /**
- * Returns a schema in the form that the prompt shows: as shorthand if one has the same meaning (the inverse of
- * `lib/grammar/schema/shorthand.ts`), or else with its definitions inlined. The shorthand takes about a quarter of the
- * tokens.
+ * Returns what the prompt shows for a schema: shorthand with the same meaning if there is one (the inverse of
+ * `lib/grammar/schema/shorthand.ts`), or else the schema with its definitions inlined. Shorthand takes about a quarter
+ * of the tokens.
  */
 export function compactSchema(schema: JsonSchema): Json {
   const short = inlineDefinitions(schema);

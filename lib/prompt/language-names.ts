@@ -1,6 +1,6 @@
 import type { Language } from '../schema/language.ts';
 
-/** English names of the answer languages, as used in prompts. */
+/** English name of each answer language, as the prompt writes it. */
 export const LANGUAGE_NAMES: Record<Language, string> = {
   en: 'English',
   es: 'Spanish',

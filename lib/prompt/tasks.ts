@@ -10,7 +10,7 @@ export const TASK_SYSTEM =
   'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
   'An extraction: the fields asked for, null for what the text does not say.';
 
-/** Text between the shared prefix and the task itself, inside the last user message. */
+/** Text at the end of the shared prefix, inside the last user message, before the text of a task. */
 export const TASK_SEPARATOR = '\n\n';
 
 /**
@@ -26,10 +26,11 @@ export interface TaskPrompt {
    * empty.
    */
   openMessage: string;
-  /** One text for each task, in the batch's order. */
+  /** The text of each task (`taskText`), in the batch's order. */
   tasks: readonly string[];
 }
 
+/** Returns the prompt of a batch. System messages of the request are joined to one, after `TASK_SYSTEM`. */
 export function taskPrompt(batch: TaskBatch): TaskPrompt {
   const tasks = batch.tasks.map((task) => taskText(task, task.language ?? batch.language));
   if ('context' in batch.input) {
@@ -55,7 +56,10 @@ function openParts(media: readonly Part[], open: ChatMessage | undefined): Pick<
   return { media: [...media, ...before], openMessage: joinedTexts(texts) };
 }
 
-/** Returns the parts of a message, preceded by its sender's name if one was sent. */
+/**
+ * Returns the parts of a message. If the sender's name was sent, it precedes them: in the first part if that is a text,
+ * or else as a text part of its own.
+ */
 export function namedParts({ name, parts }: ChatMessage): readonly Part[] {
   if (!name) return parts;
   const [first, ...rest] = parts;
@@ -68,8 +72,8 @@ function joinedTexts(parts: readonly Part[]): string {
 }
 
 /**
- * Joins the texts of a message with line breaks. The sender's name, if one was sent, becomes part of the text, because
- * chat templates know only roles.
+ * Joins the text parts of a message with line breaks; other parts are omitted. The sender's name, if one was sent,
+ * becomes part of the text, because chat templates know only roles.
  */
 export function messageText({ name, parts }: ChatMessage): string {
   const text = joinedTexts(parts);
@@ -81,7 +85,10 @@ function system(instructions: readonly ChatMessage[]): ChatMessage {
   return textMessage('system', text);
 }
 
-/** Formats one task for the model: a line for each field. */
+/**
+ * Returns the text of one task for the model: a line for each field. `language` is that of the answer's values; if
+ * undefined, the model chooses.
+ */
 export function taskText(task: Task, language: Task['language']): string {
   const lines =
     task.type === 'decide'

@@ -18,12 +18,12 @@ import { textOf } from './structured.ts';
 /* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
 /**
- * Returns the name of a question's task in the batch. It is made from the index, because the names in a request may
- * repeat or be absent.
+ * Returns the name of the task for the question at an index. It is made from the index, because the names in a request
+ * may repeat or be absent.
  */
 export const taskName = (index: number): string => `q${index}`;
 
-/** The options of a predicate, a question that asks whether something is true. */
+/** The options of a predicate (a question whether something is true) as the model sees them. */
 export const YES_OR_NO = ['yes', 'no'] as const;
 
 export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
@@ -85,7 +85,10 @@ export function predicateTask(
   return optionTask('predicate', name, question, YES_OR_NO, [yes, no]);
 }
 
-/** Converts a question with options and their descriptions to a decide task. */
+/**
+ * Converts a question with options to a decide task of this kind. `descriptions` has one for each option, or is empty;
+ * an empty one counts as absent.
+ */
 export function optionTask(
   kind: NonNullable<DecideTask['kind']>,
   name: string,
@@ -173,8 +176,10 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
 }
 
 /**
- * Builds a DecisionsResponse. It is JSON text, because a JavaScript object would not keep the order of extracted
- * members.
+ * Returns the JSON text of a DecisionsResponse. It is built as text, because a JavaScript object would not keep the
+ * order of extracted members.
+ *
+ * @param answer the backend's answer to `batchOfDecisions(request)`
  */
 export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);

@@ -1,6 +1,6 @@
 /**
- * Instructions for a question that has none, or none in words: an empty text, or only an image. The edge could not
- * forward empty instructions.
+ * Instructions, by type of question, for a question that has none in words: no instructions, an empty text, or only an
+ * image. An edge could not forward empty instructions.
  */
 export const DEFAULT_INSTRUCTIONS = {
   predicate: 'Is this so?',

@@ -9,7 +9,9 @@ export interface Distribution {
   best: number;
   /** Mean of the option indices, weighted by probability: the value of a score. */
   expected: number;
-  /** Confidence from 0 (all options equally likely) to 1 (one option certain). */
+  /**
+   * Confidence from 0 (all options equally likely) to 1 (one option certain), by one of the formulas of `CONFIDENCES`.
+   */
   confidence: number;
 }
 
@@ -30,9 +32,9 @@ export function distributionOf(logprobs: readonly number[], confidence: Confiden
 }
 
 /**
- * Formulas of the confidence. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's
- * documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k). A
- * single option has confidence 1.
+ * Formulas of the confidence in an answer. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in
+ * Ollama's documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 -
+ * 1/k). A single option has confidence 1.
  */
 const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number> = {
   entropy(probabilities) {

@@ -8,7 +8,9 @@ export interface SourceText {
   text: string;
 }
 
+/** Describes where the request contains an answered value. */
 export interface Evidence {
+  /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
   /** Range of the value in the text, in UTF-16 code units: `text.slice(start, end)` is the value. */
   start: number;
@@ -16,9 +18,9 @@ export interface Evidence {
 }
 
 /**
- * Finds the evidence for a value: its first occurrence that is not part of a longer word or number. For a string
- * without such an occurrence, that is its first occurrence of any kind. Returns null if there is none, and for true,
- * false, null and an empty string.
+ * Returns the evidence for a value: its first occurrence in the texts that is not part of a longer word or number. For
+ * a string without such an occurrence, that is its first occurrence of any kind. Returns null if there is none, and for
+ * true, false, null and an empty string.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
@@ -68,7 +70,11 @@ function characterBefore(text: string, at: number): string {
   return low >= 0xdc00 && low <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text.charAt(at - 1);
 }
 
-/** Returns the strings and numbers inside a JSON value as texts with their JSON Pointers, in document order. */
+/**
+ * Returns the strings and numbers inside a JSON value as texts with their JSON Pointers, in document order.
+ *
+ * @param source JSON Pointer of the value itself
+ */
 export function textsIn(value: unknown, source: string): SourceText[] {
   if (typeof value === 'string') return [{ source, text: value }];
   if (typeof value === 'number') return [{ source, text: String(value) }];

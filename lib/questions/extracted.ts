@@ -3,8 +3,10 @@ import { leavesOf } from '../json/leaves.ts';
 import { evidenceOf, type SourceText } from './evidence.ts';
 
 /**
- * Returns the members `data`, `fields` and `complete` of an extract answer. They are JSON text, so members keep their
- * order and numbers their digits. `fields` has an entry for each value whose probability is known.
+ * Returns the members `data`, `fields` and `complete` of an extract answer as JSON text without braces, so members keep
+ * their order and numbers their digits. `fields` has an entry for each value whose probability is known.
+ *
+ * @param sources texts of the request in which evidence is searched
  */
 export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
   const leaves = leavesOf(json);

@@ -2,7 +2,9 @@ import type { MediaKind, MediaPart } from '../conversation.ts';
 import { audioSource } from '../messages.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
-/** Converts an image or audio part. `path` is its path in the request, for errors. */
+/**
+ * Converts an image or audio part of a request to a `MediaPart`. `path` is the part's path in the request, for errors.
+ */
 export function mediaPart(part: DecisionImage | DecisionAudio, path: string): MediaPart {
   if (part.type === 'input_audio') {
     const { input_audio, audio_url } = part;
@@ -16,8 +18,10 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
 }
 
 /**
- * Converts the media of a System One request. Each item may have any form that such servers accept: a string (a URL or
- * base64), or an object that contains one.
+ * Converts media of a System One request to parts of one type. Each item may have any form that such servers accept: a
+ * string (a URL or base64), or an object that contains one.
+ *
+ * @param param returns the path of the item at an index in the request, for errors
  */
 export function mediaParts(type: MediaKind, items: readonly unknown[], param: (i: number) => string): MediaPart[] {
   return items.map((item, i) => ({ type, source: sourceOf(type, item), param: param(i) }));

@@ -1,12 +1,15 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 
-/** Holds settings of the decision formats. The server's apply where a request does not set its own. */
+/**
+ * Holds the settings for answers in the decision formats. Those of the server apply where a request does not set its
+ * own.
+ */
 export interface QuestionSettings {
   confidence: Confidence;
   /**
-   * Probability from 0 to 1: if the likeliest option of a choice is less likely, the server abstains. 0: it never
-   * abstains.
+   * Least probability, from 0 to 1, with which a choice is answered: if the likeliest option is less likely, the server
+   * abstains. At 0 it never abstains.
    */
   abstainBelow: number;
 }
@@ -24,7 +27,7 @@ interface SettingFields {
   max_output_tokens?: number;
 }
 
-/** Returns the server's settings, overridden by those of a request. */
+/** Returns the settings for a request: its own, or else the server's. */
 export function settingsOf(request: SettingFields, server: QuestionSettings): QuestionSettings {
   return {
     confidence: request.confidence ?? server.confidence,

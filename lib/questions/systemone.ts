@@ -74,8 +74,10 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
 }
 
 /**
- * Builds a SystemOneResponse. It is JSON text, because a JavaScript object would not keep the order of answers and
- * extracted members.
+ * Returns the JSON text of a SystemOneResponse. It is built as text, because a JavaScript object would not keep the
+ * order of answers and extracted members.
+ *
+ * @param answer the backend's answer to `batchOfSystemOne(request)`
  */
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
   const sources = textsIn(request.state, '/state');
