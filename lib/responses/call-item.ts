@@ -6,11 +6,11 @@ interface NewCall {
   name: string;
   /** Index of the call among the response's function calls, from 0. */
   call: number;
-  /** Index of the item in the response's output. */
+  /** Index of the item in the response's `output`. */
   index: number;
 }
 
-/** Creates the output item of a function call. Its ids are derived from the response's id. */
+/** Creates the output item of a function call. Its `id` and `call_id` are derived from the response's id. */
 export function callItem(responseId: string, { name, call, index }: NewCall): OutputItem {
   const call_id = toolCallId(responseId, call);
   const id = call_id.replace(/^call_/u, 'fc_');

@@ -6,13 +6,15 @@ import { type OutputItem, outputItem, type UnnumberedEvent } from './output-item
 
 type Finish = Extract<ChatEvent, { type: 'finish' }>;
 
-/** Holds the members of a response that are already known at its first event. */
+/** Holds the members of a response that are known before the model answers. */
 export type ResponsesHead = Omit<ResponsesAnswer, 'status' | 'output' | 'usage' | 'incomplete_details' | 'metrics'>;
 
 /**
  * Yields the events of a response from the chat events after `start`: those of its life cycle, and the begin, text and
  * end of each output item (reasoning, message, function calls). The last event contains the whole response
- * (docs/interface.md, M-25). Throws `engine_failed` if the chat events end before `finish`.
+ * (docs/interface.md, M-25).
+ *
+ * @throws AssayError `engine_failed` if the chat events end before `finish`; also every error that `chat` throws
  */
 export async function* responsesEvents(
   head: ResponsesHead,

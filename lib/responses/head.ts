@@ -1,7 +1,9 @@
 import type { ResponsesRequest } from '../schema/responses-request.ts';
 import type { ResponsesHead } from './events.ts';
 
-/** Returns the members of a response that are known before the model answers. Most repeat the request. */
+/**
+ * Returns the members of a response that are known before the model answers. Most repeat the request or its defaults.
+ */
 export function responsesHead(
   sent: ResponsesRequest,
   { id, created, model }: { id: string; created: number; model: string },

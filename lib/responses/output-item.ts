@@ -4,24 +4,30 @@ import type { ResponsesEvent, ResponsesOutputItem } from '../schema/responses-re
 
 type Part = Extract<ResponsesEvent, { part: unknown }>['part'];
 type Unnumbered<T> = T extends unknown ? Omit<T, 'sequence_number'> : never;
-/** Represents an event before it gets its `sequence_number`, its position in the stream. */
+/** Represents an event of a stream before it gets its position there, `sequence_number`. */
 export type UnnumberedEvent = Unnumbered<ResponsesEvent>;
 
 /**
- * Builds the events of one output item. The methods are called in the order `begin`, `write` (any number of times),
- * `end`.
+ * Builds the events of one output item of a response, and the item itself. The methods are called in the order `begin`,
+ * `write` (any number of times), `end`, `whole`.
  */
 export interface OutputItem {
   /** Type of the chat events whose text this item contains. */
   kind: 'reasoning' | 'content' | 'tool_call';
+  /** Returns the events that announce the empty item. */
   begin(): UnnumberedEvent[];
+  /** Adds text to the item, and returns the events that report it. */
   write(text: string, logprobs?: readonly TokenLogprob[]): UnnumberedEvent[];
+  /** Ends the item with this status, and returns the events with its whole content. */
   end(status: 'completed' | 'incomplete'): UnnumberedEvent[];
-  /** Returns the complete item; called after `end`. */
+  /** Returns the complete item. */
   whole(): ResponsesOutputItem;
 }
 
-/** Creates the output item of reasoning or of the message. `index` is its index in the response's output. */
+/**
+ * Creates the output item of reasoning or of the message, whose id is derived from the response's id. `index` is the
+ * item's index in the response's `output`.
+ */
 export function outputItem(kind: 'reasoning' | 'content', responseId: string, index: number): OutputItem {
   const reasons = kind === 'reasoning';
   const id = responseId.replace(/^resp_/, reasons ? 'rs_' : 'msg_');

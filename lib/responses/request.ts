@@ -11,7 +11,8 @@ const LOGPROBS = 'message.output_text.logprobs';
 /**
  * Converts a validated request to the `ChatRequest` that backends receive.
  *
- * @throws AssayError as `checkAnswerSchema`, for the schemas of the answer and of the tools
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema
+ *   of the answer or of a tool
  */
 export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const { model, instructions, max_output_tokens, temperature, top_p, top_logprobs, include, text } = sent;

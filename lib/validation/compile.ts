@@ -19,15 +19,15 @@ import type { Walk } from './walk.ts';
 import { findingOf } from './wording.ts';
 
 /**
- * Checks a value against one schema. Notes the first issue in `walk`; throws at once if a field is unknown, or if the
- * input is missing or conflicting (`Walk.refuse`).
+ * Checks a value against one schema. Notes the first issue in `walk`. Throws an `AssayError` at once (`Walk.refuse`)
+ * for an unknown field, or if the input of `exactlyOne` is missing or conflicting.
  */
 export type Check = (value: unknown, walk: Walk) => void;
 
 /**
- * Compiles a schema to a function that walks a value in document order. Valibot checks each single value but would
+ * Compiles a schema to a function that checks a value in document order. Valibot checks each single value but would
  * report issues in the order of the schema, so the walk is our own. An issue of a whole object or list (a missing
- * field, too few items, a rule across members) has the position of its end.
+ * field, too few items, a rule across members) counts as at its end.
  */
 export function compile(node: Node): Check {
   switch (node.type) {

@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { LateRule, Rule } from './rules.ts';
 
-/** Represents the kinds of Valibot schemas that requests use, with only the members that the walk reads. */
+/** Represents a Valibot schema of a kind that requests use, with only the members that the walk reads. */
 export type Node = ObjectNode | RecordNode | ListNode | VariantNode | UnionNode | OptionalNode | LeafNode;
 
 interface Piped {
@@ -42,7 +42,7 @@ export interface LeafNode extends Piped {
 /** Represents a check of a whole value: the schema of a leaf, or a validation piped after a schema. */
 export type Validation = v.GenericValidation | v.GenericSchema | Rule<unknown> | LateRule<unknown>;
 
-/** Returns the validations (bounds and rules) that are piped after a schema, including those of nested pipes. */
+/** Returns the validations (bounds and rules) that are piped after a schema, with those of nested pipes, in order. */
 export function validationsOf(node: Node): Validation[] {
   return (node.pipe ?? []).flatMap((item, i) => {
     // The cast is safe, because only schemas have a pipe.
@@ -52,7 +52,7 @@ export function validationsOf(node: Node): Validation[] {
   });
 }
 
-/** Returns the schema that a pipe begins with. */
+/** Returns the schema that the pipe of a node begins with; the node itself if it has no pipe. */
 export function schemaOf(node: Node): Node {
   // The first item of a pipe is its schema.
   const first = node.pipe?.[0] as Node | undefined;

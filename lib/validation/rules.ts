@@ -3,7 +3,7 @@ import { at } from '../at.ts';
 import { AssayError, type ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 
-/** Describes an issue that a rule found. */
+/** Describes an issue that a check found. */
 export interface Finding {
   code: ErrorCode;
   /** Path of the invalid value, relative to the value that the rule checks; absent if that value itself is invalid. */
@@ -12,15 +12,19 @@ export interface Finding {
   message: string;
 }
 
-/** Checks a rule across the members of one object or list, once each member is valid on its own. */
+/**
+ * Represents a check that Valibot lacks, such as one across the members of an object. A `rule` runs once all members
+ * are valid on their own, a `presence` rule before that.
+ */
 export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'rule' | 'presence';
+  /** Returns the issue of a value; null if there is none. */
   find(value: TInput): Finding | null;
   /** The same function as `find`: Valibot copies `requirement` into its issue, for callers that see only the issue. */
   readonly requirement: Rule<TInput>['find'];
 }
 
-/** Creates a rule. `find` returns the issue, or null if the value is valid. */
+/** Creates a rule. `find` returns the issue of a value, or null if there is none. */
 export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['type'] = 'rule'): Rule<TInput> {
   return {
     kind: 'validation',
@@ -39,16 +43,19 @@ export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['typ
 
 /**
  * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes anyway.
- * Validation skips it unless another value is invalid; then it needs to know which issue comes first in the document.
+ * Validation makes it only if another value is invalid, to find out which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
+  /** Returns the error of the value at `path`; null if it is valid. `fuel` as in `lateRule`. */
   check(value: TInput, path: string, fuel: Fuel): AssayError | null;
 }
 
 /**
- * Creates a late rule. `use` throws an `AssayError` if the value at `path` is invalid; `fuel` is the compile budget
- * that all late rules of a request share.
+ * Creates a late rule.
+ *
+ * @param use throws an `AssayError` if the value at `path` is invalid; `fuel` is the compile budget that all late rules
+ *   of a request share
  */
 export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {
@@ -71,8 +78,8 @@ export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fue
 }
 
 /**
- * Returns the rule that two names of one field may be sent together only if their values are equal (docs/interface.md,
- * D-5).
+ * Returns the rule that two names of one field may both have a value only if the values are equal (docs/interface.md,
+ * D-5); null counts as no value.
  */
 export function aliases<TInput extends object>(
   canonical: keyof NoInfer<TInput> & string,
@@ -94,9 +101,9 @@ function isEqual(one: unknown, other: unknown): boolean {
 /**
  * Returns the rule that the items of a list have distinct texts.
  *
- * @param code error code of a repeated text
+ * @param code error code for a repeated text
  * @param text returns the text of an item
- * @param member returns the path, within an item, of the member that contains the text
+ * @param member returns the path, within an item, of the member that contains the text; the item itself by default
  */
 export function distinct<TItem>(
   code: ErrorCode,

@@ -5,10 +5,10 @@ import type { Node, OptionalNode } from './node.ts';
 import { Walk } from './walk.ts';
 
 /**
- * Validates a request and returns it with defaults filled in.
+ * Returns a valid request as a copy, with the defaults of its own fields (not of nested ones) filled in.
  *
- * @throws AssayError with the first issue (docs/interface.md, D-15): first `unknown_field`, `missing_input` and
- *   `conflicting_input`, then invalid values; both groups in document order
+ * @throws AssayError the first issue of an invalid request (docs/interface.md, D-15): first `unknown_field`,
+ *   `missing_input` and `conflicting_input`, then invalid values; both groups in document order
  */
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
   // The cast is safe, because `Node` covers all kinds of schemas that requests use.

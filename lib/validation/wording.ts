@@ -2,8 +2,8 @@ import type * as v from 'valibot';
 import type { Finding } from './rules.ts';
 
 /**
- * Checks a value with Valibot and converts the first issue to a code and a message; null if the value is valid.
- * Valibot's own message is not used, because it quotes the value, which may be a whole document.
+ * Checks a value with Valibot and returns the first issue, in our words; null if the value is valid. Valibot's own
+ * message is not used, because it quotes the value, which may be a whole document.
  */
 export function findingOf(validation: v.GenericSchema | v.GenericValidation, value: unknown): Finding | null {
   dataset.value = value;
