@@ -46,8 +46,8 @@ export interface Slot {
   /** Reason for the state `error`. */
   reason?: string;
   /**
-   * The devices that were tried before the one in use, in order, and that one too if it was measured; absent if only
-   * the CPU was tried.
+   * The devices that were tried before the one in use, and that one too if it was measured; absent if only the CPU was
+   * tried.
    */
   devices?: readonly DeviceDecision[];
   /** Number format of the loaded model's weights; absent if there is none or its format is not known. */
