@@ -43,7 +43,10 @@ export const LoadSpec = v.object({
   dir: Path,
   /** Plugin and device that the model was compiled for; absent: a device that onnxruntime-node supports itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Maximum bytes of KV cache for running requests and cached prefixes; absent: the engine's default. */
+  /**
+   * Maximum bytes of KV cache for running requests and cached prefixes; absent: the bytes of four prompts of full
+   * length, at most a quarter of the available memory.
+   */
   prefixCacheBytes: v.exactOptional(Count),
   /** Number of threads that run the model; absent: one for each physical core. */
   threads: v.exactOptional(Count),
@@ -82,10 +85,14 @@ export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
   /**
-   * Progress within the step: `done` of `total`. Both are bytes of weights, except in the step `device`, where they are
-   * graphs that the device compiles.
+   * Weight bytes written so far, of all forms that the compile writes. In the step `reading` 0; in the step `device`
+   * the number of graphs that the device has compiled.
    */
   done: v.number(),
+  /**
+   * Weight bytes to write in all. In the step `reading` 1; in the step `device` the number of graphs, and one for the
+   * measurement.
+   */
   total: v.number(),
 });
 export type CompileProgress = v.InferOutput<typeof CompileProgress>;
@@ -133,7 +140,10 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
     ]),
   }),
-  /** Queues a prepared request. The request fails with `timeout` after `timeoutMs` milliseconds. */
+  /**
+   * Queues a prepared request. The request fails with `timeout` if it is not answered `timeoutMs` milliseconds after
+   * this message.
+   */
   v.object({
     type: v.literal('run'),
     id: Id,
@@ -147,9 +157,10 @@ export const ToEngine = v.variant('type', [
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
- * Phases of the engine process, each of which has its own limit of silence. In `open`, native code opens the model; in
- * `text`, the tokenizer, template and grammars are loaded or used; in `step`, the model runs or the process is idle; in
- * `compile`, a model is compiled.
+ * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/silence-limits.ts`) states how long the
+ * process may send no message before it counts as hung. In `open`, native code opens the model; in `text`, the
+ * tokenizer, template and grammars are loaded or used; in `step`, the model runs or the process is idle; in `compile`,
+ * a model is compiled.
  */
 export const PHASES = ['open', 'text', 'step', 'compile'] as const;
 export type Phase = (typeof PHASES)[number];
@@ -166,7 +177,10 @@ export const MediaFigures = v.object({
 });
 export type MediaFigures = v.InferOutput<typeof MediaFigures>;
 
-/** Number of KV cells in use: by running requests, and by idle sequences, which cache prefixes for later requests. */
+/**
+ * Numbers of KV cells that hold a token: in sequences of running requests, and in idle ones, which cache prefixes for
+ * later requests.
+ */
 export const KvCells = v.object({ running: Count, cached: Count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
@@ -241,7 +255,7 @@ export const FromEngine = v.variant('type', [
     /** Text of the underlying error, for the log only. */
     detail: v.exactOptional(Text),
   }),
-  /** Sent every half second, except during a step of the model. */
+  /** Sent every half second, except while a step of the model or other work blocks the process. */
   v.object({ type: v.literal('heartbeat'), rssBytes: Count, memory: EngineMemory, ...EngineLoad.entries }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;

@@ -24,7 +24,7 @@ export interface ChatPlan {
    * change it.
    */
   plan(onDelta: (delta: ChatDelta) => void): JobPlan;
-  /** Returns the rest of the text, and the reason why the answer ended. */
+  /** Returns the rest of the text, and the reason why the answer ended: `length` if a limit or a loop cut it. */
   end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' };
 }
 
@@ -51,7 +51,12 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
   return { constraint, output: new JsonOutput(vocabulary, constraint, stops) };
 }
 
-/** Turns a chat request into an engine job. Throws `unsupported_schema`, and the errors of `encodeChat`. */
+/**
+ * Turns a chat request into an engine job. Throws `unsupported_modality` for media that the model does not read,
+ * `input_too_long` for more than `maxPromptLen` tokens, `unsupported_parameter` if the chat template supports no tools
+ * or refuses this conversation with tools, `unsupported_schema` for a format, or for parameters of a tool between tags,
+ * that no grammar can enforce, and `engine_failed` if the template fails otherwise.
+ */
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format, tools } = request;
   // A grammar that covers the whole answer leaves no room for reasoning.

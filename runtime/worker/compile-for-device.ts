@@ -26,10 +26,12 @@ export interface DeviceCompileOptions {
 type StaticManifest = Manifest & { static: StaticGraphs };
 
 /**
- * Compiles the static graphs of a model to the device's own binaries (EPContext), or chooses among the graphs if the
- * device runs them with its own kernels. Then measures the speed and error of the device against the CPU. Graphs that
- * the device does not need are removed, so the folder then serves this device only. The manifest names the graphs or
- * binaries, what they depend on, and the measurements. Throws `engine_failed` if the device cannot run a whole graph.
+ * Compiles the static graphs of the model in `folder` to the device's own binaries (EPContext), or chooses among the
+ * graphs if the device runs them with its own kernels. Then measures the speed and error of the device against the CPU.
+ * Graphs that the device does not need are removed, so the folder then serves this device only. Returns the manifest,
+ * which is also written; it names the graphs or binaries, what they depend on, and the measurements. Throws
+ * `engine_failed` if the model has no static graphs, the plugin or device cannot be opened, or the device cannot run a
+ * whole graph.
  */
 export async function compileForDevice(
   folder: string,

@@ -30,13 +30,13 @@ export interface CompileOptions {
   /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
   /**
-   * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`); `auto` chooses them for
-   * `maxPromptLen`, if absent, there are none. Throws `engine_failed` for a model that cannot be split.
+   * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`). `auto` chooses them for
+   * `maxPromptLen`; absent: no static graphs.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
   /** Weight forms that computed wrong logits at load on this machine; they are not compiled again. */
   refused?: readonly WeightForm[];
-  /** Receives the progress, in bytes of weights. */
+  /** Receives the progress, in bytes of weights (`CompileProgress`). */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
 }
@@ -47,8 +47,9 @@ const DEFAULT_SLOTS = 8;
 /**
  * Compiles a published model for this machine: with packed branches, logits only for the requested positions, and
  * weights in the requested form. On a CPU, precision `auto` compiles several forms (`formTiers`), measures them and
- * keeps one. Holds one weight tensor in memory at a time. The same input gives the same graph and weights. Throws
- * `engine_failed` for a model that cannot be compiled.
+ * keeps one. Holds one weight tensor in memory at a time. The same input and form give the same graph and weights.
+ * Returns the manifest, which is also written. Throws `engine_failed` for a model that cannot be compiled or split into
+ * the static graphs; after an abort, throws the signal's reason.
  */
 export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { source, target, onStep, signal } = options;

@@ -11,6 +11,9 @@ const encoder = new TextEncoder();
  * model chose to write it. A token that writes parts of several values counts for the first one; a token that writes
  * only structure (a name, the end of a list) counts for none. Values that the budget cut, or that were not reached, are
  * omitted.
+ *
+ * @param constraint constraint that wrote the answer
+ * @param choices tokens that the model chose under it, in order
  */
 export function fieldProbabilities(constraint: Constraint, choices: readonly ScoredChoice[]): FieldProbability[] {
   const json = constraint.closed();

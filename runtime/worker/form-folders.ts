@@ -21,14 +21,14 @@ export class FormFolders {
     mkdirSync(target, { recursive: true });
   }
 
-  /** Adds the bytes of forms that will be written to the total of the progress reports. */
+  /** Adds the weight bytes of forms that will be written to the total of the progress reports. */
   expect(plans: Iterable<PlannedGraphs>): void {
     for (const { bytes } of plans) this.#total += bytes;
   }
 
   /**
-   * Writes the graphs and weights of a form to a subfolder of the target, reports progress, and returns the subfolder's
-   * path.
+   * Writes the graphs and weights of a form to the subfolder `name` of the target, reports progress, and returns the
+   * subfolder's path. After an abort, throws the signal's reason.
    */
   async write(name: string, plan: PlannedGraphs): Promise<string> {
     const folder = join(this.#target, name);
@@ -37,7 +37,10 @@ export class FormFolders {
     return folder;
   }
 
-  /** Writes graphs and weights into the target folder itself, beside the form that was kept. */
+  /**
+   * Writes graphs and weights into the target folder itself, beside the form that was kept. After an abort, throws the
+   * signal's reason.
+   */
   async add(plan: PlannedGraphs): Promise<void> {
     await this.#write(this.#target, plan);
   }
@@ -51,7 +54,7 @@ export class FormFolders {
     this.#signal?.throwIfAborted();
   }
 
-  /** Moves the files of one subfolder into the target folder, and deletes all subfolders. */
+  /** Moves the files of the subfolder with the path `folder` into the target folder, and deletes all subfolders. */
   keep(folder: string): void {
     for (const file of readdirSync(folder)) renameSync(join(folder, file), join(this.#target, file));
     for (const entry of readdirSync(this.#target, { withFileTypes: true })) {

@@ -25,7 +25,12 @@ import type { ServedModel } from './serve.ts';
 /** Number of full-length prompts that fit in the default prefix cache. */
 const KEPT_PROMPTS = 4;
 
-/** Loads a compiled model with its tokenizer, chat template and media encoder. Runs in the engine process. */
+/**
+ * Loads a compiled model with its tokenizer, chat template and media encoder. Runs in the engine process. Throws
+ * `engine_failed` if the model does not load, computes wrong logits, or has text files that cannot be used.
+ *
+ * @param onPhase receives `text` before each part of the work on tokenizer, template and grammars
+ */
 export async function loadModel(
   { model, dir, plugin, threads, prefixCacheBytes }: LoadSpec,
   onPhase: (phase: Phase) => void,

@@ -13,11 +13,9 @@ import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
 const PREFIX = 128;
 const BRANCHES = 16;
 const STEPS = 4;
-/**
- * Maximum repetitions of the request, within `MOST_MS` milliseconds. The fastest counts, because other processes slow
- * the others down.
- */
+/** Maximum number of runs of the request. The fastest counts, because other processes slow the others down. */
 const ROUNDS = 5;
+/** Milliseconds after which no further run starts, except the second. */
 const MOST_MS = 4_000;
 
 /** Distance between the positions of the prompt whose logits are stored as a reference. */
@@ -26,8 +24,8 @@ const EVERY_POSITION = 4;
 const MOST_LOGITS = 512;
 
 /**
- * Runs a prompt through the model in 32-bit floats and returns its logits as the reference. Returns null if this CPU
- * cannot run the graph.
+ * Runs a prompt through the model in `folder`, which has 32-bit weights, and returns its logits as the reference.
+ * Returns null if the model does not load on this CPU.
  */
 export async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
   const model = await openModel(folder).catch(nullIfNotLoadable);
@@ -49,8 +47,9 @@ export async function referenceFrom(folder: string, tokens: readonly number[]): 
 }
 
 /**
- * Measures a compiled weight form: the error of its logits against the reference and, with `withSpeed`, the processor
- * time of a small request in milliseconds, otherwise 0.
+ * Measures the weight form in `folder`: the error of its logits against the reference and, with `withSpeed`, the
+ * processor time of a small request in milliseconds, otherwise 0. For a form that does not load on this CPU or gives no
+ * finite error, the error is `UNUSABLE_ERROR`.
  */
 export async function measureForm(
   folder: string,

@@ -65,9 +65,10 @@ export class MediaEncoder implements MediaText {
   }
 
   /**
-   * Returns the media items of a request, each once. Their files must have been opened. The request's prompts must be
-   * written in the same turn of the event loop: until then all its items stay in the cache, whatever their size, so
-   * `write` gives the token ids of these items.
+   * Returns the media items of a request, each once. Their files must have been opened (`MediaPart.opened`). Throws
+   * `invalid_value` for an image that is too long and narrow for the model. The request's prompts must be written in
+   * the same turn of the event loop: until then all its items stay in the cache, whatever their size, so `write` gives
+   * the token ids of these items.
    */
   of(work: Work): MediaItem[] {
     this.#evict();
@@ -89,7 +90,10 @@ export class MediaEncoder implements MediaText {
 
   /**
    * Computes the features of the items that have none, one tile or section at a time between the engine's steps, so
-   * other requests are not held up. Returns the number of encoded items.
+   * other requests are not held up. Returns the number of items that it encoded. Rejects with the signal's reason after
+   * an abort, and with another error if prepared data are missing or do not fit their plan, or the encoder fails.
+   *
+   * @param prepared decoded content of at least the items that `wanted` returned
    */
   async encode(
     media: readonly MediaItem[],
@@ -223,7 +227,7 @@ function checkAspect({ width, height }: Size, most: number | undefined, param: s
   throw new AssayError('invalid_value', message, { param });
 }
 
-/** Converts encoded items to the features that the engine feeds to the model. */
+/** Converts encoded items to the features that the engine feeds to the model. Throws if an item is not encoded. */
 export function featuresOf(items: readonly MediaItem[]): MediaFeatures[] {
   return items.map(({ firstId, layout, rows }) => {
     if (!rows) throw new Error('an image or a recording is not encoded');

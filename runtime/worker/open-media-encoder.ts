@@ -10,7 +10,8 @@ import { MediaEncoder } from './media-encoder.ts';
 const LOAD = 'Load other files of the model.';
 
 /**
- * Opens the encoder of a compiled model. Returns a text with the reason instead if its files do not fit the model.
+ * Opens the encoder of a compiled model. If its files do not fit the model, returns the error message for requests with
+ * media instead. Throws onnxruntime's error if the encoder does not load.
  *
  * @param dir folder of the compiled model
  * @param threads threads of onnxruntime; undefined: its default

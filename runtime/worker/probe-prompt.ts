@@ -8,8 +8,11 @@ const TEXT =
 const MOST_TOKENS = 32;
 
 /**
- * Returns the first tokens of an ordinary text, because weight forms must be measured on activations like those of real
- * requests. For a model whose tokenizer cannot be read, returns tokens scattered over its vocabulary.
+ * Returns the ids of the first tokens, at most 32, of an ordinary text, because weight forms must be measured on
+ * activations like those of real requests. For a model whose tokenizer cannot be read, returns ids scattered over its
+ * vocabulary.
+ *
+ * @param source folder of the published model
  */
 export async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {
   const ids = await textTokens(source).catch(() => []);

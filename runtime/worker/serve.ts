@@ -23,7 +23,7 @@ import {
 /** Answers requests with one loaded model. */
 export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
-  /** Checks a request and encodes its text. Throws `AssayError` if it cannot be answered. */
+  /** Checks a request and encodes its text. Throws the `AssayError` to answer it with if the model cannot answer it. */
   prepare(work: Work): PreparedWork;
   /** Returns the number of jobs that run and that wait, and the KV cells in use. */
   load(): EngineLoad;
@@ -34,8 +34,9 @@ export interface PreparedWork {
   /** Images or recordings whose prepared data `run` needs; absent if none. */
   wanted?: readonly WantedMedia[];
   /**
-   * Queues the request, replies `queued`, and resolves after the last reply. Rejects with `AssayError`. An abort frees
-   * the request's KV cells before the next step.
+   * Queues the request, replies `queued`, and resolves after the last reply. Rejects with the error to answer the
+   * request with, such as `timeout`. After `channel.signal` aborts, rejects with its reason and frees the request's KV
+   * cells before the next step.
    */
   run(channel: WorkChannel, timeoutMs: number, prepared: readonly PreparedMedia[]): Promise<void>;
 }

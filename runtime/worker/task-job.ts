@@ -16,7 +16,10 @@ export interface TaskPlan {
   /** Number of prompt tokens: the shared prefix once, and every task's own part (D-27). */
   promptTokens: number;
   plan: JobPlan;
-  /** Returns the answers in the order of the tasks, and the names of the tasks whose answers were cut. */
+  /**
+   * Returns the answers in the order of the tasks, and the names of the tasks whose answers were cut. Throws
+   * `engine_failed` if probabilities of options were requested and not computed.
+   */
   answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
 }
 
@@ -38,7 +41,10 @@ interface EncodedBranch extends TaskBranch {
 
 /**
  * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
- * on the token budget (D-28). Throws `unsupported_modality`, `input_too_long` or `unsupported_schema`.
+ * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read,
+ * `unsupported_schema` for an answer that no grammar can enforce, `engine_failed` if the chat template fails, and
+ * `input_too_long` if a task with its prefix has more than `maxPromptLen` tokens or, with probabilities, exceeds
+ * `contextLength` together with its longest option.
  *
  * @param contextLength maximum tokens of a prompt and its answer together
  */
