@@ -15,7 +15,6 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 export interface DeviceCompileOptions {
   /** Called before each graph, and before the measurement as the last step, with the number of steps done. */
   onStep?(done: number, total: number): void;
-  signal?: AbortSignal;
   /**
    * Type of keys and values to compile for. `float16` halves what each run copies to the device; if the device refuses
    * it, `float32` is used. Default: `float16`, and `float32` for a device that is a CPU.
@@ -54,7 +53,7 @@ export async function compileForDevice(
   try {
     const compile = graphCompiler(folder, device, target, options, steps);
     if (!fallback) await compileBodies(compile, preferred);
-    else if (!(await accepts(compile, preferred, options.signal))) {
+    else if (!(await accepts(compile, preferred))) {
       if (target.compiles) removeBinaries(folder, preferred);
       graphs = fallback;
       await compileBodies(compile, fallback);
@@ -120,11 +119,10 @@ function graphCompiler(
   folder: string,
   device: OpenDevice,
   { compiles }: PluginTarget,
-  { onStep, signal }: DeviceCompileOptions,
+  { onStep }: DeviceCompileOptions,
   steps: number,
 ): CompileGraph {
   return async (graph, done) => {
-    signal?.throwIfAborted();
     onStep?.(done, steps);
     const file = join(folder, contextFile(graph));
     const session = await device.session(join(folder, graph), compiles ? contextConfig(file) : {});
@@ -140,15 +138,12 @@ async function compileBodies(compile: CompileGraph, graphs: StaticGraphs): Promi
   for (const [done, graph] of graphsOf(graphs).slice(0, -1).entries()) await compile(graph, done);
 }
 
-/**
- * Returns true if the device compiles all body graphs, and false if it refuses one. Throws if the compile was aborted.
- */
-async function accepts(compile: CompileGraph, graphs: StaticGraphs, signal: AbortSignal | undefined): Promise<boolean> {
+/** Returns true if the device compiles all body graphs, and false if it refuses one. */
+async function accepts(compile: CompileGraph, graphs: StaticGraphs): Promise<boolean> {
   try {
     await compileBodies(compile, graphs);
     return true;
   } catch {
-    signal?.throwIfAborted();
     return false;
   }
 }
