@@ -25,7 +25,7 @@ export function limitBodies(budget: BodyBudget): AppMiddleware {
  * Reads and validates the JSON body of a request to the model server, which requires a JSON content type.
  *
  * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json` if the body cannot
- *   be read (`readJson`); the first issue if it does not match the schema (`validate`)
+ *   be read (`readJson`); the error of its first issue if it does not match the schema (`validate`)
  */
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,

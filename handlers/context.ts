@@ -75,7 +75,7 @@ export interface AppFigures {
   bodyBytes: number;
 }
 
-/** Holds the dependencies of the handlers: `AppDeps` with the defaults filled in. */
+/** Holds the dependencies of the handlers: `AppDeps`, with the defaults of the members below filled in. */
 export type Services = AppDeps &
   Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
 
@@ -109,7 +109,7 @@ export interface RequestRecord {
   parentId?: string;
   /** Flags of the trace, two hex digits; absent without a trace. */
   traceFlags?: string;
-  /** The thrown value; absent if the request succeeded. */
+  /** The value that the handler or the stream threw; absent if it threw none. */
   error?: unknown;
 }
 

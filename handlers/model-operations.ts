@@ -11,7 +11,10 @@ import { allowedModel } from './allowed-model.ts';
 import { readNothing, readRequest } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
 
-/** Handles `POST /load` and `POST /v1/models/load`. */
+/**
+ * Handles `POST /load` and `POST /v1/models/load`: loads a model, compiled first if needed, and answers when it is
+ * loaded.
+ */
 export function load(host: ModelHost): AppHandler {
   return async (c) => {
     const { model, max_prompt_len } = await readRequest(c, LoadRequest);
@@ -21,7 +24,7 @@ export function load(host: ModelHost): AppHandler {
   };
 }
 
-/** Handles `POST /unload`. */
+/** Handles `POST /unload`: unloads the loaded model, and answers with its id, or null if there was none. */
 export function unload(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);
@@ -30,7 +33,7 @@ export function unload(host: ModelHost): AppHandler {
   };
 }
 
-/** Handles `POST /delete` and `POST /v1/models/delete`. */
+/** Handles `POST /delete` and `POST /v1/models/delete`: deletes the files of a model, or only the compiled ones. */
 export function deleteModel(host: ModelHost): AppHandler {
   return async (c) => {
     const { model, compiled_only } = await readRequest(c, DeleteRequest);
@@ -38,7 +41,7 @@ export function deleteModel(host: ModelHost): AppHandler {
   };
 }
 
-/** Handles `DELETE /v1/models/{model_id}`. The slash in the id may be sent as `%2F`. */
+/** Handles `DELETE /v1/models/{model_id}`: deletes all files of a model. The slash in the id may be sent as `%2F`. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);

@@ -5,7 +5,7 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppDeps, AppHandler } from './context.ts';
 
-/** Handles `GET /v1/models` and `GET /models`. */
+/** Handles `GET /v1/models` and `GET /models`: lists all models that the backend knows. */
 export function listModels({ backend, quota }: AppDeps): AppHandler {
   return async (c) => {
     const models = await backend.listModels(callOf(c, quota));

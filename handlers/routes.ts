@@ -27,7 +27,7 @@ export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMidd
   };
 }
 
-/** Mounts all methods of a path. Any other method is answered with status 405 and an `Allow` header. */
+/** Mounts the given methods of a path. Any other method is answered with status 405 and an `Allow` header. */
 export function mountPath(app: Hono<AppEnv>, api: ErrorFormat, path: string, routes: readonly Route[]): void {
   app.use(path, (c, next) => {
     c.set('api', api);

@@ -10,13 +10,13 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppDeps, AppHandler } from './context.ts';
 
-/** Handles `POST /v1/tasks` and its alias `POST /v1/decide-extract`. */
+/** Handles `POST /v1/tasks` and its alias `POST /v1/decide-extract`: answers a list of decide and extract tasks. */
 export const runTasks = (deps: AppDeps) => answering(deps, RunTasksRequest, batchOfTasks, tasksBody);
 
-/** Handles `POST /decide`. */
+/** Handles `POST /decide`: answers one decide task. */
 export const decide = (deps: AppDeps) => answering(deps, DecideRequest, batchOfDecision, decisionBody);
 
-/** Handles `POST /extract`. */
+/** Handles `POST /extract`: answers one extract task. */
 export const extract = (deps: AppDeps) => answering(deps, ExtractRequest, batchOfExtraction, extractionBody);
 
 /**
