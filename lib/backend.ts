@@ -43,7 +43,7 @@ export interface Call {
    * upstreams contain it.
    */
   requestId: string;
-  /** Position of the request in a distributed trace, if its caller sent `traceparent`. */
+  /** Position of the request in a distributed trace; absent if it belongs to none. */
   trace?: TraceContext;
   /** Priority of the request; `interactive` if absent. */
   priority?: Priority;
@@ -77,7 +77,10 @@ export interface TaskBatch {
   model: string;
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
-  /** Parts from the request's `images` and `audio`; the prompt places them after the input. */
+  /**
+   * Parts from the request's `images` and `audio`. The prompt places them before the context, or before the parts of
+   * the last user message.
+   */
   media: readonly MediaPart[];
   tasks: readonly Task[];
   temperature: number;
@@ -140,7 +143,7 @@ export interface BatchAnswer {
   /** One entry for each task, in the order sent. */
   answers: readonly TaskAnswer[];
   finishReason: 'stop' | 'length' | 'content_filter';
-  /** Tasks whose answers `maxOutputTokens` cut; absent if there are none. */
+  /** Tasks whose answers were cut, at `maxOutputTokens` or the end of the context; absent if there are none. */
   cut?: CutTasks;
   usage: Usage;
   /** Number of prompt tokens that were reused from the prefix cache. Present only if probabilities were requested. */

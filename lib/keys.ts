@@ -45,8 +45,8 @@ export interface Quota {
 }
 
 /**
- * Creates a key store over a list. Compares the wanted hash with every listed one, each to its end, so the time reveals
- * nothing about them.
+ * Creates a key store over a list. Compares the wanted hash with every listed one, each to its end, so the time does
+ * not reveal where hashes differ.
  */
 export function listedKeys(keys: readonly StoredKey[]): KeyStore {
   return {

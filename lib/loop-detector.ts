@@ -20,8 +20,9 @@ export class LoopDetector {
   readonly #bounds: LoopBounds;
   /** The latest tokens, at most `N - 1`, which begin the next n-gram. */
   #tail: number[] = [];
-  /** The n-grams of the latest tokens, oldest first, and the count of each. */
+  /** The n-grams of the latest tokens, oldest first. */
   #grams: string[] = [];
+  /** Number of times that each n-gram is in `#grams`. */
   #counts = new Map<string, number>();
 
   constructor(bounds: LoopBounds) {

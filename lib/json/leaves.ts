@@ -4,8 +4,9 @@ import { endOfString } from './scan.ts';
 export interface Leaf {
   /** JSON Pointer (RFC 6901) of the value, from the root of the text. */
   path: string;
-  /** Range of the value in the text, from `start` to before `end`, in UTF-16 code units. */
+  /** Index of the value's first UTF-16 code unit in the text. */
   start: number;
+  /** Index after its last code unit: `text.slice(start, end)` is the value as written. */
   end: number;
 }
 

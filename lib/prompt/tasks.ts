@@ -14,8 +14,9 @@ export const TASK_SYSTEM =
 export const TASK_SEPARATOR = '\n\n';
 
 /**
- * Holds the prompt of a batch. The model's chat template renders `messages`, then one user message of `media`, then
- * `openMessage + TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches begin.
+ * Holds the prompt of a batch. The model's chat template renders `messages`, then one user message, which consists of
+ * `media` and the text `openMessage + TASK_SEPARATOR + task`. The shared prefix ends before `task`, where the branches
+ * begin.
  */
 export interface TaskPrompt {
   messages: readonly ChatMessage[];

@@ -12,8 +12,9 @@ export interface SourceText {
 export interface Evidence {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
-  /** Range of the value in the text, in UTF-16 code units: `text.slice(start, end)` is the value. */
+  /** Index of the value's first UTF-16 code unit in the text. */
   start: number;
+  /** Index after its last code unit: `text.slice(start, end)` is the value. */
   end: number;
 }
 

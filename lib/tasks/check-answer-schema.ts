@@ -18,7 +18,7 @@ export interface AnswerSchemaRequest {
   param: string;
   /** The `keys` of the task, if it has any: names of properties of the schema, which the answer has in this order. */
   keys?: readonly string[];
-  /** Path of the keys in the request, for errors: `tasks[2].keys`. */
+  /** Path of the keys in the request, for errors: `tasks[2].keys`; `param` by default. */
   keysParam?: string;
   /**
    * Compile budget that all schemas of a request share (`sharedFuel`); without it, only the limits of each schema

@@ -1,4 +1,4 @@
-/** Lists the tasks of a batch whose answers were cut because the token budget ran out. */
+/** Lists the tasks of a batch whose answers were cut, at `TaskBatch.maxOutputTokens` or the end of the context. */
 export interface CutTasks {
   /** Names of the cut tasks, in the order sent. */
   names: readonly string[];

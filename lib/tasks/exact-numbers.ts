@@ -6,11 +6,11 @@ import { writtenNumber } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 
 /**
- * Refuses a schema with a whole number that a double changes, unless it is in an annotation. Otherwise, `{"const":
- * 9007199254740993}` would be answered with 9007199254740992, which as an id is another one.
+ * Throws `unsupported_schema` if a schema has a whole number that a double changes, unless it is in an annotation.
+ * Otherwise, `{"const": 9007199254740993}` would be answered with 9007199254740992, which as an id is another one.
  *
  * @param schema a schema that `compileSchema` has accepted, as parsed from the request
- * @param path path of the schema in the caller's input
+ * @param path path of the schema in the caller's input, for errors
  */
 export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
   const open: [schema: Json, path: string][] = [[schema, path]];

@@ -2,9 +2,9 @@ import { at } from '../at.ts';
 import type { DecideTask } from '../backend.ts';
 
 /**
- * Returns the orders in which a question shows its options to the model, each as a list of option indices. One order is
- * the given one; two are the given one and its reverse; more are the given one rotated by equal steps, which puts each
- * option at as many different positions. There are never more orders than options.
+ * Returns the orders in which a question shows its options to the model, each as a list of option indices: for one
+ * order, the given one; for two, the given one and its reverse; for more, the given one rotated by equal steps, which
+ * puts each option at as many different positions. There are never more orders than options.
  *
  * @param options number of options, at least 1
  * @param orders number of orders, at least 1

@@ -7,7 +7,7 @@ import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
 interface KeyTexts {
   /** The text `name":` of every declared member, without the opening quote, in byte order. */
   texts: SortedTexts;
-  /** The index of the member that each text belongs to. */
+  /** For each text, the index of its member in `ObjectAlternative.members`. */
   members: readonly number[];
   /**
    * For each member index, the index of the first required member from there on; the number of members if there is
