@@ -77,7 +77,10 @@ export const CompileSpec = v.object({
   maxPromptLen: Count,
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
   plugin: v.exactOptional(PluginTarget),
-  /** Weight forms that computed wrong logits when they were loaded. The compile chooses another form. */
+  /**
+   * Weight forms that computed wrong logits when they were loaded. Precision `auto` chooses another form; a compile to
+   * one of them fails.
+   */
   refused: v.exactOptional(v.array(WeightForm)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
@@ -157,8 +160,8 @@ export const ToEngine = v.variant('type', [
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
- * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/silence-limits.ts`) states how long the
- * process may send no message before it counts as hung. In `open`, native code opens the model; in `text`, the
+ * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/children/silence-limits.ts`) states how
+ * long the process may send no message before it counts as hung. In `open`, native code opens the model; in `text`, the
  * tokenizer, template and grammars are loaded or used; in `step`, the model runs or the process is idle; in `compile`,
  * a model is compiled.
  */

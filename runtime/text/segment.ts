@@ -2,8 +2,8 @@ import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
 /**
- * Describes a part of a prompt, by its trust. Only `template` text may become control tokens; `user` text never does;
- * `media` stands for one image or recording, whose text the model's family writes (`MediaText`).
+ * Describes a part of a prompt. `trust` says who wrote it: `template` text may become control tokens, `user` text never
+ * does; `media` stands for one image or recording, whose text the model's family writes (`MediaText`).
  */
 export type Segment = { text: string; trust: 'template' | 'user' } | { text: ''; trust: 'media'; part: MediaPart };
 

@@ -34,7 +34,10 @@ export interface CompileOptions {
    * `maxPromptLen`; absent: no static graphs.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
-  /** Weight forms that computed wrong logits at load on this machine; they are not compiled again. */
+  /**
+   * Weight forms that computed wrong logits at load on this machine. Precision `auto` chooses another form; a compile
+   * to one of them throws `engine_failed`.
+   */
   refused?: readonly WeightForm[];
   /** Receives the progress, in bytes of weights (`CompileProgress`). */
   onStep?(step: CompileProgress): void;

@@ -4,9 +4,12 @@ import type { JobResult } from '../engine/job.ts';
 /** Holds the result of a finished job, with times that the engine does not measure. */
 export interface Measured {
   result: JobResult;
-  /** Milliseconds from submission to the first chosen token; null if no token was chosen. */
+  /**
+   * Milliseconds from the request to run the job, before its media are encoded, to the first token that `Job.onToken`
+   * received; null if it received none, as when only options were scored.
+   */
   firstTokenMs: number | null;
-  /** Milliseconds from submission to the end of the answer. */
+  /** Milliseconds from the same time to the end of the answer. */
   totalMs: number;
 }
 

@@ -66,9 +66,9 @@ export class MediaEncoder implements MediaText {
 
   /**
    * Returns the media items of a request, each once. Their files must have been opened (`MediaPart.opened`). Throws
-   * `invalid_value` for an image that is too long and narrow for the model. The request's prompts must be written in
-   * the same turn of the event loop: until then all its items stay in the cache, whatever their size, so `write` gives
-   * the token ids of these items.
+   * `invalid_value` for an image whose sides differ by more than the factor `mostAspect` of its family. The request's
+   * prompts must be written in the same turn of the event loop: until then all its items stay in the cache, whatever
+   * their size, so `write` gives the token ids of these items.
    */
   of(work: Work): MediaItem[] {
     this.#evict();

@@ -31,7 +31,7 @@ export interface ServedModel {
 
 export interface PreparedWork {
   promptTokens: number;
-  /** Images or recordings whose prepared data `run` needs; absent if none. */
+  /** Images or recordings whose prepared data `run` needs; absent or empty if none. */
   wanted?: readonly WantedMedia[];
   /**
    * Queues the request, replies `queued`, and resolves after the last reply. Rejects with the error to answer the

@@ -7,7 +7,7 @@ interface TrieNode {
   parent: number;
   /** Index of the node of each possible next token, by token id. */
   children: Map<number, number>;
-  /** Option to which all paths through this node belong; null if they belong to several. */
+  /** Index of the option to which all paths through this node belong; null if they belong to several. */
   option: number | null;
   /** Total log-probability of the tokens from the root to this node, once it is scored. */
   logprob: number;

@@ -1,6 +1,9 @@
 import { cellBytes, type KvShape, Sequence } from './sequence.ts';
 
-/** Capacities are multiples of this many cells, so that buffers fit the next job more often. */
+/**
+ * Capacities that the model's graphs do not fix are multiples of this many cells, so that buffers fit the next job more
+ * often.
+ */
 const GRANULE = 256;
 /** Shortest common prefix that is worth copying from another sequence, in cells. */
 const MIN_MATCH = 16;

@@ -7,7 +7,7 @@ import { type Cells, tokenFeeds } from './media-feeds.ts';
 import { gather, positionTensor } from './tensors.ts';
 
 /**
- * Runs graphs that accept only a linear past and return new KV tensors. Cells that follow each other directly form one
+ * Runs graphs that have no mask for branches and return new KV tensors. Cells that follow each other directly form one
  * run: the KV of their ancestors is gathered as its past, and their own KV is copied back into the sequence.
  */
 export class PlainForward implements Forward {

@@ -10,7 +10,8 @@ export interface TextVocabulary extends Vocabulary {
   /** Returns the bytes of any token, including control tokens (`<think>`); empty for an id without text. */
   spelling(token: number): Uint8Array;
   /**
-   * Returns the bytes that a token adds to a chat's answer. Control tokens add none, except the tags around reasoning.
+   * Returns the bytes that a token adds to a chat's answer. Special tokens, `<|…|>` and end tokens add none, except the
+   * tags around reasoning.
    */
   written(token: number): Uint8Array;
   /** True if texts begin with a space that the decoder removes (Llama 2: `▁Hello`). */
@@ -117,6 +118,8 @@ function decoderSteps(decoder: unknown): DecoderStep[] {
 /**
  * Tells whether decoding removes the space in front of the first token. A Metaspace step does so unless its
  * pre-tokenizer adds none.
+ *
+ * @param decoder member `decoder` of `tokenizer.json`
  */
 export function takesLeadingSpace(decoder: unknown): boolean {
   return decoderSteps(decoder).some((step) =>

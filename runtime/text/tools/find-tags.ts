@@ -4,7 +4,7 @@ import type { Tags } from '../../../lib/grammar/tagged-object.ts';
  * Finds the tags between which a template writes the arguments of a call, as Qwen3-Coder and Seed-OSS do:
  * `<parameter=city>`, the value, `</parameter>`. Returns null if it writes them in another form.
  *
- * @param rendered a conversation with one call
+ * @param rendered prompt of a conversation with one call
  * @param args the call's two arguments, which are strings
  */
 export function findTags(rendered: string, args: Readonly<Record<string, string>>): Tags | null {

@@ -13,7 +13,7 @@ export interface ToolConstraintOptions {
   reasoning: ReasoningFormat;
   /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
-  /** Token that opens a reasoning block; null if the model does not open one itself. */
+  /** Token that opens a reasoning block; null if the model opens none itself, or opens it with several tokens. */
   open: number | null;
 }
 

@@ -9,8 +9,8 @@ export interface ToolFormat {
   /** Tags between which the template writes each argument; absent if it writes JSON. */
   tags?: Tags;
   /**
-   * Text after the arguments if the answer has a single call: the end of the call, the end of the answer, and what
-   * follows.
+   * Text after the arguments if the answer has a single call: the end of the call and of the answer, and all that the
+   * template writes after them.
    */
   rest: string;
   /** Text from the end of a call's arguments to the name of the next call; null if an answer can make only one call. */

@@ -19,7 +19,7 @@ interface ToolOutputOptions {
   constraint: ToolConstraint;
   /** Texts that begin a call. */
   triggers: readonly Trigger[];
-  /** Returns a new reader for a call of a tool. */
+  /** Returns a new reader for the arguments of one call to `tool`. */
   reader(tool: Tool): CallReader;
   stops: readonly string[];
   thinking: boolean;
