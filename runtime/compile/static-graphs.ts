@@ -18,7 +18,7 @@ import {
   type StaticAttention,
   type StaticShape,
 } from '../onnx/rewrites/static/plain-attention.ts';
-import { type RotaryTable, rotaryRows, rotaryTables } from '../onnx/rewrites/static/rotary-tables.ts';
+import { type RotaryTable, rotaryRowsName, rotaryTables } from '../onnx/rewrites/static/rotary-tables.ts';
 import { lookedUp, partOf } from '../onnx/rewrites/static/split.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { StaticGraphs } from './manifest.ts';
@@ -69,7 +69,9 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
       node,
       kv: at(layout.kv, index),
       mask: maskName(attentionWindow(node)),
-      ...(attribute(node, 'do_rotary') ? { rotary: { cos: rotaryRows(cos!), sin: rotaryRows(sin!), rotated } } : {}),
+      ...(attribute(node, 'do_rotary')
+        ? { rotary: { cos: rotaryRowsName(cos!), sin: rotaryRowsName(sin!), rotated } }
+        : {}),
     };
   });
   const bodiesWith = (kvType: KvType) =>
@@ -96,7 +98,7 @@ export function staticGraphs(model: Model, layout: Layout, rows: string, shapes:
     masks,
     manifest: {
       embeddings,
-      rotary: rotary.map(({ table, width }) => ({ name: rotaryRows(table), width })),
+      rotary: rotary.map(({ table, width }) => ({ name: rotaryRowsName(table), width })),
       kvType: 'float32',
       bodies: bodies.map(({ file, shape }) => ({ graph: file, ...shape })),
       halfBodies: halfBodies.map(({ file, shape }) => ({ graph: file, ...shape })),
@@ -137,7 +139,7 @@ function bodyOf(
   const inputs = [
     ...embeddings.map(({ name, width }) => float(name, [1, chunk, width])),
     ...masks.map(({ name }) => float(name, [1, 1, chunk, all])),
-    ...rotary.map(({ table, width }) => float(rotaryRows(table), [1, 1, chunk, width])),
+    ...rotary.map(({ table, width }) => float(rotaryRowsName(table), [1, 1, chunk, width])),
     ...kv,
   ];
   const outputs = [...head.map(({ from, width }) => float(from, [1, chunk, width])), ...fresh];
@@ -157,8 +159,8 @@ function lookupOf(
   rotary: readonly RotaryTable[],
 ): Model {
   const ids = (name: string): ValueInfo => ({ name, dataType: DataType.int64, dims: [1, 'tokens'] });
-  const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [rotaryRows(table)]));
-  const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: rotaryRows(table), width }))];
+  const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [rotaryRowsName(table)]));
+  const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: rotaryRowsName(table), width }))];
   return partOf(
     model,
     [...model.graph.nodes, ...tables],
@@ -175,9 +177,10 @@ function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
 const maskName = (window: number | null): string => (window === null ? 'tree_mask' : `tree_mask_${window}`);
 
 /**
- * Returns the values of the lookup that nodes outside of it read. Throws `engine_failed` if there are none.
+ * Returns the names of those `values` that nodes outside of the lookup read. Throws `engine_failed` if there are none.
  *
  * @param makers nodes of the lookup
+ * @param values names of the values that the lookup computes
  */
 function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>): string[] {
   const inside = new Set(makers);

@@ -8,7 +8,7 @@ import { pairOf } from './plain-attention.ts';
 export interface RotaryTable {
   /** Name of the published table, which has a row for each position. */
   table: string;
-  /** Name of the table made from it, with a column for each element of a head. */
+  /** Name of the wide table made from it, with a column for each element of a head. */
   wide: string;
   /** Number of elements of a head. */
   width: number;
@@ -17,9 +17,10 @@ export interface RotaryTable {
 }
 
 /**
- * Returns the tables of cosines and sines that the layers read, each once, and adds them to the graph's weights. A
- * published table has one column for each pair of elements; the new one has one for each element of a head, with the
- * angle 0 for elements that are not rotated.
+ * Describes the tables of cosines and sines that the layers read, each once, and adds a wide form of each to the
+ * graph's weights. A published table has one column for each pair of elements; the wide one has one for each element of
+ * a head, with the angle 0 for elements that are not rotated. Throws `engine_failed` for tables that are chosen by the
+ * length of the text (LongRoPE).
  */
 export function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
   const found = new Map<string, RotaryTable>();
@@ -61,7 +62,7 @@ export function rotaryTables(graph: Graph, layout: Layout, attention: readonly N
   return [...found.values()];
 }
 
-/** Returns the name of the input for the rows of a rotary table at the positions of the new cells. */
-export function rotaryRows(table: string): string {
+/** Returns the name of the value with a rotary table's rows at the positions of the new cells. */
+export function rotaryRowsName(table: string): string {
   return `assay/rotary/${table}`;
 }
