@@ -30,8 +30,8 @@ export const UNUSABLE_ERROR = 1e6;
 const SAME_SPEED = 1.1;
 
 /**
- * Returns the fastest accurate form; of several equally fast ones, the most accurate. Returns undefined if no form is
- * accurate.
+ * Returns the fastest accurate form (`isAccurate`); of those within `SAME_SPEED`, the most accurate. Returns undefined
+ * if no form is accurate.
  */
 export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[]): Form | undefined {
   const accurate = measured.filter(isAccurate);
@@ -46,7 +46,7 @@ export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
   return error === null || error <= ACCEPTED_ERROR;
 }
 
-/** Throws `engine_failed` if a form's error is so large that its answers would be useless. */
+/** Throws `engine_failed` if a form's error is above `REFUSED_ERROR`, so that its answers would be useless. */
 export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'error'>): void {
   if (error === null || error <= REFUSED_ERROR) return;
   const limit =

@@ -41,9 +41,9 @@ export interface PlannedForm extends PlannedGraphs {
 }
 
 /**
- * Rewrites the published graph to one weight form, as static graphs if `shapes` are given. The weights are only read
- * when the result is written. Throws `engine_failed` for a model that cannot be compiled, or that cannot be split into
- * static graphs.
+ * Rewrites the published graph in the folder `source` to one weight form, as static graphs if `shapes` are given. The
+ * weights are only read when the result is written. Throws `engine_failed` for a model that cannot be compiled, or that
+ * cannot be split into static graphs.
  */
 export async function planForm(
   source: string,
@@ -66,8 +66,9 @@ export async function planForm(
 }
 
 /**
- * Prepares the graph that encodes images or audio, in 32-bit floats, with its weights as published. Returns null if the
- * model has none, or one that is not used here.
+ * Prepares the graph in the folder `source` that encodes images or audio, in 32-bit floats, with its weights as
+ * published. Returns null if the model has none, or one that is not used here. Throws `engine_failed` for a graph that
+ * cannot be read.
  */
 export async function planEncoder(source: string): Promise<PlannedGraphs | null> {
   const { reads } = await judgeFolder(source);

@@ -15,7 +15,8 @@ const LEAST = 16;
 /**
  * Returns the number of positions that the model supports: the least of what its configuration states, what its rotary
  * tables contain, and the length up to which its graph computes what the configuration describes. Throws
- * `engine_failed` if nothing states a length.
+ * `engine_failed` if nothing states a length, or if the graph leaves out what the configuration describes for every
+ * length.
  */
 export async function contextLength(folder: string, { graph }: Model): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
@@ -42,7 +43,7 @@ function tableLength(graph: Graph): number {
   return Math.min(...lengths);
 }
 
-/** Returns the rows of a table from which a value is looked up; `Infinity` if there is none. */
+/** Returns the number of rows of the table from which a value is looked up; `Infinity` if there is none. */
 function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, Node>): number {
   const table = graph.initializers.get(name);
   if (table) return table.dims[0] ?? Number.POSITIVE_INFINITY;

@@ -30,10 +30,14 @@ interface FormOptions {
 }
 
 /**
- * Returns the weight forms to compile: the requested one, or those that `auto` measures, in tiers. A tier is compiled
- * only if no form of the tiers before it is accurate. If no form at all is, the last one is used. Without a reference
- * to compare with, `auto` keeps the precision of weights published in 4 bits, and compiles any others to 8 bits. Throws
- * `engine_failed` if the requested form was refused.
+ * Returns the weight forms to compile, in tiers. A tier is compiled only if no form of the tiers before it is accurate.
+ * If no form at all is, the last one is used.
+ *
+ * A requested form (`precision`) is the only one. `auto` chooses 8 bits for static graphs (`fixedShapes`), the
+ * published weights for a device other than the CPU, and on a CPU the forms to measure. Without a reference to compare
+ * with, it keeps the precision of weights published in 4 bits on a CPU, and compiles any others to 8 bits.
+ *
+ * @throws AssayError `engine_failed` if the requested form is among `refused`
  */
 export function formTiers(
   { device, precision, fixedShapes, refused = [] }: FormOptions,
@@ -65,7 +69,7 @@ export interface Decision {
 
 /**
  * Returns the record of a choice for the manifest: its reason as text, the measurements, and the error above which a
- * load refuses the form.
+ * load refuses the form (null if the error was not measured).
  */
 export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {
   const kernels = kernelFamily();

@@ -26,11 +26,9 @@ const StaticBodies = v.pipe(v.array(v.strictObject({ graph: Name, chunk: Positiv
  * and rotary rows for any number of tokens, on the CPU.
  */
 const StaticGraphs = v.strictObject({
-  /**
-   * Embedding outputs of the lookup, `[1, tokens, width]`, which are inputs of every body; `rotary` lists the rotary
-   * rows.
-   */
+  /** Outputs of the lookup graph with embeddings, `[1, tokens, width]`. They are inputs of every body. */
   embeddings: v.array(v.strictObject({ name: Name, width: Positive })),
+  /** Outputs of the lookup graph with rows of the rotary tables, of the same shape. They are inputs of every body. */
   rotary: v.array(v.strictObject({ name: Name, width: Positive })),
   /** Element type of the keys and values that the bodies read and return. */
   kvType: v.picklist(['float32', 'float16']),
@@ -51,7 +49,7 @@ const StaticGraphs = v.strictObject({
 });
 export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 
-/** Names of a graph's inputs, other than those of its KV. */
+/** Names of a graph's inputs, other than those for its KV, its states and media. */
 const GraphInputs = v.strictObject({
   tokens: Name,
   /** Input with a 1 for every position so far; absent if the graph has none. */
@@ -95,8 +93,8 @@ export const Manifest = v.strictObject({
   /** File of the graph, in the same folder. */
   graph: Name,
   /**
-   * Way in which the engine runs the graph. `packed`: several branches in one sequence, KV written in place. `plain`: a
-   * linear past, KV passed in and out; the answers are the same. `static`: packed branches over static graphs
+   * Way in which the engine runs the graph. `packed`: several branches in one sequence, KV written in place. `plain`:
+   * each branch alone, KV passed in and out; the answers are the same. `static`: packed branches over static graphs
    * (`static`).
    */
   path: v.picklist(['packed', 'plain', 'static']),

@@ -17,12 +17,15 @@ export interface PlannedGraphs {
   bytes: number;
   /**
    * Writes the graphs and their weights to a folder, with one tensor in memory at a time. `onBytes` receives the number
-   * of bytes of each piece that is written.
+   * of bytes of each piece that is written. Throws the reason of `signal` if it aborts.
    */
   write(folder: string, onBytes: (count: number) => void, signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** Prepares to write several graphs that share one file of weights. */
+/**
+ * Prepares to write several graphs that share one file of weights, `weightsFile`. Weights in 16-bit floats are written
+ * in 32 bits.
+ */
 export function plannedGraphs(graphs: readonly GraphFile[], weightsFile: string): PlannedGraphs {
   const initializers = new Map(graphs.flatMap(({ model: { graph } }) => [...graph.initializers]));
   const tensors = Array.from(initializers.values(), widened);

@@ -28,7 +28,9 @@ export const ENCODER_FILE = 'encoder.onnx';
 
 /**
  * Rewrites a graph in place so that it accepts packed branches and any number of tokens, for devices that accept
- * dynamic shapes. Without fused attention, makes a graph with a linear past instead (`plain`).
+ * dynamic shapes. Without fused attention, the graph computes one branch at a time instead (`plain`). Returns that
+ * graph, or a copy with attention slots if `slots` is above 1 and the graph can have them; for a small model, both.
+ * Throws `engine_failed` for a model that cannot be rewritten.
  */
 export function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);

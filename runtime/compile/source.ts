@@ -22,12 +22,13 @@ const PREFERENCE: Record<'float' | 'small', readonly string[]> = {
 export interface SourceGraphs {
   /** Language model. Its input is embeddings if `embeddings` is present, otherwise token ids. */
   model: string;
+  /** Graph that computes the embeddings of token ids; absent if `model` contains it. */
   embeddings?: string;
 }
 
 /**
- * Returns the published files that are the best source for a precision. Throws `engine_failed` if the folder has no
- * model.
+ * Returns the paths of the published graphs in `folder` that are the best source for a precision. Throws
+ * `engine_failed` if the folder has no model.
  */
 export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
   const genai = genaiGraphs(folder);
@@ -45,13 +46,19 @@ export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto
   );
 }
 
-/** Returns the published graph that computes features from images or audio; undefined if the folder has none. */
+/**
+ * Returns the path of the published graph that computes features from images or audio (`kind`); undefined if the folder
+ * has none.
+ */
 export function encoderGraph(folder: string, kind: MediaKind): string | undefined {
   if (genaiGraphs(folder)) return genaiGraph(folder, kind === 'image' ? 'vision' : 'speech');
   return bestOf(graphsIn(folder), ENCODERS[kind], 'keep');
 }
 
-/** Returns the graphs of a model in parts in the layout of onnxruntime-genai; undefined for any other model. */
+/**
+ * Returns the paths of the graphs of a model in several graphs in the layout of onnxruntime-genai; undefined for any
+ * other model.
+ */
 function genaiGraphs(folder: string): Required<SourceGraphs> | undefined {
   if (!existsSync(join(folder, GENAI_CONFIG))) return undefined;
   const [model, embeddings] = [genaiGraph(folder, 'decoder'), genaiGraph(folder, 'embedding')];
@@ -62,20 +69,23 @@ function genaiGraph(folder: string, name: GenaiGraph): string | undefined {
   return GENAI_GRAPHS[name].map((file) => join(folder, file)).find((file) => existsSync(file));
 }
 
-/** Returns the published file of the graph `name` that suits a precision best; undefined if the graph has no file. */
+/** Returns the path, among `files`, of the graph `name` that suits a precision best; undefined if there is none. */
 function bestOf(files: readonly string[], name: string, precision: Exclude<Precision, 'auto'>): string | undefined {
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
   return order.flatMap((suffix) => files.find((file) => basename(file) === `${name}${suffix}.onnx`) ?? [])[0];
 }
 
-/** Returns the size of an attention head that `genai_config.json` states; undefined if it states none. */
+/**
+ * Returns the size of an attention head that `genai_config.json` states; undefined if it states none. Throws
+ * `engine_failed` if the file is too large or not JSON.
+ */
 export async function publishedHeadSize(folder: string): Promise<number | undefined> {
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const size = property(property(property(genai, 'model'), 'decoder'), 'head_size');
   return typeof size === 'number' && Number.isInteger(size) && size > 0 ? size : undefined;
 }
 
-/** Lists the ONNX files of a model's folder: those in the folder itself, then those in `onnx/`. */
+/** Lists the paths of the ONNX files of a model's folder: those in the folder itself, then those in `onnx/`. */
 function graphsIn(folder: string): string[] {
   return [folder, join(folder, 'onnx')].flatMap(listOnnx);
 }
@@ -91,7 +101,7 @@ function listOnnx(folder: string): string[] {
   }
 }
 
-/** Reads a member of a parsed JSON value; undefined if there is none. */
+/** Returns the member `key` of a parsed JSON value; undefined if the value is not an object or lacks it. */
 export function property(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? // A cast: the condition above has checked that the value is an object.

@@ -23,7 +23,8 @@ const ANSWER_CELLS = 1024;
 export const HEAD_ROWS = 16;
 
 /**
- * Returns the context length of static graphs: a prompt of full length and its answer, within the model's own context.
+ * Returns the context length of static graphs in tokens: a prompt of full length and its answer, within the model's own
+ * context.
  */
 export function staticContext(maxPromptLen: number, contextLength: number): number {
   return Math.min(contextLength, roundUp(maxPromptLen) + ANSWER_CELLS);
@@ -41,8 +42,12 @@ export function staticShapes(cells: number): StaticShape[] {
   return CHUNKS.flatMap((chunk) => pasts.map((past) => ({ chunk, past })));
 }
 
-/** As `CHUNKS` and `SMALLEST_PAST`, for devices that run one graph for all shapes, which makes more sizes free. */
+/**
+ * Numbers of new cells in a run, on devices that run one graph for all shapes. More sizes than in `CHUNKS` cost nothing
+ * there.
+ */
 const KERNEL_CHUNKS = [16, 128, 512] as const;
+/** Smallest number of past cells in a run, on the same devices. */
 const SMALLEST_KERNEL_PAST = 256;
 
 /**

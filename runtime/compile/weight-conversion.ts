@@ -25,7 +25,10 @@ export function floatProducts({ graph }: Model): void {
   }
 }
 
-/** Returns the form of a graph's weights. */
+/**
+ * Returns the form of a graph's weights. With MatMulNBits nodes, it is `int8-blocks` if all have 8 bits, otherwise
+ * `int4`; without them, `int8` if a weight is of that type, otherwise `float`.
+ */
 export function formOf({ graph }: Model): WeightForm {
   const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
   if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8-blocks' : 'int4';

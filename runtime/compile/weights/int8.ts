@@ -19,9 +19,10 @@ const TINY = 'assay/tiny';
 const LAST = 'assay/last_axis';
 
 /**
- * Replaces every MatMul with constant weights by one of 8-bit integers. Each activation row is divided by its own
- * largest magnitude and quantized with the constant scale 1/127; each output column of the weights has its own scale.
- * The numbers of a row depend on that row alone, so branches in one run do not change each other's answers.
+ * Replaces every MatMul and MatMulNBits with constant weights by a MatMul of 8-bit integers. Each activation row is
+ * divided by its own largest magnitude and quantized with the constant scale 1/127; each output column of the weights
+ * has its own scale. The numbers of a row depend on that row alone, so branches in one run do not change each other's
+ * answers.
  */
 export function int8Weights({ graph, opsets }: Model): void {
   const constant = constantMatrices(graph);
@@ -97,7 +98,8 @@ function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: st
 
 /**
  * Stores the embedding table in 8 bits with a scale for each token. It needs a quarter of the memory of 32 bits, and
- * only the rows of the given tokens are converted back.
+ * only the rows of the given tokens are converted back. Leaves a graph unchanged whose table is not a constant matrix
+ * of floats.
  *
  * @param tokens input of the token ids, by which the table is found
  */

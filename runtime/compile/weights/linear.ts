@@ -17,7 +17,10 @@ export interface Linear {
   bias?: string;
 }
 
-/** Reads a MatMul or MatMulNBits node with constant weights; returns undefined for any other node. */
+/**
+ * Describes a MatMul or MatMulNBits node with constant weights; returns undefined for any other node, and for weights
+ * in an unsupported format.
+ */
 export function asLinear(
   node: Node,
   graph: Graph,
@@ -36,8 +39,8 @@ export function asLinear(
 }
 
 /**
- * Reads a MatMulNBits node (onnxruntime, docs/ContribOperators.md). Its weights `[N, blocks, bytes]` have 4 or 8 bits,
- * the low half of a byte first, with a scale and an optional zero point for each block of inputs.
+ * Describes a MatMulNBits node (onnxruntime, docs/ContribOperators.md). Its weights `[N, blocks, bytes]` have 4 or 8
+ * bits, the low half of a byte first, with a scale and an optional zero point for each block of inputs.
  */
 function fromBlocks(node: Node, graph: Graph): Linear | undefined {
   const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;
