@@ -16,7 +16,8 @@ sharp.cache(false);
 sharp.concurrency(1);
 
 /**
- * Returns the size of an image in pixels, after the orientation of its EXIF data is applied. Reads only its headers.
+ * Returns the size of an image in pixels, after the orientation of its EXIF data is applied. Reads only the headers of
+ * the file. Throws an `Error` if they are damaged or state more than `MOST_PIXELS`.
  */
 export async function imageSize(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { autoOrient } = await open(bytes).metadata();
@@ -25,7 +26,7 @@ export async function imageSize(bytes: Uint8Array): Promise<{ width: number; hei
 
 /**
  * Decodes an image as Pillow does: its first frame, with the orientation of its EXIF data applied, without alpha, and
- * ignoring its colour profile.
+ * ignoring its colour profile. Throws an `Error` for a damaged file, and for one with more than `MOST_PIXELS`.
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   const image = open(bytes).autoOrient().removeAlpha().toColourspace('srgb');

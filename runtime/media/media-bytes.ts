@@ -6,7 +6,8 @@ import { IMAGE_TYPES, type ImageType, namesType, sniffImage } from './sniff.ts';
 
 /**
  * Returns the bytes of an image or audio part's file; null if the part is a web address. Throws `invalid_value`, which
- * names the part, for invalid base64, an unsupported format, or a format other than the stated media type.
+ * names the part, for invalid base64, another kind of URL, an unsupported format, or a format other than the stated
+ * media type.
  */
 export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array | null {
   if (source.type === 'url' && /^https?:/iu.test(source.url)) return null;
@@ -25,7 +26,8 @@ export function mediaBytes({ type: kind, source, param }: MediaPart): Uint8Array
 }
 
 /**
- * Returns the media type of a file. Throws `invalid_value` if its format is not supported.
+ * Returns the media type of an image or audio file (`kind`) by its first bytes. Throws `invalid_value` if its format is
+ * not supported for that kind.
  *
  * @param param path of the part in the request, for the message
  */

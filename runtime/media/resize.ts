@@ -13,9 +13,9 @@ const CHANNELS = 3;
 const PRECISION = 22;
 
 /**
- * Resizes an image to exactly the same bytes as Pillow 12, which Python's image processors use: first along rows, then
- * along columns, with fixed-point coefficients and rounding to 8 bits after each pass. Source: Pillow 12,
- * `src/libImaging/Resample.c`.
+ * Resizes an image to `width` × `height` pixels, to exactly the same bytes as Pillow 12, which Python's image
+ * processors use: first along rows, then along columns, with fixed-point coefficients and rounding to 8 bits after each
+ * pass. Source: Pillow 12, `src/libImaging/Resample.c`.
  */
 export function resize(image: RgbImage, width: number, height: number, filter: Filter): RgbImage {
   const wide = width === image.width ? image : resizeRows(image, width, filter);
@@ -23,8 +23,9 @@ export function resize(image: RgbImage, width: number, height: number, filter: F
 }
 
 interface Weights {
-  /** Index of the first input pixel that each output pixel depends on; `count` is their number. */
+  /** Index of the first input pixel that each output pixel depends on. */
   first: Int32Array;
+  /** Number of input pixels that each output pixel depends on. */
   count: Int32Array;
   /** Fixed-point coefficients, `taps` for each output pixel. */
   coefficients: Int32Array;

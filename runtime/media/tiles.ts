@@ -2,8 +2,8 @@ import { type PixelPlan, pixelBytes } from './pixel-plan.ts';
 import { type RgbImage, resize } from './resize.ts';
 
 /**
- * Returns the tiles of an image one after another, row by row, and then the tile of the whole image. Each pixel has
- * three bytes.
+ * Returns the pixels of an image's tiles, with three bytes each: the tiles row by row, and then the tile of the whole
+ * image.
  */
 export function cutTiles(image: RgbImage, plan: PixelPlan): Uint8Array {
   const { filter, sizes, rows, columns, tile } = plan;

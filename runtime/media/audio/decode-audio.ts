@@ -7,9 +7,9 @@ import { sniffCodec } from './sniff-audio.ts';
 import { statedLength } from './stated-length.ts';
 
 /**
- * Decodes a recording to one channel at 16 kHz, with values from −1 to 1: the mean of its channels, resampled. Refuses
- * a file before decoding if its headers state too long a recording, and stops as soon as too many samples are decoded.
- * Throws `AudioFault` for a file that is damaged, cut off, empty or too long.
+ * Decodes a recording to one channel at 16 kHz, with a full scale from −1 to 1: the mean of its channels, resampled.
+ * Refuses a file before decoding if its headers state too long a recording, and stops as soon as too many samples are
+ * decoded. Throws `AudioFault` for a file that is damaged, cut off, empty, too long or of an unsupported format.
  */
 export async function decodeAudio(bytes: Uint8Array): Promise<Float32Array> {
   const codec = sniffCodec(bytes);

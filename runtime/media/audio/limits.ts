@@ -5,10 +5,9 @@ export const PREPARED_RATE = 16_000;
  * thousandfold.
  */
 export const MOST_SECONDS = 600;
-/**
- * Lowest and highest accepted sample rates, in samples per second. Those of common recordings are within this range.
- */
+/** Lowest accepted sample rate, in samples per second. */
 export const LEAST_RATE = 8_000;
+/** Highest accepted sample rate, in samples per second. */
 export const MOST_RATE = 192_000;
 /** Maximum number of channels. They are mixed into one. */
 export const MOST_CHANNELS = 8;

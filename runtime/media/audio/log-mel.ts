@@ -12,10 +12,10 @@ const BINS = WINDOW / 2 + 1;
 const [OUTER, INNER] = [16, 25];
 
 /**
- * Computes the log-mel values of a recording at 16 kHz as Whisper's feature extractor does, one chunk `[bands, frames]`
- * after another. Steps: a Hann window, the power spectrum, Slaney's mel bands, log10, a floor at 80 dB below the
- * loudest value of all chunks, and scaling. Source: transformers 4.57, `feature_extraction_whisper.py` and
- * `audio_utils.py`.
+ * Computes the log-mel values of a recording at 16 kHz as Whisper's feature extractor does. Returns one chunk `[bands,
+ * frames of the chunk]` after another. Steps: a Hann window, the power spectrum, Slaney's mel bands, log10, a floor at
+ * 80 dB below the loudest value of all chunks, and scaling. Source: transformers 4.57, `feature_extraction_whisper.py`
+ * and `audio_utils.py`.
  */
 export function logMel(samples: Float32Array, plan: MelPlan): Float32Array {
   const { bands, frames, chunkFrames } = plan;

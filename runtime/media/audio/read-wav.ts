@@ -1,12 +1,16 @@
 import { AudioFault } from './audio-fault.ts';
 
-/** Describes the format and samples of a WAV file. */
+/** Describes the format of a WAV file, and reads its samples. */
 export interface Wav {
+  /** Frames per second. */
   rate: number;
   channels: number;
   /** Number of frames; a frame has one sample of each channel. */
   frames: number;
-  /** Returns the frames from `from` up to, but not including, `to`: the mean of the channels of each, from −1 to 1. */
+  /**
+   * Returns the frames from `from` up to, but not including, `to`: for each the mean of its channels, with a full scale
+   * from −1 to 1.
+   */
   read(from: number, to: number): Float32Array;
 }
 

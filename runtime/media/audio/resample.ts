@@ -30,7 +30,7 @@ export class Resampler {
     this.#half = Math.ceil(CROSSINGS / this.#cut);
   }
 
-  /** Adds input samples. Returns the output samples that are now complete. */
+  /** Adds input samples. Returns the output samples that no later input sample can change. */
   push(samples: Float32Array): Float32Array {
     if (this.#up === this.#down) return samples;
     const held = new Float32Array(this.#held.length + samples.length);

@@ -4,9 +4,9 @@ import { GEMMA_STEP, type GenaiConfig, processorStep } from '../../store/genai-c
 const RESAMPLE: Readonly<Record<string, number>> = { LANCZOS: 1, LINEAR: 2, CUBIC: 3 };
 
 /**
- * Returns what `genai_config.json` and the image processor of onnxruntime-extensions say about images, in the form of
- * transformers' `config.json` and `preprocessor_config.json`; null if the processor is not of that kind. A value that
- * they do not state is absent.
+ * Returns what `genai_config.json` and the image processor of onnxruntime-extensions say about images, as the parsed
+ * `config.json` and `preprocessor_config.json`; null if the processor has none of the known steps. A value that the
+ * files do not state is absent.
  */
 export function genaiFiles(
   { model }: GenaiConfig,

@@ -1,8 +1,8 @@
 import { at } from '../../../lib/at.ts';
 
 /**
- * Returns a function that converts RGB pixels of three bytes to one plane of floats for each channel, exactly as numpy
- * computes `(pixel * scale - mean) / std` in 32 bits.
+ * Returns a function that converts RGB pixels of three bytes to floats, one plane for each channel after another,
+ * exactly as numpy computes `(pixel * scale - mean) / std` in 32 bits.
  */
 export function normalisation(
   scale: number,

@@ -32,10 +32,12 @@ const FAMILIES: Readonly<Record<MediaFamilyName, Reader>> = {
 };
 
 /**
- * Returns how the model in the folder `dir` reads images or audio; null if its family is unknown, and the model thus
- * reads only text. Throws `engine_failed` for a known family whose configuration is damaged or incomplete.
+ * Returns the family by which the model in the folder `dir` reads images or audio; null if its family is unknown, and
+ * the model thus reads only text.
  *
  * @param maxPromptLen maximum tokens of a prompt
+ * @throws AssayError `engine_failed` for a known family whose configuration is damaged or incomplete, and for a
+ *   configuration file that is too large or not JSON
  */
 export async function readMediaFamily(dir: string, maxPromptLen: number): Promise<MediaFamily | null> {
   const read = (name: string) => readBoundedJson(join(dir, name), CONFIG_BOUNDS);
