@@ -48,10 +48,11 @@ const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|v
 const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|recurrent_state|ssm_state)$/;
 
 /**
- * Finds the inputs and outputs by the names that both common exporters use: Optimum, whose layout onnx-community
- * publishes, and the onnxruntime-genai model builder. Since 0.18 the builder does not state the head size in its KV
- * inputs; it is then `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes. Throws
- * `engine_failed` for a graph that is not a causal language model with a KV cache.
+ * Finds the inputs and outputs of a model's graph by the names that both common exporters use: Optimum, whose layout
+ * onnx-community publishes, and the onnxruntime-genai model builder. Since 0.18 the builder does not state the head
+ * size in its KV inputs; it is then `publishedHeadSize`, from `genai_config.json`, or follows from the attention nodes.
+ * Replaces the graph's input `num_logits_to_keep` by a constant. Throws `engine_failed` for a graph that is not a
+ * causal language model with a KV cache.
  */
 export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const { graph } = model;

@@ -13,8 +13,8 @@ export function isHalfType(dataType: number): boolean {
 }
 
 /**
- * Changes a graph of 16-bit floats to 32-bit floats, which CPUs compute faster. Its weights stay in 16 bits until they
- * are written.
+ * Changes a graph of 16-bit floats in place to 32-bit floats, which CPUs compute faster. Its weights stay in 16 bits
+ * until they are written. Throws `engine_failed` for a graph with branches (If, Loop).
  */
 export function toFloat32(model: Model): void {
   const { graph } = model;
@@ -39,7 +39,7 @@ export function toFloat32(model: Model): void {
   graph.nodes = kept;
 }
 
-/** Converts bytes of 16-bit floats, of the given type, to 32-bit floats. */
+/** Converts bytes of 16-bit floats, of the type `dataType` (float16 or bfloat16), to 32-bit floats. */
 export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array {
   const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
   const floats = new Float32Array(halves.length);

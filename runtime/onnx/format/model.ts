@@ -93,7 +93,7 @@ export interface ValueInfo {
   name: string;
   /** Element type; 0 if the value is not a tensor. */
   dataType: number;
-  /** Dimensions: a number, a name if only known at run time, or null without a name. */
+  /** Dimensions: each a number, a name if it is only known at run time, or null if it has neither. */
   dims: (number | string | null)[];
 }
 
@@ -186,7 +186,10 @@ export function tensorAttribute(node: Node, name: string): Uint8Array | undefine
 
 export type NewAttribute = number | string | readonly number[] | { float: number };
 
-/** Creates a node. Plain numbers become integer attributes; `{ float: … }` becomes a float attribute. */
+/**
+ * Creates a node with the name `assay/<first output>`. Numbers and lists of numbers become integer attributes; `{
+ * float: … }` becomes a float attribute.
+ */
 export function makeNode(
   op: string,
   inputs: string[],
@@ -209,7 +212,7 @@ export function attributeFields(name: string, value: NewAttribute): Attribute {
   return [bytesField(1, name), ...value.map((item) => varintField(8, item)), varintField(20, 7)];
 }
 
-/** Creates a tensor in memory, with an element type that follows from the array's. */
+/** Creates a tensor that shares the memory of `values`, and whose element type follows from the type of that array. */
 export function makeTensor(
   name: string,
   dims: number[],

@@ -39,7 +39,7 @@ const INLINE_BYTES = 4096;
 
 /**
  * Reads the graph of an ONNX file, and locates its weights without reading them. Throws `engine_failed` for a file that
- * is damaged or too large, or that refers to files outside its folder.
+ * is damaged or too large, that has sparse weights, or that refers to files outside its folder.
  */
 export function readModel(file: string): Model {
   const source = fileSource(file);
@@ -85,8 +85,8 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
 }
 
 /**
- * Parses a TensorProto. Throws `engine_failed` if it is not valid, or if its external data is outside the folder of
- * `file`.
+ * Parses the TensorProto in `tensorSpan`, without reading a large one's bytes. Throws `engine_failed` if it is not
+ * valid, or if its external data is outside the folder of `file`.
  *
  * @param file path of the file that `source` reads; null if `source` is memory, where external data is not allowed
  */
@@ -127,7 +127,10 @@ export function readTensor(
   return tensor;
 }
 
-/** Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are not tensors. */
+/**
+ * Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are not tensors. Throws
+ * `engine_failed` for an invalid tensor.
+ */
 export function constantOf(node: Node | undefined): Tensor | undefined {
   const bytes = node?.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
   if (!bytes) return undefined;

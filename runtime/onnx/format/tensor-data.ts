@@ -43,7 +43,7 @@ export function widened(tensor: Tensor): Tensor {
   };
 }
 
-/** Provides a matrix of floats that is read block by block, so that it need not be in memory as a whole. */
+/** Provides a matrix of 32-bit floats that is read block by block, so that it need not be in memory as a whole. */
 export interface FloatMatrix {
   rows: number;
   columns: number;
@@ -51,7 +51,7 @@ export interface FloatMatrix {
   forEachBlock(visit: (block: Float32Array, firstRow: number, rowCount: number) => void): void;
 }
 
-/** Returns a two-dimensional tensor of floats as a matrix; undefined for any other tensor. */
+/** Returns a two-dimensional tensor of 16-bit or 32-bit floats as a matrix; undefined for any other tensor. */
 export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   const [rows, columns] = tensor.dims;
   const { dataType } = tensor;
@@ -76,7 +76,7 @@ export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   };
 }
 
-/** Reads all elements of a tensor of floats into memory. */
+/** Reads all elements of a tensor of 16-bit or 32-bit floats into memory, as 32-bit floats. */
 export function readFloats(tensor: Tensor): Float32Array {
   return asFloats(readAll(tensor), tensor.dataType);
 }

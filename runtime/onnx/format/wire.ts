@@ -14,7 +14,7 @@ export interface Field {
   bytes: Uint8Array;
 }
 
-/** Locates a field's content in a file, from `start` to before `end`. */
+/** Locates a field's content in a `ByteSource`, from `start` to before `end`. */
 export interface FieldSpan {
   no: number;
   wire: WireType;
@@ -33,8 +33,8 @@ export function memorySource(bytes: Uint8Array): ByteSource {
 }
 
 /**
- * Yields the position of each field between `start` and `end`, without its content. Throws `engine_failed` for anything
- * that is not valid protobuf.
+ * Yields the number, the wire type and the range of the content of each field between `start` and `end`. Throws
+ * `engine_failed` for invalid protobuf, and for groups, which ONNX does not use.
  */
 export function* fieldSpans(source: ByteSource, start = 0, end = source.size): Generator<FieldSpan> {
   let at = start;
@@ -76,12 +76,15 @@ export function varint(bytes: Uint8Array): number {
   return varintAt(bytes, 0).value;
 }
 
-/** Decodes the numbers of a repeated field, either a packed list or a single number. Exact up to 2^53. */
+/**
+ * Decodes the numbers in one field of a repeated field, which contains a packed list or a single number. Exact up to
+ * 2^53.
+ */
 export function varints(field: Field): number[] {
   return exactVarints(field).map(Number);
 }
 
-/** Decodes the numbers of a repeated field as signed 64-bit integers. */
+/** Decodes the numbers in one field of a repeated field as signed 64-bit integers. */
 export function exactVarints({ wire, bytes }: Field): bigint[] {
   if (wire === 0) return [exactVarintAt(bytes, 0).value];
   const values: bigint[] = [];

@@ -12,7 +12,7 @@ const ALIGNMENT = 4096;
 /** Tensors of at most this many bytes are stored in the graph's own file. */
 const INLINE_BYTES = 1024;
 
-/** Writes tensors one after another to one file of external data, with one piece of a tensor in memory at a time. */
+/** Writes tensors one after another to a new file of external data, with one piece of a tensor in memory at a time. */
 export class WeightsWriter {
   readonly #fd: number;
   readonly #file: string;
@@ -23,7 +23,11 @@ export class WeightsWriter {
     this.#fd = openSync(join(folder, file), 'wx');
   }
 
-  /** Writes a tensor and returns its TensorProto. Reports the number of bytes of each written piece to `onBytes`. */
+  /**
+   * Writes a tensor and returns its encoded TensorProto, which refers to the written bytes. Does not write a tensor of
+   * at most `INLINE_BYTES`: its TensorProto contains the bytes. Reports the number of bytes of each written piece to
+   * `onBytes`.
+   */
   write(tensor: Tensor, onBytes: (count: number) => void): Uint8Array {
     if (dataLength(tensor.data) <= INLINE_BYTES) return encodeTensor(tensor);
     const bytes = readPieces(tensor.data);
@@ -62,9 +66,9 @@ function tensorHead({ dims, dataType, name }: Tensor): Field[] {
 }
 
 /**
- * Writes the file of a graph.
+ * Writes a model's file, in place of an existing one.
  *
- * @param tensors encoded TensorProtos of the graph's weights
+ * @param tensors encoded TensorProtos of the graph's weights, which are written instead of `model.graph.initializers`
  */
 export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
   writeFileSync(file, encodeModel(model, tensors));

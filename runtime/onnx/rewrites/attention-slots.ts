@@ -2,14 +2,22 @@ import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type
 import { makeIf, type Subgraph, valuesRead } from '../format/subgraph.ts';
 import type { Layout } from '../layout.ts';
 
-/** Names of the inputs that a graph with attention slots has once, for all slots together. */
+/** Name of the input that is true in a run of several sequences. It exists once for all slots, as do the next three. */
 export const SEVERAL = 'several_sequences';
+/** Name of the input for the number of rows of each slot, then of the remaining padding. */
 export const SLOT_SIZES = 'slot_sizes';
+/** Name of the input for the number of rows of all sequences together. */
 export const BATCH_ROWS = 'batch_rows';
+/**
+ * Name of the input for an empty tensor, from which the empty keys and values of unused slots are cut in a run of one
+ * sequence.
+ */
 export const NOTHING = 'nothing';
-/** Names of the inputs that each slot has, besides its KV and masks; `slotName` adds the slot's number. */
+/** Name of each slot's input for the positions of its rows; `slotName` adds the slot's number. */
 export const SLOT_POSITIONS = 'positions';
+/** Name of each slot's input for the index of its last key, that of the run's last row. */
 export const SLOT_LAST_KEY = 'last_key';
+/** Name of each slot's input for the number of its keys, including those of the run's rows. */
 export const SLOT_KEYS = 'keys';
 
 /** Returns the name of one slot's input or output, for example `slot2/past_key_values.0.key`. */
@@ -24,21 +32,32 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
 const EMPTY_SIZES = 'assay/slot_empty_sizes';
 
 /**
- * Rewrites a graph so that one run computes several sequences. Linear layers process the rows of all sequences, so the
- * weights are read once. Each GroupQueryAttention is replaced by `count` of them, each with the KV of its own sequence,
- * which is written in place. Rows are in the order of the slots. Slots without a sequence come last and get a row of
- * zeros, whose result is dropped.
+ * Rewrites a graph so that one run computes up to `count` sequences, each in a slot with its own KV. Linear layers
+ * process the rows of all sequences, so the weights are read once. Each GroupQueryAttention is replaced by `count` of
+ * them, each with the KV of its own slot, which is written in place. Rows are in the order of the slots. Slots without
+ * a sequence come last and get a row of zeros, whose result is dropped.
  *
  * A run of one sequence would spend a fifth of its time on the attention of empty slots. Each layer's attention is
  * therefore an `If`: its other branch is the attention of slot 0 alone, and such a run needs the inputs of slot 0 only.
  *
- * Inputs per slot: KV, masks, `positions` int64 `[1, rows]`, `last_key` int32 `[1]` (number of keys so far, minus one),
- * `keys` int32 (number of keys so far). Inputs for all slots: `several_sequences` bool `[1]`; in a run of several
- * `slot_sizes` int64 `[count + 1]` (rows of each slot, then of the remaining padding) and `batch_rows` int64 `[1]`; in
- * a run of one `nothing` float `[0]`.
+ * New inputs of each slot (named by `slotName`):
+ * - its KV, and the `masks`
+ * - `positions` int64 `[1, rows]`
+ * - `last_key` int32 `[1]`: index of the last key, that of the run's last row
+ * - `keys` int32: number of keys, including those of the run's rows
  *
- * Must be called after `packBranches` and `gatherRows`. Returns false and leaves the graph unchanged if anything other
- * than attention reads the attention mask, or if an attention node has more than three outputs.
+ * New inputs for all slots together:
+ * - `several_sequences` bool `[1]`: true in a run of several sequences
+ * - `slot_sizes` int64 `[count + 1]`, only for several: rows of each slot, then of the remaining padding
+ * - `batch_rows` int64 `[1]`, only for several: rows of all sequences
+ * - `nothing` float `[0]`, only for one: an empty tensor, from which the empty KV of the other slots is cut
+ *
+ * Must be called after `packBranches` and `gatherRows`. Deletes `attentionMask` from `layout`, and `positions` unless
+ * another node reads them. Returns false and changes nothing if anything other than attention reads the attention mask,
+ * or if an attention node has more than three outputs.
+ *
+ * @param masks mask inputs that `packBranches` added
+ * @param count number of slots
  */
 export function addAttentionSlots(
   model: Model,

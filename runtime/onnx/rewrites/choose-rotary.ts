@@ -5,11 +5,15 @@ import { fieldsOf, memorySource, text } from '../format/wire.ts';
 import { unusable } from '../unusable.ts';
 
 /**
- * Selects one of the two sets of rotary tables of a LongRoPE model (Phi-3 and Phi-4-mini). The published graph selects
- * by the length of the whole sequence, so the result for a token would depend on the branches beside it, and the cached
- * KV of a prefix on the text that followed it earlier. If prompts of `maxPromptLen` tokens fit the tables for short
- * texts, these are used and limit the context; otherwise the tables for long texts are used for all texts. vLLM selects
- * the same way, by its `max_model_len` (`Phi3LongRoPEScaledRotaryEmbedding`).
+ * Edits the graph of a LongRoPE model (Phi-3 and Phi-4-mini) so that it always uses the same one of its two sets of
+ * rotary tables. Leaves other models unchanged. The published graph selects by the length of the whole sequence, so the
+ * result for a token would depend on the branches beside it, and the cached KV of a prefix on the text that followed it
+ * earlier. If prompts of `maxPromptLen` tokens fit the tables for short texts, these are used and limit the context;
+ * otherwise the tables for long texts are used for all texts. vLLM selects the same way, by its `max_model_len`
+ * (`Phi3LongRoPEScaledRotaryEmbedding`).
+ *
+ * @throws AssayError `engine_failed` if the tables are not constants, or are selected by something other than the
+ *   length
  */
 export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
   const tables = new Set(

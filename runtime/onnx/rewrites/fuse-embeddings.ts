@@ -1,8 +1,9 @@
 import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor, type ValueInfo } from '../format/model.ts';
 import { unusable } from '../unusable.ts';
 
-/** Names of the inputs for media of a graph that `fuseEmbeddings` made. */
+/** Name of the input for rows of media features, in a graph that `fuseEmbeddings` made. */
 export const MEDIA_FEATURES = 'media_features';
+/** Name of the input for the feature row of each token, in the same graph. */
 export const MEDIA_ROWS = 'media_rows';
 
 /**
@@ -22,10 +23,13 @@ const PREFIX = 'assay/embed_tokens/';
  * If the decoder also adds features after its first layers (`deepstack_features_0` and so on, `[1, tokens, width]`,
  * Qwen3-VL), each row has all of them side by side. Other outputs of the embedding graph that the decoder reads by name
  * (`per_layer_inputs`, Gemma 4) are joined as they are: for media they are those of the token id 0, which is fed for
- * them. Further inputs of the embedding graph are features that it puts in the place of media itself (the layout of
- * onnxruntime-genai). They get no rows; the features are put where it would put them, so that what it computes from the
- * result is right for media, too. Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit
- * together.
+ * media.
+ *
+ * In the layout of onnxruntime-genai, the embedding graph has inputs for features, and replaces the embeddings of media
+ * by them itself. These inputs become empty constants, and `media_features` are put in at the same node, so that what
+ * the graph computes from its result is right for media, too.
+ *
+ * Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
  */
 export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
@@ -113,7 +117,10 @@ function mergesOf(nodes: readonly Node[], features: readonly Tensor[]): Node[] {
   });
 }
 
-/** Returns the names of deepstack features among those of a graph, in the order of the layers. */
+/**
+ * Returns those of `names` that are names of deepstack features (`deepstack_features_<layer>`), in the order of the
+ * layers.
+ */
 export function deepstackNames(names: readonly string[]): string[] {
   const layer = (name: string) => Number(/^deepstack_features_(\d{1,3})$/u.exec(name)?.[1] ?? -1);
   return names.filter((name) => layer(name) >= 0).sort((one, other) => layer(one) - layer(other));

@@ -11,8 +11,9 @@ export interface MaskInput {
  * Rewrites a graph so that one run computes the tokens of several branches: every GroupQueryAttention gets the tokens'
  * positions and an additive mask `[1, 1, new, all]` as inputs. The operator's own window counts cells of the KV buffer,
  * which is wrong for branches side by side, so layers with a window get a separate mask, and the operator's window is
- * turned off. Returns the masks. Source: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention,
- * inputs 9 and 10.
+ * turned off. Adds the input `position_ids` to the graph and to `layout` if there is none. Returns the names of the
+ * mask inputs and their windows (null: no window). Source: onnxruntime, docs/ContribOperators.md,
+ * com.microsoft.GroupQueryAttention, inputs 9 and 10.
  */
 export function packBranches(model: Model, layout: Layout, attention: readonly Node[]): MaskInput[] {
   const { graph } = model;

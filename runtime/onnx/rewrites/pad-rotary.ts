@@ -2,8 +2,8 @@ import { dataLength, type Model, type Node } from '../format/model.ts';
 import { readPieces } from '../format/tensor-data.ts';
 
 /**
- * Number of rows to add, for the cells that the packed branches of a job may need after the longest prompt: suffixes
- * and answers. `Limits.cells` of the engine bounds them.
+ * Number of rows to add to a rotary table, for the cells that the packed branches of a job may need after the longest
+ * prompt: suffixes and answers. `Limits.cells` of the engine bounds them.
  */
 export const SPARE_ROWS = 16_384;
 

@@ -8,8 +8,8 @@ const SKIP_NORMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Replaces operators that a compiler for NPUs does not accept: a normalization fused with an addition becomes two
- * nodes. Measured, see docs/devices.md ("Operators").
+ * Replaces operators that a compiler for NPUs does not accept: a normalization fused with additions becomes one node
+ * for each operation. Measured, see docs/devices.md ("Operators").
  */
 export function commonOperators(graph: Graph): void {
   graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));

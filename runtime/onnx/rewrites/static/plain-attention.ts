@@ -34,8 +34,9 @@ interface Heads {
 
 /**
  * Returns nodes that compute the same as a GroupQueryAttention with operators that compilers for NPUs accept: MatMul,
- * Softmax, Split, Concat, Reshape, Transpose and elementwise ones. The past cells are inputs; only the new keys and
- * values are outputs. Source of the operator: onnxruntime, docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
+ * Softmax, Split, Concat, Reshape, Transpose and elementwise ones. Adds the constants that the nodes read to the graph.
+ * The past cells are inputs; only the new keys and values are outputs. Source of the operator: onnxruntime,
+ * docs/ContribOperators.md, com.microsoft.GroupQueryAttention.
  *
  * @param shape numbers of cells, which compilers for NPUs need as constants; `any` for a graph that accepts all
  * @param kvType element type of the past cells and of the new keys and values; the attention itself is computed in
