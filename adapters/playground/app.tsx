@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ChatTab } from './chat/chat-tab.tsx';
 import { KeyField } from './key-field.tsx';
 import { ModelsTab } from './models/models-tab.tsx';
@@ -13,9 +13,13 @@ export function App() {
   const [tab, setTab] = useState<Tab>(tabOfHash());
   const { status, refresh } = useStatus();
   const { state, active_model: active = 'none' } = status.health ?? {};
+  useEffect(() => {
+    const follow = () => setTab(tabOfHash());
+    addEventListener('hashchange', follow);
+    return () => removeEventListener('hashchange', follow);
+  }, []);
   const open = (next: Tab) => {
-    setTab(next);
-    history.replaceState(null, '', `#${next.toLowerCase()}`);
+    location.hash = next.toLowerCase();
     document.getElementById(`tab-${next}`)?.focus();
   };
   return (

@@ -186,6 +186,35 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await page.locator('.answer').first().waitFor();
   });
 
+  it('keeps what was typed when the page is reloaded, and asks before an example replaces it', async () => {
+    const context = page.getByLabel('Context');
+    await page.getByRole('button', { name: 'An invoice' }).click();
+    await context.fill('A text of mine 😀');
+    await page.getByRole('button', { name: 'Delete currency' }).click();
+    await page.reload();
+    expect(await context.inputValue()).toBe('A text of mine 😀');
+    expect(await page.getByLabel('Name').evaluateAll((fields) => fields.length)).toBe(1);
+    page.once('dialog', (dialog) => void dialog.dismiss());
+    await page.getByRole('button', { name: 'A complaint' }).click();
+    expect(await context.inputValue()).toBe('A text of mine 😀');
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'A complaint' }).click();
+    expect(await context.inputValue()).toMatch(/^The parcel/);
+  });
+
+  it('goes back to the tab before', async () => {
+    const tab = () => page.locator('[role=tab][aria-selected=true]').textContent();
+    await page.getByRole('tab', { name: 'Chat' }).click();
+    await page.getByRole('tab', { name: 'Chat' }).press('ArrowRight');
+    expect(await tab()).toBe('Models');
+    await page.goBack();
+    expect(await tab()).toBe('Chat');
+    await page.goBack();
+    expect(await tab()).toBe('Tasks');
+    await page.goForward();
+    expect(await tab()).toBe('Chat');
+  });
+
   it('asks free questions without probabilities', async () => {
     await page.getByLabel('API key').fill(KEY);
     await page.getByLabel('Options').first().fill('');
@@ -250,7 +279,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await page.getByLabel('API key').fill('wrong');
     await ask();
     expect(await page.getByRole('alert').textContent()).toMatch(/invalid_api_key.*Paste your key/s);
-    expect(await page.evaluate('[sessionStorage.length, localStorage.length]')).toEqual([1, 0]);
+    expect(await page.evaluate("[sessionStorage.getItem('assay-api-key'), localStorage.length]")).toEqual(['wrong', 0]);
     // The browser itself logs the refused request.
     complaints = complaints.filter((text) => !text.includes('401'));
   });

@@ -1,33 +1,36 @@
-import { type Draft, newTask } from './task.ts';
+import { type Draft, newTask, tasksBody } from './task.ts';
 
 export interface Example {
   title: string;
   make(): Draft;
 }
 
+/** The example that the page shows first. */
+export const complaint: Example = {
+  title: 'A complaint',
+  make: () => ({
+    context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
+    tasks: [
+      newTask({ type: 'decide', name: 'refund', text: 'Does the customer ask for a refund?', list: 'yes\nno' }),
+      newTask({
+        type: 'decide',
+        name: 'topic',
+        text: 'What is the message about?',
+        list: 'delivery\nbilling\npraise',
+      }),
+      newTask({
+        type: 'extract',
+        name: 'facts',
+        text: 'What was broken, and how late was it?',
+        list: 'broken_item\ndelay',
+      }),
+    ],
+    maxOutputTokens: 64,
+  }),
+};
+
 export const EXAMPLES: readonly Example[] = [
-  {
-    title: 'A complaint',
-    make: () => ({
-      context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
-      tasks: [
-        newTask({ type: 'decide', name: 'refund', text: 'Does the customer ask for a refund?', list: 'yes\nno' }),
-        newTask({
-          type: 'decide',
-          name: 'topic',
-          text: 'What is the message about?',
-          list: 'delivery\nbilling\npraise',
-        }),
-        newTask({
-          type: 'extract',
-          name: 'facts',
-          text: 'What was broken, and how late was it?',
-          list: 'broken_item\ndelay',
-        }),
-      ],
-      maxOutputTokens: 64,
-    }),
-  },
+  complaint,
   {
     title: 'An invoice',
     make: () => ({
@@ -64,3 +67,9 @@ export const EXAMPLES: readonly Example[] = [
     }),
   },
 ];
+
+/** Tells whether a draft is one of the examples, so that nothing is lost if another replaces it. */
+export function isExample(draft: Draft): boolean {
+  const text = (it: Draft) => JSON.stringify(tasksBody(it, ''));
+  return EXAMPLES.some(({ make }) => text(make()) === text(draft));
+}

@@ -1,23 +1,34 @@
+import * as v from 'valibot';
 import { decisionsInput, type MediaFile, tasksMedia } from '../media/media-file.ts';
 
-/** Holds one task in the editor. Lists are texts with an item on each line. */
-export interface TaskDraft {
+/** One task in the editor. Lists are texts with an item on each line. */
+const TaskFields = v.object({
+  type: v.picklist(['decide', 'extract']),
+  name: v.string(),
+  /** The question of a decide task, the instruction of an extract task. */
+  text: v.string(),
+  /** Options of a decide task, keys of an extract task. */
+  list: v.string(),
+});
+type TaskFields = v.InferOutput<typeof TaskFields>;
+
+/** The part of a draft that outlives the page. */
+export const StoredDraft = v.object({
+  context: v.string(),
+  tasks: v.pipe(v.array(TaskFields), v.minLength(1)),
+  maxOutputTokens: v.fallback(v.number(), 64),
+});
+export type StoredDraft = v.InferOutput<typeof StoredDraft>;
+
+export interface TaskDraft extends TaskFields {
   /** Identifies the task in the editor, even after it was moved or renamed. */
   id: number;
-  type: 'decide' | 'extract';
-  name: string;
-  /** The question of a decide task, the instruction of an extract task. */
-  text: string;
-  /** Options of a decide task, keys of an extract task. */
-  list: string;
 }
 
-export interface Draft {
-  context: string;
+export interface Draft extends StoredDraft {
+  tasks: TaskDraft[];
   /** An image or a recording beside the text; absent if there is none. */
   media?: MediaFile | undefined;
-  tasks: TaskDraft[];
-  maxOutputTokens: number;
 }
 
 export const items = (list: string): string[] =>
@@ -65,8 +76,8 @@ export function decisionsBody({ context, media, tasks, maxOutputTokens }: Draft,
 
 let next = 1;
 
-export function newTask(fields: Omit<TaskDraft, 'id'>): TaskDraft {
-  return { id: next++, ...fields };
+export function newTask(fields: TaskFields): TaskDraft {
+  return { ...fields, id: next++ };
 }
 
 /** Returns a task for the end of a list, with a name that no other task has. */

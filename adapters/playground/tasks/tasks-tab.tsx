@@ -1,12 +1,13 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { MediaField } from '../media/media-field.tsx';
 import { withoutContent } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
 import { readDecisions, readTasks } from './answer.ts';
-import { EXAMPLES } from './examples.ts';
+import { complaint, EXAMPLES, type Example, isExample } from './examples.ts';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
+import { storeDraft, storedDraft } from './stored-draft.ts';
 import { type Draft, decisionsBody, hasProbabilities, tasksBody } from './task.ts';
 import { TaskList } from './task-list.tsx';
 
@@ -15,7 +16,8 @@ import { TaskList } from './task-list.tsx';
  * is being loaded, when nothing can be asked.
  */
 export function TasksTab({ model, loading }: { model: string; loading: boolean }) {
-  const [draft, setDraft] = useState<Draft>(() => (EXAMPLES[0] as (typeof EXAMPLES)[number]).make());
+  const [draft, setDraft] = useState<Draft>(() => storedDraft() ?? complaint.make());
+  useEffect(() => storeDraft(draft), [draft]);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -24,6 +26,13 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   const path = scored ? '/v1/decisions' : '/v1/tasks';
   const bodyOf = (sent: Draft) => (scored ? decisionsBody : tasksBody)(sent, model || 'assay/starter');
   const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
+
+  const start = (example: Example) => {
+    if (!isExample(draft) && !confirm(`Replace the context and the tasks by the example “${example.title}”?`)) return;
+    setDraft(example.make());
+    setOutcome(null);
+    setError(null);
+  };
 
   const ask = async () => {
     setBusy(true);
@@ -53,22 +62,14 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
     >
       <div class="input">
         <div class="row">
-          <label for="example">
-            Start from an example
-            <select
-              id="example"
-              onChange={(event) => {
-                const example = EXAMPLES[Number(event.currentTarget.value)];
-                if (example) setDraft(example.make());
-                setOutcome(null);
-                setError(null);
-              }}
-            >
-              {EXAMPLES.map(({ title }, i) => (
-                <option value={i}>{title}</option>
-              ))}
-            </select>
-          </label>
+          <fieldset class="examples">
+            <legend>Start from an example</legend>
+            {EXAMPLES.map((example) => (
+              <button type="button" onClick={() => start(example)}>
+                {example.title}
+              </button>
+            ))}
+          </fieldset>
           <label for="max-tokens" class="narrow">
             Max output tokens
             <input
