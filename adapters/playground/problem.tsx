@@ -1,12 +1,17 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { ApiError } from './api.ts';
 
 /** Shows an error and what the user can do about it. */
 export function Problem({ error }: { error: unknown }) {
+  const element = useRef<HTMLDivElement>(null);
+  // On a narrow screen, it may be below what the user sees.
+  useEffect(() => element.current?.scrollIntoView({ block: 'nearest' }), [error]);
   if (error === null || error === undefined) return null;
   const { message, code, param, hint } = described(error);
   return (
-    <div class="problem" role="alert">
+    <div class="problem" role="alert" ref={element}>
       <strong>{message}</strong>
+      {hint && <p>{hint}</p>}
       {code && (
         <p>
           <code>{code}</code>
@@ -18,16 +23,21 @@ export function Problem({ error }: { error: unknown }) {
           )}
         </p>
       )}
-      {hint && <p>{hint}</p>}
     </div>
   );
 }
 
+/** What to do on this page about some errors, whose messages speak to programs. */
+const HINTS: Readonly<Record<string, string>> = {
+  missing_api_key: 'The first start of the server shows a key; “assay keys add NAME” makes another.',
+  invalid_api_key: 'Paste your key into “API key” above.',
+  model_not_loaded: 'Load a model in the tab “Models”.',
+};
+
 function described(error: unknown): { message: string; code?: string; param?: string | undefined; hint?: string } {
   if (!(error instanceof ApiError)) return { message: error instanceof Error ? error.message : String(error) };
-  const hint =
-    error.status === 401
-      ? 'Paste your key into “API key” above. The first start shows one; “assay keys add NAME” makes another.'
-      : undefined;
-  return { message: error.message, code: error.code, param: error.param, ...(hint ? { hint } : {}) };
+  const { code, param } = error;
+  const message = code === 'missing_api_key' ? 'Paste your key into “API key” above.' : error.message;
+  const hint = HINTS[code];
+  return { message, code, param, ...(hint ? { hint } : {}) };
 }

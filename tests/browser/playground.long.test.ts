@@ -215,6 +215,30 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await tab()).toBe('Chat');
   });
 
+  it('can be stopped, tells a screen reader how many answers came, and asks again', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.route('**/v1/decisions', () => {}, { times: 1 });
+    const status = page.getByRole('tabpanel').getByRole('status');
+    await ask();
+    await status.getByText('Asking').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Press “Ask”').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await ask();
+    await status.getByText('3 answers').waitFor();
+  });
+
+  it('asks for the key in the words of the page, and shows it on a phone', async () => {
+    const phone = await open({ width: 320, height: 640 });
+    await phone.getByRole('button', { name: 'Ask', exact: true }).click();
+    const alert = phone.getByRole('alert');
+    expect(await alert.locator('strong').textContent()).toBe('Paste your key into “API key” above.');
+    const box = await alert.boundingBox();
+    expect(box && box.y >= 0 && box.y + box.height <= 640).toBe(true);
+    await phone.context().close();
+    complaints = complaints.filter((text) => !text.includes('401'));
+  });
+
   it('asks free questions without probabilities', async () => {
     await page.getByLabel('API key').fill(KEY);
     await page.getByLabel('Options').first().fill('');
@@ -278,7 +302,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
   it('says what to do about a wrong key, and keeps the key in this tab only', async () => {
     await page.getByLabel('API key').fill('wrong');
     await ask();
-    expect(await page.getByRole('alert').textContent()).toMatch(/invalid_api_key.*Paste your key/s);
+    expect(await page.getByRole('alert').textContent()).toMatch(/Paste your key.*invalid_api_key/s);
     expect(await page.evaluate("[sessionStorage.getItem('assay-api-key'), localStorage.length]")).toEqual(['wrong', 0]);
     // The browser itself logs the refused request.
     complaints = complaints.filter((text) => !text.includes('401'));

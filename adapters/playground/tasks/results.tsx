@@ -13,7 +13,7 @@ export function Results({ outcome }: { outcome: Outcome }) {
   // On a narrow screen the answers are below the tasks, so the page scrolls to them.
   useEffect(() => top.current?.scrollIntoView({ block: 'nearest' }), [outcome]);
   return (
-    <div class="results" aria-live="polite" ref={top}>
+    <div class="results" ref={top}>
       {cut && (
         <p class="note">
           The answers were cut: raise “Max output tokens” and ask again. Parts that were not reached are empty.

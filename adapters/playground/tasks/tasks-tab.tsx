@@ -20,7 +20,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   useEffect(() => storeDraft(draft), [draft]);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const [running, setRunning] = useState<AbortController | null>(null);
   const [probabilities, setProbabilities] = useState(true);
   const scored = probabilities && hasProbabilities(draft);
   const path = scored ? '/v1/decisions' : '/v1/tasks';
@@ -35,18 +35,19 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   };
 
   const ask = async () => {
-    setBusy(true);
+    const stop = new AbortController();
+    setRunning(stop);
     setError(null);
     const began = performance.now();
     try {
-      const response = await (await call(path, { body: bodyOf(draft) })).json();
+      const response = await (await call(path, { body: bodyOf(draft), signal: stop.signal })).json();
       const answers = (scored ? readDecisions : readTasks)(draft.tasks, response);
       setOutcome({ ...answers, context: draft.context, milliseconds: Math.round(performance.now() - began) });
     } catch (cause) {
-      setError(cause);
+      if (!stop.signal.aborted) setError(cause);
       setOutcome(null);
     }
-    setBusy(false);
+    setRunning(null);
   };
 
   return (
@@ -54,7 +55,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
       class="split"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!busy && !loading) void ask();
+        if (!running && !loading) void ask();
       }}
       onKeyDown={(event) => {
         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
@@ -104,9 +105,14 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
         />
         <TaskList tasks={draft.tasks} onChange={(tasks) => setDraft({ ...draft, tasks })} />
         <div class="row actions">
-          <button type="submit" class="primary" disabled={busy || loading}>
-            {loading ? 'Loading the model…' : busy ? 'Asking…' : 'Ask'}
+          <button type="submit" class="primary" disabled={running !== null || loading}>
+            {loading ? 'Loading the model…' : running ? 'Asking…' : 'Ask'}
           </button>
+          {running && (
+            <button type="button" onClick={() => running.abort()}>
+              Stop
+            </button>
+          )}
           <span class="hint">Ctrl + Enter</span>
           <label class="check" title="Asked as POST /v1/decisions; without it, as POST /v1/tasks">
             <input
@@ -121,6 +127,9 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
       </div>
       <div class="output">
         <h2>Answers</h2>
+        <p role="status" class="visually-hidden">
+          {running ? 'Asking' : outcome ? `${outcome.answers.length} answers` : ''}
+        </p>
         <Problem error={error} />
         {outcome ? (
           <Results outcome={outcome} />
