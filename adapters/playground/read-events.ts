@@ -2,7 +2,9 @@ import { createParser } from 'eventsource-parser';
 import { ApiError } from './api.ts';
 
 /**
- * Calls `onData` with the data of each server-sent event. Throws `ApiError` for an error event (rules M-10 and M-17).
+ * Calls `onData` with the data of each server-sent event, until the stream ends or its connection is lost. The caller
+ * knows which event is the last. Throws `ApiError` for an error event (rules M-10 and M-17), and an `AbortError` if the
+ * request was aborted.
  */
 export async function readEvents(response: Response, onData: (data: string) => void): Promise<void> {
   const parser = createParser({
@@ -13,5 +15,10 @@ export async function readEvents(response: Response, onData: (data: string) => v
     },
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) parser.feed(read.value);
+  const next = () =>
+    reader?.read().catch((cause) => {
+      if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+      return undefined;
+    });
+  for (let read = await next(); read && !read.done; read = await next()) parser.feed(read.value);
 }

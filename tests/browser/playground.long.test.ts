@@ -256,6 +256,37 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.locator('.message.assistant p').textContent()).toMatch(/\w+/);
   });
 
+  it('follows a long answer until the user scrolls up, and says that its connection was lost', async () => {
+    await page.addInitScript(() => {
+      const send = fetch;
+      const delta = (n: number) => JSON.stringify({ choices: [{ delta: { content: `Line ${n}.\n` } }] });
+      // 150 lines, and then the error with which a browser reports a lost connection.
+      const lines = (at: number) =>
+        new ReadableStream({
+          async pull(controller) {
+            await new Promise((resolve) => setTimeout(resolve, 15));
+            if (at === 150) controller.error(new TypeError('network error'));
+            else controller.enqueue(new TextEncoder().encode(`data: ${delta(at)}\n\n`));
+            at += 1;
+          },
+        });
+      globalThis.fetch = (path, init) =>
+        String(path).includes('chat') ? Promise.resolve(new Response(lines(0))) : send(path, init);
+    });
+    await page.reload();
+    await page.getByRole('tab', { name: 'Chat' }).click();
+    await page.getByLabel('Message').fill('Count.');
+    await page.keyboard.press('Enter');
+    const toEnd = () => page.evaluate<number>('document.documentElement.scrollHeight - innerHeight - scrollY');
+    await page.getByText('Line 60.').waitFor();
+    expect(await toEnd()).toBeLessThan(60);
+    await page.mouse.move(600, 300);
+    await page.mouse.wheel(0, -600);
+    await page.getByText('Line 120.').waitFor();
+    expect(await toEnd()).toBeGreaterThan(500);
+    await page.getByRole('alert').getByText('The stream ended before the answer did. Ask again.').waitFor();
+  });
+
   it('sends an image with a message of a chat, and keeps it for another attempt if it is refused', async () => {
     await page.getByRole('tab', { name: 'Chat' }).click();
     const field = page.getByLabel('Add an image or a recording');

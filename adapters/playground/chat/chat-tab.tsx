@@ -1,8 +1,9 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { MediaField, MediaView } from '../media/media-field.tsx';
 import { chatContent, type MediaFile } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
+import { useFollowedEnd } from './followed-end.ts';
 import { readChat } from './read-chat.ts';
 
 interface Message {
@@ -29,8 +30,9 @@ export function ChatTab() {
   const [media, setMedia] = useState<MediaFile | undefined>();
   const [error, setError] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
-  const end = useRef<HTMLDivElement>(null);
-  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [messages]);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const chat = useRef<HTMLDivElement>(null);
+  const follow = useFollowedEnd(chat, messages);
 
   const send = async () => {
     const question = text.trim();
@@ -43,6 +45,7 @@ export function ChatTab() {
     setMedia(undefined);
     setError(null);
     setRunning(stop);
+    follow();
     show();
     try {
       const body = {
@@ -67,10 +70,10 @@ export function ChatTab() {
       } else {
         setError(cause);
         if (answer.content === '') {
-          // Puts the question back into the input field for another attempt.
+          // Puts the question back into the input field for another attempt, unless the user has begun another one.
           setMessages(messages);
-          setText(question);
-          setMedia(media);
+          setText((begun) => begun || question);
+          setMedia((chosen) => chosen ?? media);
         }
       }
     }
@@ -78,7 +81,7 @@ export function ChatTab() {
   };
 
   return (
-    <div class="chat">
+    <div class="chat" ref={chat}>
       <div class="messages" role="log" aria-label="Conversation">
         {messages.length === 0 && (
           <p class="empty">
@@ -102,7 +105,6 @@ export function ChatTab() {
             {note && <small>{note}</small>}
           </article>
         ))}
-        <div ref={end} />
       </div>
       <Problem error={error} />
       <MediaField
@@ -126,6 +128,7 @@ export function ChatTab() {
           Message
           <textarea
             id="chat-text"
+            ref={field}
             rows={2}
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
@@ -151,6 +154,7 @@ export function ChatTab() {
           onClick={() => {
             setMessages([]);
             setError(null);
+            field.current?.focus();
           }}
         >
           Clear

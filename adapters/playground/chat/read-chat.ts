@@ -1,3 +1,4 @@
+import type { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { ApiError } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
@@ -20,12 +21,11 @@ export async function readChat(response: Response, onDelta: (delta: ChatDelta) =
       done = true;
       return;
     }
-    const { choices, metrics } = JSON.parse(data);
-    const { delta, finish_reason } = choices[0] ?? {};
-    const reasoning = delta?.reasoning_content ?? '';
-    const content = delta?.content ?? '';
+    const { choices, metrics }: ChatCompletionChunk = JSON.parse(data);
+    const choice = choices[0];
+    const { reasoning_content: reasoning = '', content = '' } = choice?.delta ?? {};
     if (reasoning || content) onDelta({ reasoning, content });
-    if (finish_reason) end.finishReason = finish_reason;
+    if (choice?.finish_reason) end.finishReason = choice.finish_reason;
     if (metrics) end.tokensPerSecond = metrics.tokens_per_second;
   });
   if (!done) throw new ApiError(0, 'stream_ended', 'The stream ended before the answer did. Ask again.');
