@@ -350,11 +350,12 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
 
   it('reads what needs a key once, if the server refuses the key', async () => {
     let asked = 0;
+    await page.goto('about:blank');
     await page.route('**/metrics', (route) => {
       asked += 1;
       return route.fulfill({ status: 401, json: { error: { message: 'Send a key.', code: 'missing_api_key' } } });
     });
-    await page.reload();
+    await page.goto(`${server.url}/playground`);
     for (let polls = 0; polls < 3; polls += 1) await page.waitForResponse('**/health');
     expect(asked).toBe(1);
     await page.getByLabel('API key').fill('another');
