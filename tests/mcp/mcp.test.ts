@@ -111,10 +111,23 @@ describe('over stdio', () => {
     expect(result).toMatchObject({ isError: true, content: [{ text: 'overloaded: Try again later.' }] });
   });
 
-  it('refuses arguments that its schema does not have', async () => {
-    const mcp = await overStdio({});
-    const wrong = mcp.callTool({ name: 'decide', arguments: { text: 'x' } });
-    await expect(wrong.then(({ isError }) => isError).catch(() => true)).resolves.toBe(true);
+  it.each<[tool: string, sent: Record<string, unknown>, message: string]>([
+    ['decide', { text: 'x' }, 'missing_field: question is required.'],
+    ['decide', {}, 'missing_field: text is required.'],
+    ['decide', { ...urgent, text: 5 }, 'invalid_type: text must be a string.'],
+    ['decide', { ...urgent, question: '' }, 'invalid_value: question must not be empty.'],
+    ['decide', { ...urgent, options: 'yes,no' }, 'invalid_type: options must be a list.'],
+    ['decide', { ...urgent, options: ['a', 'a'] }, 'invalid_value: options[1] repeats an earlier one.'],
+    [
+      'decide',
+      { text: 'x', question: 'q', option: ['a'] },
+      'unknown_field: option is not a field of this request. Did you mean “options”? If not, remove it.',
+    ],
+    ['extract', { text: 'x', keys: [] }, 'invalid_value: keys must not be empty.'],
+    ['extract', { text: 'x', schema: 'total' }, 'invalid_type: schema must be an object.'],
+  ])('refuses %s %j: %s', async (name, sent, message) => {
+    const result = await (await overStdio({})).callTool({ name, arguments: sent });
+    expect(result).toMatchObject({ isError: true, content: [{ text: message }] });
     expect(server?.recorded.filter(({ call }) => call === 'runTasks')).toEqual([]);
   });
 });

@@ -1,9 +1,11 @@
-import { type CallToolResult, McpServer } from '@modelcontextprotocol/server';
-import { toStandardJsonSchema } from '@valibot/to-json-schema';
+import { type CallToolResult, McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server';
+import { toJsonSchema, toStandardJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
+import { distinct } from '../../../lib/validation/rules.ts';
+import { validate } from '../../../lib/validation/validate.ts';
 import { VERSION } from '../../../lib/version.ts';
 
 /**
@@ -18,12 +20,17 @@ const text = described(
   'The text to judge. It may be long: further questions about the same text are cheap, because it is cached.',
 );
 
-const DecideInput = v.object({
+const DecideInput = v.strictObject({
   text,
   question: described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?'),
   options: v.optional(
     described(
-      v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.minLength(1), v.maxLength(255)),
+      v.pipe(
+        v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
+        v.minLength(1),
+        v.maxLength(255),
+        distinct('invalid_value', (option) => option),
+      ),
       'The allowed answers. Without them, the model answers in a few words of its own.',
     ),
   ),
@@ -34,7 +41,7 @@ const DecideOutput = v.object({
   probabilities: v.optional(described(v.record(v.string(), v.number()), 'The probability of each option.')),
 });
 
-const ExtractInput = v.object({
+const ExtractInput = v.strictObject({
   text,
   instruction: v.optional(described(v.string(), 'What to extract.'), 'Extract the requested fields.'),
   keys: v.optional(
@@ -62,12 +69,13 @@ export function createMcpServer(ask: Ask): McpServer {
       title: 'Decide',
       description:
         'Answers a question about a text with one of the options, and returns the probability of each option.',
-      inputSchema: toStandardJsonSchema(DecideInput),
+      inputSchema: shown(DecideInput),
       outputSchema: toStandardJsonSchema(DecideOutput),
       annotations,
     },
-    ({ text: context, question, options, instruction }, { mcpReq: { signal } }) =>
+    (args, { mcpReq: { signal } }) =>
       answered(async () => {
+        const { text: context, question, options, instruction } = validate(DecideInput, args);
         if (options === undefined) {
           const said = instruction === undefined ? {} : { instruction };
           const body = { context, question, max_output_tokens: 128, ...said };
@@ -85,18 +93,30 @@ export function createMcpServer(ask: Ask): McpServer {
     {
       title: 'Extract',
       description: 'Extracts fields from a text as JSON: the named keys, or what a JSON Schema describes.',
-      inputSchema: toStandardJsonSchema(ExtractInput),
+      inputSchema: shown(ExtractInput),
       outputSchema: toStandardJsonSchema(ExtractOutput),
       annotations,
     },
-    ({ text: context, instruction, keys, schema }, { mcpReq: { signal } }) =>
+    (args, { mcpReq: { signal } }) =>
       answered(async () => {
+        const { text: context, instruction, keys, schema } = validate(ExtractInput, args);
         const shape = { ...(keys === undefined ? {} : { keys }), ...(schema === undefined ? {} : { schema }) };
         const body = { context, instruction, max_output_tokens: 512, ...shape };
         return { data: v.parse(ExtractResponse, await ask('/extract', body, signal)).result };
       }),
   );
   return server;
+}
+
+/**
+ * Returns the schema of a tool's arguments for the list of tools. It accepts any arguments: the tool validates them
+ * itself, because the SDK would answer with Valibot's text, which does not tell the agent what to send.
+ */
+function shown(schema: v.GenericSchema): StandardSchemaWithJSON<unknown, unknown> {
+  // Typed as the SDK wants it; Valibot's type of a JSON Schema has no index signature.
+  const written = () => ({ ...toJsonSchema(schema, { ignoreActions: ['rule'] }) });
+  const jsonSchema = { input: written, output: written };
+  return { '~standard': { version: 1, vendor: 'valibot', jsonSchema, validate: (value) => ({ value }) } };
 }
 
 const INSTRUCTIONS =
