@@ -66,7 +66,13 @@ export class LocalModelHost implements ModelHost {
       download: (...request) => this.#download(...request),
       unfollowedMs: options.pull.settings.unfollowedMs,
     });
-    this.#slot = new ModelSlot({ engine, log: compile.log, devices, now: () => performance.now() });
+    this.#slot = new ModelSlot({
+      engine,
+      log: compile.log,
+      devices,
+      now: () => performance.now(),
+      reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
+    });
     this.#list = new ModelList({
       slot: this.#slot,
       downloads: this.#downloads,
@@ -112,6 +118,19 @@ export class LocalModelHost implements ModelHost {
     } finally {
       this.#loads.delete(model);
     }
+  }
+
+  /** Loads a model whose compiled files are gone. If its weights are gone, too, the slot says so. */
+  #reload(model: ModelId, maxPromptLen: number): Promise<LoadReport> {
+    return this.#slot.load({
+      model,
+      maxPromptLen,
+      prepare: async (without, refused) => {
+        const local = await this.#find(model);
+        if (!local) throw await this.#modelNotFound(model);
+        return this.#ensure(local, { maxPromptLen, without, refused, onProgress: () => undefined });
+      },
+    });
   }
 
   unload(): Promise<UnloadReport> {

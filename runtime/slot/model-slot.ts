@@ -6,7 +6,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
-import type { CompiledModel } from '../store/compiled-store.ts';
+import { type CompiledModel, isGone } from '../store/compiled-store.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import type { ModelState } from '../supervisor/life-cycle.ts';
 import { DeviceTrials } from './device-trials.ts';
@@ -22,6 +22,8 @@ export interface SlotOptions {
   devices: readonly Device[];
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
+  /** Loads a model again whose compiled files another process removed, so that the engine cannot be restarted. */
+  reload(model: ModelId, maxPromptLen: number): void;
 }
 
 interface LoadedModel {
@@ -66,9 +68,18 @@ export class ModelSlot {
   constructor(options: SlotOptions) {
     this.#options = options;
     this.#trials = new DeviceTrials(options.devices);
-    options.engine.onEvent(({ state }) => {
+    options.engine.onEvent(({ state, model }, event) => {
       if (state === 'unloaded' || state === 'loading' || state === 'failed') this.#active = null;
+      if (state === 'restarting' && event === 'failed' && model !== null) void this.#reloadIfGone(model);
     });
+  }
+
+  /** Loads the model again if its compiled files are gone: no restart can succeed without them. */
+  async #reloadIfGone(model: ModelId): Promise<void> {
+    const active = this.#active;
+    if (!active || !(await isGone(active.compiled)) || this.#active !== active || this.#work) return;
+    this.#options.log.warn({ model }, 'another process removed the compiled model; it is loaded again');
+    this.#options.reload(model, active.compiled.record.fingerprint.maxPromptLen);
   }
 
   /** Returns the state of the slot as `GET /health` shows it. */
@@ -191,6 +202,7 @@ export class ModelSlot {
   async #loadOrFallBack(request: LoadRequest, first: EnsuredModel): Promise<LoadedModel> {
     const { engine, log } = this.#options;
     const refused = new Set<WeightForm>();
+    let gone = false;
     for (let ensured = first; ; ensured = await this.#prepare(request, refused)) {
       const { compiled, plugin } = ensured;
       this.#loading = compiled;
@@ -199,6 +211,12 @@ export class ModelSlot {
         return { info: await engine.load(spec), compiled };
       } catch (error) {
         const { device } = compiled.record;
+        if (!gone && (await isGone(compiled))) {
+          gone = true;
+          await this.#begin(request.model);
+          log.warn({ model: request.model, err: error }, 'another process removed the compiled model while it loaded');
+          continue;
+        }
         const form = device === 'CPU' ? refusedForm(error) : undefined;
         if (form && !refused.has(form)) {
           refused.add(form);

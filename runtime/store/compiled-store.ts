@@ -80,6 +80,14 @@ export async function listAllCompiled(paths: StorePaths): Promise<(CompiledModel
   return (await Promise.all(found)).flat();
 }
 
+/** Tells whether a compiled model was removed: by a delete, or as stale by a compile of another version. */
+export function isGone({ directory }: CompiledModel): Promise<boolean> {
+  return fs.access(directory).then(
+    () => false,
+    () => true,
+  );
+}
+
 async function readCompiled(paths: StorePaths, model: ModelId, key: string): Promise<CompiledModel | null> {
   // Not the real path, which is outside `ASSAY_HOME` if `ASSAY_HOME` itself is a link.
   const directory = paths.compiled(model, key);

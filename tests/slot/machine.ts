@@ -79,6 +79,11 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     this.#life.apply('died', { reason });
   }
 
+  /** Fails an attempt to start the process again. */
+  failRestart(reason: string): void {
+    this.#life.apply('failed', { reason });
+  }
+
   recover(): void {
     this.#life.apply('recovered');
   }

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
@@ -448,6 +449,52 @@ describe('load', () => {
     expect(await load).toMatchObject({ model: QWEN });
     expect(await listCompiled(box.paths, QWEN)).toHaveLength(2);
     await moved.stop();
+  });
+
+  it('compiles and loads again after a crash, if another process removed the compiled files meanwhile', async () => {
+    const box = await testHost(hub);
+    await box.host.load(STARTER, { maxPromptLen: 32 });
+    await fs.rm(box.paths.compiledModel(STARTER), { recursive: true });
+    box.engine.die('The engine process was ended by SIGSEGV.');
+    box.engine.failRestart('The compiled model is incomplete.');
+    await expect.poll(() => box.host.slot(), { timeout: 20_000 }).toMatchObject({ state: 'loaded', model: STARTER });
+    expect(await box.host.load(STARTER, { maxPromptLen: 32 })).toMatchObject({ compiled: false });
+    expect(box.engine.calls.filter((call) => call.startsWith('compile'))).toHaveLength(2);
+  });
+
+  it('says that the weights are gone, too, after a crash', async () => {
+    const box = await testHost(hub);
+    await box.download(QWEN);
+    await box.host.load(QWEN, {});
+    for (const gone of [box.paths.compiledModel(QWEN), box.paths.repository(QWEN)]) {
+      await fs.rm(gone, { recursive: true });
+    }
+    box.engine.die('The engine process was ended by SIGSEGV.');
+    box.engine.failRestart('The compiled model is incomplete.');
+    await expect.poll(() => box.host.slot().reason).toMatch(/^acme\/qwen3 is not on this machine/);
+    expect(box.engine.status().state).toBe('failed');
+  });
+
+  it('whose restart fails keeps trying where its files are there', async () => {
+    const box = await testHost(hub);
+    await box.host.load(STARTER, {});
+    box.engine.die('The engine process was ended by SIGSEGV.');
+    box.engine.failRestart('There is not enough memory.');
+    await sleep(100);
+    expect(box.engine.status()).toMatchObject({ state: 'restarting', reason: 'There is not enough memory.' });
+    expect(box.engine.compiles).toBe(1);
+  });
+
+  it('compiles again if another process removes the compiled files before they are read', async () => {
+    const box = await testHost(hub);
+    const loading = Promise.withResolvers<void>();
+    box.engine.loading = loading.promise;
+    const load = box.host.load(STARTER, {});
+    await expect.poll(() => box.engine.calls.at(-1), { timeout: 20_000 }).toBe(`load ${STARTER}`);
+    await fs.rm(box.paths.compiledModel(STARTER), { recursive: true });
+    loading.resolve();
+    expect(await load).toMatchObject({ compiled: true });
+    expect(box.engine.compiles).toBe(2);
   });
 
   it('follows a crash of the engine and its return', async () => {
