@@ -21,7 +21,7 @@ export function openApiDocument(): object {
         'for, send the header `assay-priority: batch`: interactive requests then go first.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: 'http://127.0.0.1:8080', description: 'The default address of npm start' }],
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'The default address of a server on your machine' }],
     tags: [
       {
         name: TAGS.decisions,
@@ -86,8 +86,9 @@ function headersOf({ api }: Operation): object {
 const CUT_TASKS = {
   'Assay-Cut-Tasks': {
     description:
-      'Names of the tasks whose answers max_output_tokens cut, in the order sent, separated by commas. For a request of one ' +
-      'task the name is `result`. If the names exceed 2,048 characters, the last entry counts those left out, such as `+3`. ' +
+      'Names of the tasks whose answers were cut, at max_output_tokens or the end of the context, in the order sent, ' +
+      'separated by commas. For /decide and /extract the name is `result`. If the names exceed 2,048 characters, the last ' +
+      'entry counts those omitted, such as `+3`. ' +
       'Absent if no answer was cut.',
     schema: { type: 'string', examples: ['refund, facts'] },
   },
@@ -106,7 +107,7 @@ function requestContent({ id, request }: Operation): object {
 }
 
 function responseContent({ id, response, edge, events }: Operation): object {
-  // Not `oneOf`: the answer of a server that is well also has all members of an edge's.
+  // Not `oneOf`: a server's answer may also match the schema of an edge's.
   const schema = edge ? { anyOf: [response, edge].map((name) => ({ $ref: refTo(name) })) } : { $ref: refTo(response) };
   return {
     'application/json': { schema, ...exampleOf(id, 'response') },

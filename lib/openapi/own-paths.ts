@@ -21,7 +21,7 @@ export const OWN_PATHS = {
     get: {
       operationId: 'getMetrics',
       tags: [OWN_TAG],
-      summary: "Counts and times of the engine, in Prometheus' text form",
+      summary: "Metrics of the server and its engine, in Prometheus' text format",
       security: SECURITY['off loopback'],
       responses: {
         200: okBody('text/plain', { type: 'string' }),

@@ -54,7 +54,8 @@ export function toolUseFields(
   return {
     code: 'unsupported_parameter',
     at: paths.format,
-    message: 'must be text where the model may call tools. Set tool_choice to none, or give the form to a tool',
+    message:
+      'must be text while the model may call tools. Set tool_choice to none, or send the schema as parameters of a tool',
   };
 }
 

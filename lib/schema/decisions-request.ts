@@ -100,7 +100,7 @@ const answeredCalls = rule<DecisionItem[]>((items) => {
   for (const [i, { type, call_id: id }] of items.entries()) {
     if (type?.endsWith('_call')) calls.add(id!);
     if (type?.endsWith('_output') && !calls.has(id!)) {
-      return { code: 'invalid_value', at: [i, 'call_id'], message: 'names no call before it' };
+      return { code: 'invalid_value', at: [i, 'call_id'], message: 'must be the call_id of an earlier tool call' };
     }
   }
   return null;

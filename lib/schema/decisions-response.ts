@@ -19,17 +19,24 @@ export const ExtractedField = v.object({
   value: v.pipe(v.unknown(), v.description('The extracted value: a string, a number, true, false or null.')),
   probability: v.pipe(
     probability,
-    v.description("Joint probability of the value's tokens, each among the tokens that the schema allowed."),
+    v.description(
+      "Joint probability of the value's tokens, each among the tokens that the schema allowed; calibrated by default.",
+    ),
   ),
   evidence: v.nullable(Evidence),
 });
 export const extracted = {
   type: v.literal('extract'),
   data: v.pipe(v.record(v.string(), v.unknown()), v.description('The extracted object.')),
-  fields: v.pipe(v.array(ExtractedField), v.description('One entry for each extracted value in data.')),
+  fields: v.pipe(
+    v.array(ExtractedField),
+    v.description('One entry for each string, number, boolean and null in data that the model wrote.'),
+  ),
   complete: v.pipe(
     v.boolean(),
-    v.description('false if max_output_tokens cut the answer; fields that were not reached are null.'),
+    v.description(
+      'false if the answer was cut, at max_output_tokens or the end of the context; fields that were not reached are null.',
+    ),
   ),
 };
 

@@ -35,7 +35,7 @@ function fitting<TInput extends Source>() {
     const missing = needs.find((name) => media[name] === undefined);
     if (missing) return { code: 'missing_field', at: [missing], message: `is required with type ${media.type}` };
     if (media[excludes] === undefined) return null;
-    return { code: 'invalid_value', at: [excludes], message: `does not go with type ${media.type}` };
+    return { code: 'invalid_value', at: [excludes], message: `must be absent with type ${media.type}` };
   });
 }
 

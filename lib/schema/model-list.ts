@@ -49,7 +49,7 @@ export const Model = v.object({
   owned_by: v.pipe(v.string(), v.description('The namespace of the id, such as onnx-community.')),
   status: ModelStatus,
   fingerprint: v.exactOptional(
-    v.pipe(v.string(), v.description("sha256 of the model's files. Only the active model has one.")),
+    v.pipe(v.string(), v.description("SHA-256 hash over the model's files, in hex. Only the active model has one.")),
   ),
   calibration: v.exactOptional(ModelCalibration),
 });

@@ -24,10 +24,16 @@ const shared = {
     ),
   ),
   images: v.exactOptional(
-    v.pipe(v.array(ImageInput), v.description('Images that all tasks are about. They come before the context.')),
+    v.pipe(
+      v.array(ImageInput),
+      v.description('Images that all tasks are about. They precede the context or the last user message.'),
+    ),
   ),
   audio: v.exactOptional(
-    v.pipe(v.array(AudioInput), v.description('Recordings that all tasks are about. They come before the context.')),
+    v.pipe(
+      v.array(AudioInput),
+      v.description('Recordings that all tasks are about. They precede the context or the last user message.'),
+    ),
   ),
   temperature: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(2)), 0),
   max_output_tokens: v.exactOptional(

@@ -22,14 +22,14 @@ test.each<[string, string | undefined]>([
   expect(code).toBe('unknown_field');
   expect(message).toBe(
     meant === undefined
-      ? 'is not a field of this request. Leave it out'
+      ? 'is not a field of this request. Remove it'
       : `is not a field of this request. Did you mean “${meant}”? If not, remove it`,
   );
 });
 
 test.each([
   ['reason', FIELDS, 'To get a reason, ask for it in instruction, such as "Give a short reason"'],
-  ['reason', ['tasks'], 'Leave it out'],
+  ['reason', ['tasks'], 'Remove it'],
   ['max_tokens', FIELDS, 'Send max_output_tokens'],
 ])('%s among %j: %s', (name, known, advice) => {
   expect(unknownField(name, known).message).toBe(`is not a field of this request. ${advice}`);

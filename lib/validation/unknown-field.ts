@@ -26,5 +26,5 @@ function adviceOn(name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
   if (meant !== undefined) return `Did you mean “${meant}”? If not, remove it`;
   const instead = INSTEAD.find(({ names, where }) => names.includes(name) && known.includes(where));
-  return instead?.advice ?? 'Leave it out';
+  return instead?.advice ?? 'Remove it';
 }

@@ -81,7 +81,7 @@ export class LiteralFrame extends OpenFrame {
       const last = low + 1 === high && texts[low]?.length === at + 1;
       into.push(last ? this.after : LiteralFrame.make(texts, low, high, at + 1, this.after));
     }
-    // Of texts without quotes, as between tags, one may continue like what follows a shorter one.
+    // Texts between tags have no quotes: a longer one may continue with the byte that follows a shorter one.
     if (this.whole) this.after.step(byte, into);
   }
 

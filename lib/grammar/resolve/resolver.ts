@@ -172,7 +172,7 @@ export class Resolver implements MatchContext {
     const min = Math.max(0, ...constraints.map(({ minItems }) => minItems ?? 0));
     const closed = items.some((id) => at(this.document.subschemas, id).nothing);
     const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
-    // Items that the schema allows only for want of a rule are written only as far as `minItems` requires them.
+    // Items for which the schema has no rule are generated only as far as `minItems` requires them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
     return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
   }
