@@ -33,7 +33,7 @@ export interface CompileContext {
   kernels: string;
   /** Version of onnxruntime-node, which is part of the fingerprint of compiled models. */
   runtimeVersion: string;
-  /** Returns the free bytes on the disk that contains a directory. */
+  /** Returns the number of free bytes on the disk that contains a directory. */
   freeBytes(directory: string): Promise<number>;
 }
 

@@ -2,8 +2,8 @@ import type { Device } from '../../lib/backend.ts';
 import type { DeviceDecision } from '../../lib/host.ts';
 
 /**
- * Records the decisions about the devices that the last load tried, and the devices that are excluded: one failed load
- * excludes a device until the server restarts.
+ * Records the decisions about the devices that the current or last load tried, and the devices that are excluded: one
+ * failed load excludes a device until the server restarts.
  */
 export class DeviceTrials {
   /** Devices of this machine, best first. The CPU is always the last. */
@@ -20,7 +20,7 @@ export class DeviceTrials {
     return this.#failed;
   }
 
-  /** Decisions about the devices that the last load tried. */
+  /** Decisions about the devices that the current or last load tried. */
   get decisions(): readonly DeviceDecision[] {
     return this.#decisions;
   }

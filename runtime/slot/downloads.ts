@@ -9,7 +9,7 @@ type Download = Operation<DownloadProgress, DownloadReport> & { readonly options
 
 /** Holds the functions that admit and run a download, and its timeout. */
 export interface DownloadSettings {
-  /** Throws `operation_in_progress` if a download of this model may not begin now. */
+  /** Throws `operation_in_progress` while the model is being deleted. */
   checkBegin(model: ModelId): void;
   /**
    * Downloads and compiles one model. `unfollowed` aborts once no caller has followed the download for `unfollowedMs`.
@@ -24,7 +24,7 @@ export interface DownloadSettings {
   unfollowedMs: number;
 }
 
-/** Describes each stage of a download in the error that its model is busy. */
+/** Names what each stage of a download does to its model, in the error for a model that is busy. */
 const DOING = { downloading: 'downloaded', verifying: 'verified', compiling: 'compiled' } as const;
 
 /** Runs at most one download per model, which any number of callers can follow. */

@@ -27,8 +27,9 @@ export class ModelList {
   }
 
   /**
-   * Returns the models in the slot, being downloaded, or in the store, sorted by id. Concurrent callers share a search
-   * of the store, because every request for a model that is not loaded asks for this list.
+   * Returns the models in the slot, being downloaded, or with a usable set of files in the store, sorted by id.
+   * Concurrent callers share a search of the store, because every request for a model that is not loaded asks for this
+   * list.
    */
   readonly models = oneRunAtATime(() => this.#models());
 

@@ -6,7 +6,8 @@ import type { EnsureOptions } from './compile-context.ts';
 
 /**
  * Checks the hashes of a model's source files, so that a damaged file is reported instead of causing wrong answers.
- * Throws `engine_failed` if one does not match, and the reason of `signal` if it aborts.
+ * Throws `engine_failed` if one does not match, the file system's error if a file cannot be read, and the reason of
+ * `signal` if it aborts.
  */
 export async function verifySource(
   model: LocalModel,
