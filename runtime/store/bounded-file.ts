@@ -43,8 +43,8 @@ export async function readBounded(
 }
 
 /**
- * Parses an untrusted JSON file of a model. Returns undefined if it does not exist. Checks size and nesting before it
- * parses, because a parsed value takes up to a hundred times the memory of its text.
+ * Parses an untrusted JSON file of a model. Returns undefined if it does not exist. Checks size, nesting and number of
+ * parts before it parses, because a parsed value takes up to a hundred times the memory of its text.
  *
  * @param name name of the file in error messages; default: the last part of its path
  * @throws AssayError `engine_failed` for a file that exceeds the bounds or is not JSON; the file system's error if it

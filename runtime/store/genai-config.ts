@@ -8,8 +8,8 @@ export const GENAI_CONFIG = 'genai_config.json';
 export type GenaiGraph = 'decoder' | 'embedding' | 'vision' | 'speech';
 
 /**
- * Paths at which each graph of a model in parts may be, relative to the folder of `genai_config.json`: those of the
- * exporter mobius first, then those of Olive's recipes.
+ * Paths at which each graph of a model in several graphs may be, relative to the folder of `genai_config.json`: those
+ * of the exporter mobius first, then those of Olive's recipes.
  */
 export const GENAI_GRAPHS: Readonly<Record<GenaiGraph, readonly string[]>> = {
   decoder: ['decoder/model.onnx', 'text.onnx', 'model.onnx'],

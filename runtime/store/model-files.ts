@@ -158,8 +158,8 @@ function selectTransformers(paths: ReadonlySet<string>, wanted: readonly Dtype[]
 }
 
 /**
- * Selects a model that is published in parts: a decoder, its token embeddings, and the encoder of its media. A part
- * that is not published in the decoder's number format is used in the next best one.
+ * Selects a model that is published in several graphs: a decoder, its token embeddings, and the encoder of its media. A
+ * graph that is not published in the decoder's number format is used in the next best one.
  */
 function selectParts(paths: ReadonlySet<string>, wanted: readonly Dtype[]): ModelFiles | null {
   const named = (name: string, dtypes: readonly Dtype[]) =>
@@ -191,7 +191,7 @@ function dataOf(paths: ReadonlySet<string>, graph: string, parts: ModelParts): s
 
 /**
  * Selects a model from the folders of onnxruntime-genai. Each folder contains a whole model and a `genai_config.json`,
- * often for one device and number format. A model in parts has a graph for embeddings.
+ * often for one device and number format. A model in several graphs has one for embeddings.
  */
 function selectGenai(
   paths: ReadonlySet<string>,
