@@ -6,7 +6,7 @@ export interface MeasuredForm {
   form: WeightForm;
   /** Error of its logits against those in 32-bit floats (`logitError`); null if it was not measured. */
   error: number | null;
-  /** Processor milliseconds of a small request. */
+  /** Milliseconds of processor time that a small request takes. */
   ms: number;
 }
 

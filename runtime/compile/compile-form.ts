@@ -33,7 +33,7 @@ export interface FormShape {
   slots: number;
 }
 
-/** Holds a published model's graph, rewritten in memory to one weight form and ready to be written. */
+/** Holds a published model, rewritten in memory to graphs in one weight form, which are ready to be written. */
 export interface PlannedForm extends PlannedGraphs {
   facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
   /** Weight form of the published model. */

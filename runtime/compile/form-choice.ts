@@ -34,8 +34,9 @@ interface FormOptions {
  * If no form at all is, the last one is used.
  *
  * A requested form (`precision`) is the only one. `auto` chooses 8 bits for static graphs (`fixedShapes`), the
- * published weights for a device other than the CPU, and on a CPU the forms to measure. Without a reference to compare
- * with, it keeps the precision of weights published in 4 bits on a CPU, and compiles any others to 8 bits.
+ * published weights for a device other than the CPU, and on a CPU the forms to measure. It leaves out the forms in
+ * `refused`, except `float`. Without a reference to compare with, it keeps the precision of weights published in 4 bits
+ * on a CPU, and compiles any others to 8 bits.
  *
  * @throws AssayError `engine_failed` if the requested form is among `refused`
  */

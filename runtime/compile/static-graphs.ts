@@ -34,12 +34,12 @@ const POSITIONS = 'position_ids';
 
 /**
  * Splits a model into three kinds of static graphs: the lookup of embeddings and rotary tables, which runs on the CPU
- * for any number of tokens; the layers, one graph for each shape and type of KV, and one for all shapes; and the head
- * after the last attention, for the rows whose logits are needed. All share the weights. Throws `engine_failed` if the
- * model cannot be split.
+ * for any number of tokens; the layers, for each type of KV one graph for each shape and one for all shapes; and the
+ * head after the last attention, for the rows whose logits are needed. All share the weights. Throws `engine_failed` if
+ * the model cannot be split.
  *
- * @param rows input by which `gatherRows` selects rows; the Gather nodes that read it are the border between layers and
- *   head
+ * @param rows name of the input by which `gatherRows` selects rows; the Gather nodes that read it are the border
+ *   between layers and head
  */
 export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
   const { graph } = model;

@@ -52,7 +52,8 @@ export function int4Weights(model: Model): void {
 }
 
 /**
- * Replaces MatMul nodes that have constant weights, in floats or in blocks of 4 bits, with MatMulNBits nodes of 8 bits.
+ * Replaces MatMul nodes that have constant float weights, and MatMulNBits nodes of 4 bits, with MatMulNBits nodes of 8
+ * bits.
  */
 export function int8BlockWeights(model: Model): void {
   blockWeights(model, CPU_BLOCKS_OF_8_BITS);
