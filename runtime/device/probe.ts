@@ -30,16 +30,16 @@ interface ProbeOptions {
 const LIMIT_MS = 30_000;
 
 /**
- * Tests a provider inside onnxruntime-node with a small MatMul that must not fall back to the CPU. Never rejects: a
- * crash, or no answer for 30 s, is a result with the reason.
+ * Tests a provider inside onnxruntime-node with a small MatMul that must not fall back to the CPU. Never rejects: if
+ * the probe's process crashes, or gives no answer for `limitMs` (default: 30 s), resolves to the reason.
  */
 export function probeProvider(provider: string, options?: ProbeOptions): Promise<ProbeResult> {
   return ask({ kind: 'binding', provider }, (reason) => ({ works: false, reason }), options);
 }
 
 /**
- * Tests a plugin with a small MatMul on its device. Never rejects: a crash, or no answer for 30 s, is a result with the
- * reason.
+ * Tests a plugin with a small MatMul on its device. Never rejects: if the probe's process crashes, or gives no answer
+ * for 30 s, resolves to the reason.
  */
 export function probePlugin(target: PluginTarget): Promise<ProbeResult> {
   return ask({ kind: 'plugin', target }, (reason) => ({ works: false, reason }));
