@@ -59,7 +59,8 @@ export class BlobFetcher {
    * Downloads the given files. Removes and downloads a damaged file once more.
    *
    * @param bytes bytes of all files of the model (`total`) and of those already present (`done`), for the progress
-   * @throws AssayError `hub_unreachable` if a file arrives damaged twice; otherwise what `fetchRange` throws
+   * @throws AssayError `hub_unreachable` if a file arrives damaged twice; otherwise what `fetchRange` throws, except
+   *   `RangesIgnored`: the whole file is then downloaded at once
    */
   async fetchMissing(files: readonly HubFile[], bytes: { done: number; total: number }): Promise<void> {
     this.#totalBytes = bytes.total;

@@ -25,9 +25,10 @@ export interface PullReport {
  * verified. Continues an earlier attempt. Waits for another process that downloads the same model, and uses its files.
  *
  * @throws AssayError `model_not_found` if the hub has no such model or revision, or the model cannot run here;
- *   `model_not_allowed` if the token may not read it; `hub_unreachable`; `disk_full`; `internal_error` if
- *   `HF_HUB_CACHE` cannot be written to; `invalid_value` for a revision or file name that is not safe as a path; the
- *   reason of `options.signal` or, while the list of files is fetched, `options.listingSignal` if it aborts
+ *   `model_not_allowed` if the token may not read it; `hub_unreachable` if the hub gives no valid answer, or sends a
+ *   damaged file twice; `disk_full` if the files do not fit on the disk; `internal_error` if `HF_HUB_CACHE` cannot be
+ *   written to; `invalid_value` for a revision or file name that is not safe as a path; the reason of `options.signal`
+ *   or, while the list of files is fetched, `options.listingSignal` if it aborts
  */
 export async function pullModel(context: PullContext, model: ModelId, options: PullOptions): Promise<PullReport> {
   const { hub, paths } = context;
