@@ -84,8 +84,8 @@ export class PluginStore {
    *
    * @throws AssayError `invalid_value` if there is no wheel for this platform, or a local wheel is missing;
    *   `hub_unreachable` if the registry does not answer or lacks a wheel; `engine_failed` for a wheel with wrong
-   *   content; `disk_full`; `internal_error` if `ASSAY_HOME` cannot be written to; `operation_in_progress` if another
-   *   process is installing the plugin
+   *   content; `disk_full` or `internal_error` if `ASSAY_HOME` is full or cannot be written to; `operation_in_progress`
+   *   if another process is installing the plugin
    */
   async install(plugin: Plugin, from: { file: string } | WheelAccess): Promise<InstalledPlugin> {
     const wheel = wheelFor(plugin, this.#platform);
