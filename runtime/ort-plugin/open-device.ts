@@ -16,7 +16,10 @@ export interface OpenDevice {
    * @param config entries to add to the session configuration (onnxruntime_session_options_config_keys.h)
    */
   session(file: string, config?: Readonly<Record<string, string>>): Promise<PluginSession>;
-  /** Unregisters the plugin. Its sessions must have been released. */
+  /**
+   * Closes the device, whose sessions must have been released. The last device of a plugin to close unregisters the
+   * plugin.
+   */
   close(): void;
 }
 
