@@ -3,7 +3,7 @@ const KEPT_BYTES = 64 * 2 ** 20;
 
 /** Caches the samples of the recordings that were decoded last, by the hash of their files. */
 export class RecentAudio {
-  /** Samples by file hash, the least recently used first. */
+  /** Samples by file hash, the least recently kept first. */
   readonly #samples = new Map<string, Float32Array>();
   #bytes = 0;
 
@@ -11,7 +11,10 @@ export class RecentAudio {
     return this.#samples.get(sha256);
   }
 
-  /** Adds a recording to the cache, and removes the least recently used ones beyond the limit. */
+  /**
+   * Adds a recording to the cache as the latest, or makes it the latest, and removes the oldest ones beyond
+   * `KEPT_BYTES`.
+   */
   keep(sha256: string, samples: Float32Array): void {
     this.#forget(sha256);
     this.#samples.set(sha256, samples);
