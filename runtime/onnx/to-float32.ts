@@ -14,7 +14,7 @@ export function isHalfType(dataType: number): boolean {
 
 /**
  * Changes a graph of 16-bit floats in place to 32-bit floats, which CPUs compute faster. Its weights stay in 16 bits
- * until they are written. Throws `engine_failed` for a graph with branches (If, Loop).
+ * until they are written. Throws `engine_failed` for a graph with subgraphs (If, Loop).
  */
 export function toFloat32(model: Model): void {
   const { graph } = model;

@@ -187,8 +187,8 @@ export function tensorAttribute(node: Node, name: string): Uint8Array | undefine
 export type NewAttribute = number | string | readonly number[] | { float: number };
 
 /**
- * Creates a node with the name `assay/<first output>`. Numbers and lists of numbers become integer attributes; `{
- * float: … }` becomes a float attribute.
+ * Creates a node with the name `assay/<first output>`. Numbers and lists of numbers become integer attributes, unless
+ * given as `{ float: … }`.
  */
 export function makeNode(
   op: string,

@@ -85,8 +85,8 @@ function readGraph(source: ByteSource, graphSpan: FieldSpan, file: string, graph
 }
 
 /**
- * Parses the TensorProto in `tensorSpan`, without reading a large one's bytes. Throws `engine_failed` if it is not
- * valid, or if its external data is outside the folder of `file`.
+ * Parses the TensorProto in `tensorSpan`. The bytes of a tensor with more than `INLINE_BYTES` stay in `file`. Throws
+ * `engine_failed` if it is not valid, or if its external data is outside the folder of `file`.
  *
  * @param file path of the file that `source` reads; null if `source` is memory, where external data is not allowed
  */

@@ -7,7 +7,7 @@ import { DOWNLOAD_AGAIN, unusable } from '../unusable.ts';
  */
 export type WireType = 0 | 1 | 2 | 5;
 
-/** Holds a field in memory. `bytes` is its varint, its 4 or 8 bytes, or its content without the length. */
+/** Holds a field in memory. `bytes` is its encoded varint, its 4 or 8 bytes, or its content without the length. */
 export interface Field {
   no: number;
   wire: WireType;
@@ -22,7 +22,10 @@ export interface FieldSpan {
   end: number;
 }
 
-/** Reads bytes of a file or of memory at any position. `read` returns exactly `end - start` bytes, or throws. */
+/**
+ * Reads bytes of a file or of memory. `read` returns the bytes from `start` to before `end`, and throws `engine_failed`
+ * for a range beyond the end of a file.
+ */
 export interface ByteSource {
   readonly size: number;
   read(start: number, end: number): Uint8Array;

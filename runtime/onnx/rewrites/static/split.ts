@@ -22,7 +22,11 @@ export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values:
   return { nodes, values };
 }
 
-/** Returns the part of a graph that computes `outputs` from `inputs`. It shares the weights with the model. */
+/**
+ * Returns the part of a graph that computes `outputs` from `inputs`. It shares the weights with the model.
+ *
+ * @param nodes nodes to choose from, in the order of the graph
+ */
 export function partOf(
   model: Model,
   nodes: readonly Node[],
