@@ -18,6 +18,12 @@ test.each([
   ['{ "i\\"d" : 9007199254740993 }', 'i"d', '9007199254740993'],
   ['{"n":1000000000000000000000001}', 'n', '1000000000000000000000001'],
   ['{"id":1}', 'id', undefined],
+  ['{"id":9007199254740993,"id":"x"}', 'id', undefined],
+  ['{"id":9007199254740993,"id":[9007199254740993]}', 'id', undefined],
+  ['{"id":9007199254740993,"id":9e3}', 'id', undefined],
+  ['{"a":9007199254740993,"b":9007199254740995,"a":2}', 'b', '9007199254740995'],
+  ['[0.12345678901234567,7,9007199254740993,1]', '2', '9007199254740993'],
+  ['[0.12345678901234567,7,9007199254740993,1]', '3', undefined],
 ])('%s', (text, key, digits) => {
   const value = parseNotingNumbers(text);
   expect(value).toEqual(JSON.parse(text));
@@ -37,6 +43,11 @@ describe('stringifyAsWritten', () => {
   test('indents', () => {
     expect(stringifyAsWritten(parseNotingNumbers('{"id":9007199254740993}'), 2)).toBe('{\n  "id": 9007199254740993\n}');
   });
+});
+
+test('a repeated object does not keep the digits of the first', () => {
+  const { a } = parseNotingNumbers('{"a":{"id":9007199254740993},"a":{"id":9007199254740992.0}}');
+  expect(writtenNumber(a, 'id')).toBe(undefined);
 });
 
 test('any JSON is parsed and written as JSON itself does, but for long numbers', () => {
