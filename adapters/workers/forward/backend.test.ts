@@ -100,6 +100,18 @@ const asError = (promise: Promise<unknown>) =>
   );
 
 describe('runTasks', () => {
+  it.each([
+    ['within the deadline', 'hangs'],
+    ['within its own', error(500, 'timeout')],
+  ] as const)('still sends others to a box that did not answer large requests %s', async (_, answer) => {
+    const { backend, attempts, fleet } = edge([answer, answer, answer, ok], 1);
+    for (let i = 0; i < 3; i++)
+      expect(await asError(backend.runTasks(batch, call()))).toMatchObject({ code: 'timeout' });
+    expect(fleet.status()).toMatchObject([{ state: 'closed' }]);
+    expect(await backend.runTasks(batch, call())).toMatchObject({ model });
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(['late', 'late', 'late', 'answered']);
+  });
+
   it('gives each answer under its name, in the order sent, byte for byte', async () => {
     const { backend, asked, attempts } = edge([ok]);
     const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: 'c'.repeat(16), flags: '01' };
@@ -162,6 +174,7 @@ describe('runTasks', () => {
     ["too long is the request's own fault", [error(422, 'input_too_long')], 1, 'input_too_long'],
     ['an unknown model is passed on', [error(422, 'model_not_found')], 1, 'model_not_found'],
     ['a box that hangs is not tried elsewhere', ['hangs'], 1, 'timeout'],
+    ["a request that took too long for a box isn't tried elsewhere", [error(500, 'timeout')], 1, 'timeout'],
     ['a box that hangs in the middle of its answer', [stream('{"id":', null)], 1, 'timeout'],
   ])('%s', async (_, answers, tried, code) => {
     const { backend, asked } = edge(answers);
@@ -346,6 +359,13 @@ describe('chat', () => {
       2,
       null,
       ['start', 'finish'],
+    ],
+    [
+      'a request that took too long for a box',
+      [stream(begin, sseData({ error: { code: 'timeout', message: 'm', type: 't' } })), stream(begin, end)],
+      1,
+      'timeout',
+      ['start'],
     ],
     ['a model not loaded', [error(409, 'model_not_loaded'), stream(begin, end)], 2, null, ['start', 'finish']],
     [

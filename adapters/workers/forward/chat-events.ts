@@ -5,14 +5,14 @@ import type { ChatEvent } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { asModelId, type ModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
-import { readErrorBody, UpstreamFault, unreachable } from './upstream-fault.ts';
+import { failure, readErrorBody, unreachable } from './upstream-fault.ts';
 
 /** Largest event in characters. An event has a chunk of text and its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
  * Converts an upstream's chat stream to events, each as soon as its bytes arrive. Throws `UpstreamFault` if the stream
- * reports an error, has an invalid chunk, or ends before its last chunk.
+ * reports an error, has an invalid chunk, or ends before its last chunk, and `timeout` if it reports that.
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   let started = false;
@@ -47,7 +47,7 @@ async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<str
 
 function* readChunk(data: string): Generator<ChatEvent> {
   const error = readErrorBody(data);
-  if (error) throw new UpstreamFault(new AssayError(error.code, error.message), true);
+  if (error) throw failure(new AssayError(error.code, error.message));
   const { model, choices, usage, metrics } = parseChunk(data);
   const { delta, finish_reason, logprobs } = at(choices, 0);
   if (delta.role !== undefined) yield { type: 'start', model: modelOf(model) };

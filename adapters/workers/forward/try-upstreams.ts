@@ -55,12 +55,12 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
 
 /**
  * Returns the outcome of an attempt that threw. An error that the upstream reports about the request counts as an
- * answer, a missed deadline as a failure of the upstream, and anything else means that the caller left.
+ * answer, and anything that is no error of the interface means that the caller left.
  */
 function outcome(error: unknown): Outcome {
   if (error instanceof UpstreamFault) return error.broken ? 'failed' : 'answered';
   if (!(error instanceof AssayError)) return 'left';
-  return error.code === 'timeout' ? 'failed' : 'answered';
+  return error.code === 'timeout' ? 'late' : 'answered';
 }
 
 /**

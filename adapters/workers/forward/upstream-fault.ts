@@ -73,5 +73,13 @@ export function upstreamError(status: number, text: string, retryAfter: string |
   }
   const error = new AssayError(code, message, param === undefined ? {} : { param });
   if (code === 'model_not_loaded') return new UpstreamFault(error, false);
-  return status >= 500 ? new UpstreamFault(error, true) : error;
+  return status >= 500 ? failure(error) : error;
+}
+
+/**
+ * Interprets an error with which an upstream failed a request. Returns `UpstreamFault`, but a missed deadline as it is:
+ * the request would take as long on another upstream.
+ */
+export function failure(error: AssayError): UpstreamFault | AssayError {
+  return error.code === 'timeout' ? error : new UpstreamFault(error, true);
 }

@@ -17,8 +17,11 @@ export interface FleetDeps {
   edge: string;
 }
 
-/** Names how an attempt at an upstream ended. `left`: the caller left, so nothing is known about the upstream. */
-export type Outcome = 'answered' | 'failed' | 'left';
+/**
+ * Names how an attempt at an upstream ended. `late`: the deadline passed. `left`: the caller left. Neither says anything
+ * about the upstream: the request may be too large for it, and probes of its health find an upstream that hangs.
+ */
+export type Outcome = 'answered' | 'failed' | 'late' | 'left';
 
 /** Milliseconds between two reports of this isolate. */
 const REPORT_EVERY_MS = 1_000;
