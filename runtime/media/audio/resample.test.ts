@@ -19,7 +19,7 @@ function worst(found: readonly number[], expected: Float32Array): number {
   return Math.max(...found.slice(800, -800).map((value, i) => Math.abs(value - expected[800 + i]!)));
 }
 
-describe.each([8000, 11_025, 22_050, 32_000, 44_100, 48_000, 96_000, 192_000])('from %d Hz', (rate) => {
+describe.each([8000, 11_025, 15_999, 22_050, 32_000, 44_100, 44_101, 48_000, 96_000, 192_000])('from %d Hz', (rate) => {
   it('keeps a tone, and removes one that 16 kHz cannot hold', () => {
     const seconds = 0.25;
     const kept = resampled(sine(1000, rate, seconds), rate, 1000);
@@ -44,7 +44,7 @@ it('leaves 16 kHz as it is', () => {
 
 it('computes only the filters that a short recording needs', () => {
   const before = process.memoryUsage().arrayBuffers;
-  // The filters of all 16,000 phases take 49 MB, and a second to compute.
+  // The filters of all 16,000 phases take 49 MB.
   expect(resampled(sine(1000, 191_999, 0.001), 191_999, 100)).toHaveLength(17);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10e6);
 });

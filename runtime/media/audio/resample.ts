@@ -79,15 +79,33 @@ export class Resampler {
  * input samples.
  */
 function filterOf(offset: number, cut: number, half: number): Float32Array {
-  const filter = Float64Array.from({ length: 2 * half + 1 }, (_, tap) => {
+  const filter = new Float32Array(2 * half + 1);
+  for (let tap = 0; tap < filter.length; tap++) {
     const distance = tap - half - offset;
-    const along = (distance * cut) / CROSSINGS;
-    if (Math.abs(along) >= 1) return 0;
+    const along = (Math.abs(distance) * cut) / CROSSINGS;
+    if (along >= 1) continue;
     const angle = Math.PI * cut * distance;
-    const sinc = angle === 0 ? 1 : Math.sin(angle) / angle;
-    return (cut * sinc * bessel(BETA * Math.sqrt(1 - along * along))) / bessel(BETA);
+    filter[tap] = cut * (angle === 0 ? 1 : Math.sin(angle) / angle) * kaiser(along);
+  }
+  return filter;
+}
+
+/** Number of intervals of the table of window values. Linear interpolation between them is exact to 1e-7. */
+const INTERVALS = 4096;
+let table: Float64Array | undefined;
+
+/**
+ * Returns the Kaiser window at a distance from its middle, from 0 to 1. Reads a table, because rates that share few
+ * factors need millions of values, and each would take a series.
+ */
+function kaiser(distance: number): number {
+  table ??= Float64Array.from({ length: INTERVALS + 2 }, (_, i) => {
+    return bessel(BETA * Math.sqrt(Math.max(0, 1 - (i / INTERVALS) ** 2))) / bessel(BETA);
   });
-  return Float32Array.from(filter);
+  const at = distance * INTERVALS;
+  const index = Math.trunc(at);
+  const [before = 0, after = 0] = [table[index], table[index + 1]];
+  return before + (at - index) * (after - before);
 }
 
 /** Returns the modified Bessel function of the first kind and order 0, computed by its series. */
