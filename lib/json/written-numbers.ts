@@ -77,7 +77,7 @@ interface Open {
   noted: NotedNumbers | undefined;
 }
 
-/** Any object or list, to read a member. */
+/** Represents any object or list, to read a member. */
 interface Members {
   readonly [key: string | number]: unknown;
 }

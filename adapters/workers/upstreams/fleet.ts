@@ -18,8 +18,8 @@ export interface FleetDeps {
 }
 
 /**
- * Names how an attempt at an upstream ended. `late`: the deadline passed. `left`: the caller left. Neither says anything
- * about the upstream: the request may be too large for it, and probes of its health find an upstream that hangs.
+ * Names how an attempt at an upstream ended. `late`: the deadline passed. `left`: the caller left. Neither says
+ * anything about the upstream: the request may be too large for it, and probes of its health find one that hangs.
  */
 export type Outcome = 'answered' | 'failed' | 'late' | 'left';
 
