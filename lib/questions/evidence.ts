@@ -20,8 +20,9 @@ export interface Evidence {
 
 /**
  * Returns the evidence for a value: its first occurrence in the texts that is not part of a longer word or number. For
- * a string without such an occurrence, that is its first occurrence of any kind. Returns null if there is none, and for
- * true, false, null and an empty string.
+ * a string without such an occurrence, that is its first occurrence of any kind. In each text, the search ends
+ * `LOOKED_AT` code units after the first occurrence. Returns null if there is none, and for true, false, null and an
+ * empty string.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits

@@ -32,8 +32,8 @@ export interface AnswerSchemaRequest {
  * accepted keyword is enforced while decoding; none is ignored.
  *
  * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema, or for `keys` that it does not have;
- *   `unsupported_schema` for a schema that cannot be enforced, that is too large, or that nothing satisfies. The
- *   message names the keyword, and `param` is its path.
+ *   `unsupported_schema` for a schema that cannot be enforced, that is too large, or that nothing satisfies. `param` is
+ *   the path of the part at fault.
  */
 export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;
