@@ -59,7 +59,10 @@ export async function readMediaFamily(dir: string, maxPromptLen: number): Promis
       maxPromptLen,
     );
   } catch (cause) {
-    const message = `The model's preprocessor_config.json or processor_config.json does not say how ${type} reads images or audio. Download the model again.`;
+    const named = files
+      ? 'genai_config.json, image_processor.json or processor_config.json'
+      : 'config.json, preprocessor_config.json or processor_config.json';
+    const message = `The model's ${named} does not say how ${type} reads images or audio. Download the model again.`;
     throw new AssayError('engine_failed', message, { cause });
   }
 }
