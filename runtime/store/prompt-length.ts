@@ -45,11 +45,11 @@ export function choosePromptLength(wanted: number | undefined, context: number |
   const most = context ?? DEFAULT_PROMPT_LEN;
   if (wanted === undefined) return Math.min(most, DEFAULT_PROMPT_LEN);
   if (Number.isInteger(wanted) && wanted >= MIN_PROMPT_LEN && wanted <= most) return wanted;
-  throw new AssayError(
-    'invalid_value',
-    `max_prompt_len must be a whole number from ${MIN_PROMPT_LEN} to ${most}, the model's context.`,
-    {
-      param: 'max_prompt_len',
-    },
-  );
+  const limit =
+    context === null
+      ? `${most}, because the model does not state its context length`
+      : `${most}, the model's context length`;
+  throw new AssayError('invalid_value', `max_prompt_len must be a whole number from ${MIN_PROMPT_LEN} to ${limit}.`, {
+    param: 'max_prompt_len',
+  });
 }
