@@ -31,7 +31,8 @@ export function toolUse(functions: readonly SentFunction[], { choice, parallel, 
   return {
     tools,
     choice: typeof choice === 'object' && choice ? { name: choice.name } : (choice ?? 'auto'),
-    parallel: parallel ?? true,
+    // As in OpenAI's API, a named function is called exactly once.
+    parallel: typeof choice === 'object' && choice ? false : (parallel ?? true),
   };
 }
 

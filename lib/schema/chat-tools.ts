@@ -55,7 +55,7 @@ export const ChatNamedTool = v.object({ type: v.literal('function'), function: v
 export const ChatToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ChatNamedTool]),
   v.description(
-    'auto (default): the model decides whether to call tools. required: it calls at least one. A named function: it calls that one. none: it calls none.',
+    'auto (default): the model decides whether to call tools. required: it calls at least one. A named function: it calls that one, once. none: it calls none.',
   ),
 );
 

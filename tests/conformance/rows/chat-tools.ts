@@ -61,6 +61,19 @@ export const chatTools: readonly Row[] = [
     }),
   ),
   {
+    name: 'a named tool is called once, whatever parallel_tool_calls is',
+    request: {
+      path,
+      json: {
+        messages,
+        tools,
+        tool_choice: { type: 'function', function: { name: 'ping' } },
+        parallel_tool_calls: true,
+      },
+    },
+    expect: asked({ tools: { ...use, choice: { name: 'ping' }, parallel: false } }),
+  },
+  {
     name: 'tool_choice none: the model is shown no tools',
     request: { path, json: { messages, tools, tool_choice: 'none', response_format: { type: 'json_object' } } },
     expect: { calls: [{ call: 'chat', request: expect.not.objectContaining({ tools: expect.anything() }) }, 'admit'] },
