@@ -1,6 +1,7 @@
 import { at } from '../../../lib/at.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import { addMask, clearBit, setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
+import { MOST_TOOLS } from '../../../lib/schema/chat-tools.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallGrammar, CallStep } from './call-grammar.ts';
@@ -165,7 +166,8 @@ export class ToolConstraint implements Constraint {
   #afterCall(call: CallWriter): void {
     if (!call.ended) return;
     const { next, ending } = this.#options.grammar;
-    if (!next) this.#phase = { is: 'ended' };
+    // The caller sends the calls back in one message, which may have no more.
+    if (!next || this.#calls.length === MOST_TOOLS) this.#phase = { is: 'ended' };
     else {
       const instead = { ending: ending ? this.#writer(ending) : null };
       this.#phase = { is: 'choosing', call: this.#writer(next), instead };

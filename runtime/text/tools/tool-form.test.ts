@@ -171,6 +171,19 @@ describe.each(FORMS)('%s, %s', (template, trigger, textBefore) => {
   });
 });
 
+it('ends after 128 calls: no message of a chat may have more', () => {
+  const model = modelWith('mistral');
+  const use: ToolUse = { tools: tools.slice(1), choice: 'required', parallel: true };
+  const { constraint } = toolForm(model, { use, stops: [], thinking: false });
+  for (let step = 0; step < 2_000 && !constraint.complete; step++) {
+    if (constraint.takeForced().length > 0) continue;
+    const [token] = allowedTokens(constraint, model.vocabulary).filter((one) => !model.vocabulary.end.has(one));
+    constraint.accept(token!);
+  }
+  expect(constraint.complete).toBe(true);
+  expect(constraint.calls).toHaveLength(128);
+});
+
 it('a forced call comes after the reasoning', () => {
   const model = modelWith('hermes');
   const first = [...model.tokenizer.encodeTemplate('<think>\nI have to <tool_call> now.\n</think>', true)];
