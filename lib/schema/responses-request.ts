@@ -40,12 +40,20 @@ const REQUIRED_MEMBERS = {
   function_call_output: ['call_id', 'output'],
 } as const;
 type ItemType = keyof typeof REQUIRED_MEMBERS;
+const noReference = rule<string>((type) =>
+  type === 'item_reference' ? { code: 'unsupported_parameter', message: NO_REFERENCE } : null,
+);
+const NO_REFERENCE =
+  'must not be item_reference: nothing is stored here. Send the item itself (AI SDK: set providerOptions.openai.store ' +
+  'to false)';
+/** Types of items. The cast restores the type of the keys, which `Object.keys` returns as strings. */
+const ITEM_TYPES = Object.keys(REQUIRED_MEMBERS) as ItemType[];
+const itemType = v.pipe(v.string(), v.metadata({ enum: ITEM_TYPES }), noReference, v.picklist(ITEM_TYPES));
 const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))]);
 
 export const ResponsesItem = v.pipe(
   v.object({
-    // The cast restores the type of the keys, which `Object.keys` returns as strings.
-    type: v.nullish(v.picklist(Object.keys(REQUIRED_MEMBERS) as ItemType[])),
+    type: v.nullish(itemType),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
     content: v.nullish(text),
     call_id: v.nullish(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
