@@ -1,3 +1,4 @@
+import type { AnswerShape } from '../answer-shape.ts';
 import { at } from '../at.ts';
 import type { ChatRequest, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../conversation.ts';
@@ -25,7 +26,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     presencePenalty: sent.presence_penalty ?? 0,
     frequencyPenalty: sent.frequency_penalty ?? 0,
     ...given('topLogprobs', sent.logprobs ? (sent.top_logprobs ?? 0) : null),
-    format: chatFormat(responseFormat(sent.response_format), 'response_format.json_schema.schema'),
+    format: chatFormat(responseFormat(sent.response_format), schemaPath(sent.response_format)),
     ...given('tools', tools(sent)),
   };
 }
@@ -68,7 +69,11 @@ function tools({ tools, tool_choice, parallel_tool_calls }: ChatCompletionReques
 }
 
 type Sent = ChatCompletionRequest['response_format'];
-type Format = { type: 'text' | 'json_object' } | { type: 'json_schema'; schema: { readonly [key: string]: unknown } };
+type Schema = { readonly [key: string]: unknown };
+type Format =
+  | { type: 'text' }
+  | { type: 'json_object'; schema?: Schema | null | undefined }
+  | { type: 'json_schema'; schema: Schema };
 
 /**
  * Returns the response format as the Responses API has it, with the members of `json_schema` directly beside `type`;
@@ -78,6 +83,8 @@ function responseFormat(sent: Sent): Format | null {
   return sent?.type === 'json_schema' ? { type: 'json_schema', ...sent.json_schema } : (sent ?? null);
 }
 
+const schemaPath = (sent: Sent) => `response_format.${sent?.type === 'json_object' ? '' : 'json_schema.'}schema`;
+
 /**
  * Converts a response format, flat as in the Responses API, to that of a `ChatRequest`; without one, the answer is
  * text.
@@ -86,12 +93,8 @@ function responseFormat(sent: Sent): Format | null {
  * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema
  */
 export function chatFormat(sent: Format | null | undefined, param: string): ChatRequest['format'] {
-  switch (sent?.type) {
-    case 'json_object':
-      return { type: 'json', shape: { kind: 'any' } };
-    case 'json_schema':
-      return { type: 'json', shape: checkAnswerSchema({ schema: sent.schema, param, jsonSchemaOnly: true }) };
-    default:
-      return { type: 'text' };
-  }
+  if (!sent || sent.type === 'text') return { type: 'text' };
+  const { schema } = sent;
+  const shape: AnswerShape = schema ? checkAnswerSchema({ schema, param, jsonSchemaOnly: true }) : { kind: 'any' };
+  return { type: 'json', shape };
 }

@@ -16,6 +16,23 @@ const noFunctionCall = unsupported(
   'is not supported: send tools and tool_choice',
 );
 
+const noConstraint = unsupported(
+  (value) => value === '' || isEmpty(value),
+  'is not supported: send response_format with a JSON Schema, which can have pattern and enum',
+);
+/** Fields in which other servers (vLLM, SGLang, llama.cpp) take the form of the answer. */
+const otherConstraints = {
+  guided_json: noConstraint,
+  guided_regex: noConstraint,
+  guided_choice: noConstraint,
+  guided_grammar: noConstraint,
+  structured_outputs: noConstraint,
+  grammar: noConstraint,
+  ebnf: noConstraint,
+  regex: noConstraint,
+  json_schema: noConstraint,
+};
+
 export const ChatTextPart = v.object(TextPart.entries);
 export const ChatImageUrlPart = v.object({ type: v.literal('image_url'), image_url: v.object(ImageUrl.entries) });
 export const ChatImagePart = v.object(ImagePart.entries);
@@ -58,7 +75,12 @@ export const ChatMessage = v.pipe(
 export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
 export const TextFormat = v.object({ type: v.literal('text') });
-export const JsonObjectFormat = v.object({ type: v.literal('json_object') });
+export const JsonObjectFormat = v.object({
+  type: v.literal('json_object'),
+  schema: v.nullish(
+    v.pipe(jsonObject, v.description('JSON Schema of the answer, as in json_schema; some clients send it here.')),
+  ),
+});
 /**
  * Fields of the response format `json_schema` besides `type`: nested in `json_schema` in Chat Completions, beside
  * `type` in Responses.
@@ -128,6 +150,7 @@ export const ChatCompletionRequest = v.pipe(
     ),
     functions: noFunctions,
     function_call: noFunctionCall,
+    ...otherConstraints,
     logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),

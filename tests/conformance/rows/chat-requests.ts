@@ -154,6 +154,16 @@ export const chatRequests: readonly Row[] = [
     }),
   },
   {
+    name: 'response_format json_object with a schema asks for this schema',
+    request: {
+      path,
+      json: { messages, response_format: { type: 'json_object', schema: { type: 'object', properties: {} } } },
+    },
+    expect: asked({
+      format: { type: 'json', shape: { kind: 'schema', schema: { type: 'object', properties: {} } } },
+    }),
+  },
+  {
     name: 'fields that nobody here knows are ignored',
     request: {
       path,

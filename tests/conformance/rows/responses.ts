@@ -89,6 +89,11 @@ const requests: readonly [name: string, sent: object, request: object][] = [
   ],
   ['log-probabilities by include', { input: 'Hi', include: ['message.output_text.logprobs'] }, { topLogprobs: 0 }],
   [
+    'JSON with a schema',
+    { input: 'Hi', text: { format: { type: 'json_object', schema } } },
+    { format: { type: 'json', shape: { kind: 'schema', schema } } },
+  ],
+  [
     'a schema',
     { input: 'Hi', text: { format: { type: 'json_schema', name: 'place', schema, strict: true }, verbosity: 'low' } },
     { format: { type: 'json', shape: { kind: 'schema', schema } } },
