@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
+import { formatBytes } from '../../lib/format-bytes.ts';
+import { SPARE_BYTES } from '../store/disk-error.ts';
 
 /** Copies of the weights in memory at the same time: as read from the file, and in the layout of the kernels. */
 const COPIES = 2;

@@ -1,9 +1,10 @@
 import type { MediaKind } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
-import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
+import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import { GENAI_CONFIG, GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';

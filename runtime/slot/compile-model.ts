@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises';
 import { AssayError } from '../../lib/errors.ts';
+import { formatBytes } from '../../lib/format-bytes.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import {
@@ -9,7 +10,7 @@ import {
   removeStale,
   shareFiles,
 } from '../store/compiled-store.ts';
-import { diskError, formatBytes, SPARE_BYTES } from '../store/disk-error.ts';
+import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { pathInVariant } from '../store/model-files.ts';

@@ -1,20 +1,8 @@
 import { expect, it } from 'vitest';
-import { describeProgress, lineView } from './progress.ts';
+import { lineView } from './progress.ts';
 
 const at = (bytes: number, more = {}) =>
   ({ status: 'downloading', model: 'a/b', bytes, total: 560_000_000, ...more }) as const;
-
-it.each([
-  [at(120_000_000), 34_000_000, '120 MB of 560 MB, 34.0 MB/s, 13 s left'],
-  [at(0), null, '0 B of 560 MB'],
-  [at(0), 100_000, '0 B of 560 MB, 100 kB/s, 1 h 33 min left'],
-  [at(0), 1_000_000, '0 B of 560 MB, 1.0 MB/s, 9 min 20 s left'],
-  [at(0, { step: 'another process is fetching it' }), null, '0 B of 560 MB, another process is fetching it'],
-  [{ ...at(5), status: 'compiling', step: 'graph' } as const, 9, '5 B of 560 MB, graph'],
-  [{ ...at(0), total: null, status: 'compiling', step: 'saving' } as const, null, 'saving'],
-])('%j at %s bytes a second: %s', (progress, rate, words) => {
-  expect(describeProgress(progress, rate)).toBe(words);
-});
 
 it('plain lines come at each stage, and at most every five seconds', () => {
   let now = 0;

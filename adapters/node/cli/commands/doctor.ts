@@ -1,5 +1,6 @@
 import { cpus, freemem, totalmem } from 'node:os';
 import type { Command } from 'commander';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
 import type { WeightForm } from '../../../../lib/schema/weight-form.ts';
 import { kernelFamily } from '../../../../runtime/compile/kernels.ts';
@@ -13,7 +14,6 @@ import { PLATFORM } from '../../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
 import { judge } from '../../../../runtime/slot/judge-device.ts';
 import { listAllCompiled } from '../../../../runtime/store/compiled-store.ts';
-import { formatBytes } from '../../../../runtime/store/disk-error.ts';
 import { DTYPES } from '../../../../runtime/store/dtypes.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';

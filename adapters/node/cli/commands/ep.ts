@@ -2,6 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { systemClock } from '../../../../lib/clock.ts';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import {
   PLATFORM,
   PLUGIN_NAMES,
@@ -11,7 +12,6 @@ import {
   wheelFor,
 } from '../../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
-import { formatBytes } from '../../../../runtime/store/disk-error.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';

@@ -9,10 +9,10 @@ import {
   type RecommendedModel,
 } from '../../../../lib/catalogue/recommended-models.ts';
 import { isAssayError, messageOf } from '../../../../lib/errors.ts';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
 import { examineModel } from '../../../../runtime/hub/examine-model.ts';
 import { openHub } from '../../../../runtime/hub/open-hub.ts';
-import { formatBytes } from '../../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { COMMAND } from '../../command.ts';
 import { EXIT } from '../exit-code.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { AssayError, type ErrorCode } from '../../../../lib/errors.ts';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
-import { formatBytes } from '../../../../runtime/store/disk-error.ts';
 import { COMMAND } from '../../command.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { promptLength } from '../parse-flags.ts';

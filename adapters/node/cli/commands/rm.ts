@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
 import { DeleteResponse } from '../../../../lib/schema/model-operations.ts';
-import { formatBytes } from '../../../../runtime/store/disk-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { screen } from '../screen.ts';
 
