@@ -61,7 +61,7 @@ export function App() {
           <ChatTab />
         </section>
         <section id="panel-Models" role="tabpanel" aria-labelledby="tab-Models" hidden={tab !== 'Models'}>
-          <ModelsTab shown={tab === 'Models'} onChange={refresh} />
+          <ModelsTab shown={tab === 'Models'} status={status} onChange={refresh} />
         </section>
       </main>
       <StatusLine status={status} />

@@ -330,6 +330,39 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await page.getByRole('row').filter({ hasText: 'assay/starter' }).getByText('active').waitFor({ timeout: 60_000 });
   });
 
+  it('shows what another tab does with the models, and recovers when the server answers again', async () => {
+    const other = await open({ width: 1280, height: 900 }, '/playground#models');
+    await page.getByRole('tab', { name: 'Models' }).click();
+    await page.getByRole('button', { name: 'Unload assay/starter' }).click();
+    await page.getByText('assay/starter is unloaded.').waitFor();
+    await other.getByRole('button', { name: 'Load assay/starter', exact: true }).click();
+    await other.getByText('assay/starter is loaded.').waitFor({ timeout: 60_000 });
+    await page.getByRole('row').filter({ hasText: 'assay/starter' }).getByText('active').waitFor();
+    await page.route(/health|models/, (route) => route.abort());
+    await page.getByRole('alert').getByText('The server does not answer').waitFor();
+    await page.unrouteAll();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await other.context().close();
+    complaints = complaints.filter((text) => !text.includes('ERR_FAILED'));
+  });
+
+  it('loads a model while another is pulled, and shows how a pull went on', async () => {
+    const repair = hub.fail({ on: 'content', fault: { kind: 'throttle', bytesPerSecond: 60_000 } });
+    await page.getByRole('tab', { name: 'Models' }).click();
+    await page.getByLabel('Pull a model').fill('acme/qwen3');
+    await page.getByRole('button', { name: 'Pull', exact: true }).click();
+    await page.getByText(/^\d+ kB of \d+ kB, \d.* left$/).waitFor();
+    await page.getByRole('button', { name: 'Unload assay/starter' }).click();
+    await page.getByText('assay/starter is unloaded.').waitFor();
+    await page.getByRole('button', { name: 'Load assay/starter', exact: true }).click();
+    await page.getByText('assay/starter is loaded.').waitFor({ timeout: 60_000 });
+    await page.getByText('acme/qwen3 is on this machine. Load it to ask it.').waitFor({ timeout: 60_000 });
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Delete acme/qwen3' }).click();
+    await page.getByText('acme/qwen3 is deleted.').waitFor();
+    repair();
+  });
+
   it('says what to do about a wrong key, and keeps the key in this tab only', async () => {
     await page.getByLabel('API key').fill('wrong');
     await ask();

@@ -1,145 +1,81 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
-import { call } from '../api.ts';
+import { useEffect, useState } from 'preact/hooks';
+import type { Model, ModelList } from '../../../lib/schema/model-list.ts';
+import type { LoadResponse } from '../../../lib/schema/model-operations.ts';
+import { call, poll } from '../api.ts';
 import { Problem } from '../problem.tsx';
-import { pull } from './pull.ts';
+import type { Status } from '../status.ts';
+import { ModelTable } from './model-table.tsx';
+import { PullForm } from './pull-form.tsx';
 
-interface Listed {
-  id: string;
-  status: string;
+interface Props {
+  shown: boolean;
+  status: Status;
+  onChange(): void;
 }
 
+/** What a load or a pull reports about the form of the weights. */
+type Report = Pick<LoadResponse, 'precision_warning'>;
+
 /** Lists the models on this machine, with actions to pull, load, unload and delete them. */
-export function ModelsTab({ shown, onChange }: { shown: boolean; onChange(): void }) {
-  const [models, setModels] = useState<Listed[]>([]);
-  const [wanted, setWanted] = useState('');
-  const [progress, setProgress] = useState<DownloadProgress | null>(null);
+export function ModelsTab({ shown, status, onChange }: Props) {
+  const [models, setModels] = useState<readonly Model[]>([]);
+  const [listError, setListError] = useState<unknown>(null);
   const [busy, setBusy] = useState('');
+  const [notice, setNotice] = useState('');
   const [error, setError] = useState<unknown>(null);
 
-  const list = useCallback(async () => {
-    const { data } = await (await call('/v1/models')).json();
-    setModels(data);
-  }, []);
+  // Every status is a new object, so the list is as fresh as the status; what other tabs and programs do shows, too.
   useEffect(() => {
-    if (shown) list().catch(setError);
-  }, [shown, list]);
+    if (!shown || status.reachable === null) return;
+    poll('/v1/models')
+      .then((response) => response.json())
+      .then(({ data }: ModelList) => {
+        setModels(data);
+        setListError(null);
+      })
+      .catch(setListError);
+  }, [shown, status]);
 
-  /**
-   * Runs an operation, while the other actions are disabled, and shows its error. Then updates the list and the status.
-   */
-  const run = async (what: string, work: () => Promise<unknown>) => {
-    setBusy(what);
+  /** Shows the end of an operation: `done` and the warning of the server, or its error. */
+  const finish = async (work: Promise<Report | undefined>, done: string) => {
     setError(null);
+    setNotice('');
     try {
-      await work();
+      const { precision_warning: warning } = (await work) ?? {};
+      setNotice(warning ? `${done} ${warning}` : done);
     } catch (cause) {
       setError(cause);
     }
-    setBusy('');
-    setProgress(null);
     onChange();
-    await list().catch(setError);
+  };
+  /** Runs an operation on the slot, while the other actions are disabled. */
+  const run = async (doing: string, work: Promise<Response>, done: string) => {
+    setBusy(doing);
+    await finish(
+      work.then((response) => response.json()),
+      done,
+    );
+    setBusy('');
   };
 
   return (
     <div class="models">
-      <form
-        class="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const model = wanted.trim();
-          if (model !== '') void run(`Pulling ${model}`, () => pull(model, setProgress));
-        }}
-      >
-        <label for="pull" class="grow">
-          Pull a model from the hub
-          <input
-            id="pull"
-            value={wanted}
-            spellcheck={false}
-            placeholder="onnx-community/Qwen3-0.6B-ONNX"
-            onInput={(event) => setWanted(event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit" class="primary" disabled={busy !== ''}>
-          Pull
-        </button>
-      </form>
-      <div aria-live="polite">
-        {busy && <p class="note">{busy}…</p>}
-        {progress && <Progress progress={progress} />}
-      </div>
+      <PullForm onPull={(model, pulled) => finish(pulled, `${model} is on this machine. Load it to ask it.`)} />
+      <p role="status" class={busy || notice ? 'note' : 'visually-hidden'}>
+        {busy || notice}
+      </p>
       <Problem error={error} />
-      <table>
-        <caption>Models of this machine</caption>
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Status</th>
-            <th scope="col">Actions</th>
-          </tr>
-        </thead>
-        <tbody>
-          {models.map(({ id, status }) => (
-            <tr>
-              <td>{id}</td>
-              <td>
-                <span class={`badge ${status}`}>{status}</span>
-              </td>
-              <td>
-                <div class="tools">
-                  {status === 'active' ? (
-                    <button
-                      type="button"
-                      aria-label={`Unload ${id}`}
-                      disabled={busy !== ''}
-                      onClick={() => run(`Unloading ${id}`, () => call('/unload', { method: 'POST' }))}
-                    >
-                      Unload
-                    </button>
-                  ) : (
-                    <button
-                      type="button"
-                      aria-label={`Load ${id}`}
-                      disabled={busy !== ''}
-                      onClick={() => run(`Loading ${id}`, () => call('/load', { body: { model: id } }))}
-                    >
-                      Load
-                    </button>
-                  )}
-                  <button
-                    type="button"
-                    aria-label={`Delete ${id}`}
-                    disabled={busy !== '' || status === 'active'}
-                    onClick={() => {
-                      if (confirm(`Delete ${id} with its weights?`)) {
-                        void run(`Deleting ${id}`, () => call('/delete', { body: { model: id } }));
-                      }
-                    }}
-                  >
-                    Delete
-                  </button>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Problem error={listError} />
+      <ModelTable
+        models={models}
+        busy={busy !== ''}
+        onLoad={(model) => run(`Loading ${model}…`, call('/load', { body: { model } }), `${model} is loaded.`)}
+        onUnload={(model) => run(`Unloading ${model}…`, call('/unload', { method: 'POST' }), `${model} is unloaded.`)}
+        onDelete={(model) => {
+          if (!confirm(`Delete ${model} with its weights?`)) return;
+          void run(`Deleting ${model}…`, call('/delete', { body: { model } }), `${model} is deleted.`);
+        }}
+      />
     </div>
-  );
-}
-
-function Progress({ progress: { status, bytes, total, file, step } }: { progress: DownloadProgress }) {
-  const mebibytes = (count: number) => (count / 2 ** 20).toFixed(1);
-  const detail = file ?? step ?? '';
-  return (
-    <p class="progress">
-      <label for="pull-progress">
-        {status} {detail} {mebibytes(bytes)}
-        {total === null ? '' : ` of ${mebibytes(total)}`} MiB
-      </label>
-      {total === null ? <progress id="pull-progress" /> : <progress id="pull-progress" value={bytes} max={total} />}
-    </p>
   );
 }

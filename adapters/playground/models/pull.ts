@@ -3,18 +3,19 @@ import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
 /**
- * Lets the server download and compile a model, and reports the progress. Throws `ApiError` for an error response, and
- * if the stream ends before the model is ready. The server continues if the page is closed.
+ * Lets the server download and compile a model, and reports the progress. Returns the server's last report. Throws
+ * `ApiError`. The server continues if the page is closed.
  */
-export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<void> {
+export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<DownloadResponse> {
   const body = { model, allow_download: true };
   const response = await call('/v1/models/download', { body, accept: 'text/event-stream' });
-  let finished = false;
+  let finished: DownloadResponse | undefined;
   await readEvents(response, (data) => {
     const event: DownloadProgress | DownloadResponse = JSON.parse(data);
-    if (event.status === 'success') finished = true;
+    if (event.status === 'success') finished = event;
     else onProgress(event);
   });
-  const message = 'The server stopped reporting. The download may still run: reload the list.';
-  if (!finished) throw new ApiError(0, 'stream_ended', message);
+  if (finished) return finished;
+  const message = 'The server stopped reporting. Pull the model again: what it has downloaded is kept.';
+  throw new ApiError(0, 'stream_ended', message);
 }
