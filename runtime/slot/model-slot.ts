@@ -146,8 +146,8 @@ export class ModelSlot {
   }
 
   /**
-   * Unloads the model: requests in flight finish, then the engine process ends. A second call joins the first. Returns
-   * the model's id, or null if none was in memory. Throws `operation_in_progress` during a load.
+   * Unloads the model: requests in flight finish, then the engine process ends. A second call joins the first. Reports
+   * the id of the model that was in memory; null if there was none. Throws `operation_in_progress` during a load.
    */
   async unload(): Promise<UnloadReport> {
     // A cast: work without a request is always an unload.
