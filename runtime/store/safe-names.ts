@@ -25,7 +25,7 @@ export function isSafeRepositoryPath(file: string): boolean {
 }
 
 /**
- * Throws `invalid_value` for an unsafe name.
+ * Throws `invalid_value`, which says that a name cannot be stored safely.
  *
  * @param what kind of name, for the message
  */
