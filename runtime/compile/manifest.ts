@@ -52,7 +52,7 @@ export type StaticGraphs = v.InferOutput<typeof StaticGraphs>;
 /** Names of a graph's inputs, other than those for its KV, its states and media. */
 const GraphInputs = v.strictObject({
   tokens: Name,
-  /** Input with a 1 for every position so far; absent if the graph has none. */
+  /** Input with a 1 for every position up to the last new one; absent if the graph has none. */
   attentionMask: v.optional(Name),
   positions: v.optional(Name),
   /**
@@ -135,7 +135,7 @@ export const Manifest = v.strictObject({
       features: Name,
       rows: Name,
       width: Positive,
-      /** Number of vectors side by side in a row of `width` elements: one, and one for each deepstack layer. */
+      /** Number of vectors side by side in a feature row of `width` elements: one, and one for each deepstack layer. */
       parts: v.pipe(Positive, v.maxValue(64)),
       /** File of the graph that computes features from images or audio, in the same folder. */
       encoder: Name,
