@@ -136,7 +136,7 @@ function advice(row: DeviceRow): string | null {
     : null;
 }
 
-/** Returns a finding for an NPU that no provider in the table supports; empty for any other accelerator. */
+/** Returns one finding for an NPU that no provider in the table supports, none for any other accelerator. */
 function unsupported(found: Accelerator, platform: string): DeviceFinding[] {
   if (found.kind !== 'NPU' || rowsFor(platform).some((row) => drives(row, found))) return [];
   const { vendor } = found;
