@@ -11,8 +11,9 @@ export interface Plugin {
   /** Name of the execution provider. */
   provider: string;
   /**
-   * Name under which the plugin is registered, which some plugins also take as the provider's name. It differs only for
-   * WebGPU, because onnxruntime has its own WebGPU provider, registered under the provider's name.
+   * Name under which the plugin is registered, which some plugins also take as the provider's name. It differs from the
+   * provider's name only for WebGPU, because onnxruntime has its own WebGPU provider, registered under the provider's
+   * name.
    */
   registration: string;
   /** Name of its package in the Python registry, of which only the libraries are used. */
