@@ -80,7 +80,7 @@ export class OrtEnvironment {
     });
   }
 
-  /** Lists the processors that onnxruntime finds on this machine, even those that no provider supports. */
+  /** Lists the CPUs, GPUs and NPUs that onnxruntime finds on this machine, even those that no provider supports. */
   hardware(): { hardware: HardwareType; vendor: string; vendorId: number }[] {
     const { api } = this;
     const count: [number | bigint] = [0];
