@@ -37,7 +37,10 @@ const DECODERS: Readonly<Record<Exclude<Codec, 'wav'>, () => Decoder>> = {
  */
 const PIECE_BYTES = 8192;
 
-/** Decodes a file in pieces. Throws `AudioFault` if the file is damaged or cut off. */
+/**
+ * Yields the samples of a file, decoded in pieces of `PIECE_BYTES`. Throws `AudioFault` if the file is damaged or cut
+ * off.
+ */
 export async function* decodePieces(codec: Exclude<Codec, 'wav'>, bytes: Uint8Array): AsyncGenerator<Decoded> {
   const decoder = DECODERS[codec]();
   await decoder.ready;
