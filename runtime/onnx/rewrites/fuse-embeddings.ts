@@ -94,7 +94,7 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   return decoder;
 }
 
-/** Returns the value of an input for features of media, `[features, width]`, that has none. */
+/** Returns an empty tensor `[0, width]`, which replaces an input for features of media, `[features, width]`. */
 function noRows({ name, dims, dataType }: ValueInfo): Tensor {
   const [, width] = dims;
   if (dims.length !== 2 || typeof width !== 'number')

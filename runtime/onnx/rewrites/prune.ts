@@ -1,7 +1,7 @@
 import type { Graph } from '../format/model.ts';
 import { valuesRead } from '../format/subgraph.ts';
 
-/** Removes nodes that no output needs, and weights that no node reads. */
+/** Removes nodes that no output of the graph needs, and weights that no remaining node reads and that are no output. */
 export function prune(graph: Graph): void {
   const needed = new Set(graph.outputs.map((output) => output.name));
   const kept: typeof graph.nodes = [];
