@@ -5,7 +5,10 @@ import { retryAfterMs } from './retry.ts';
 /** Reports that the hub answered a request with an error status. */
 export class HubRefusal extends Error {
   readonly status: number;
-  /** Header `X-Error-Code`: `RepoNotFound`, `GatedRepo`, `RevisionNotFound` or `EntryNotFound`; null if absent. */
+  /**
+   * Value of the header `X-Error-Code`, such as `RepoNotFound`, `GatedRepo`, `RevisionNotFound` or `EntryNotFound`;
+   * null if absent.
+   */
   readonly errorCode: string | null;
   /** Wait that the header `Retry-After` asks for, in milliseconds; null if it asks for none. */
   readonly retryAfterMs: number | null;

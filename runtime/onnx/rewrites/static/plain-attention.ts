@@ -181,10 +181,10 @@ export function pairOf(pair: number, pairs: number, interleaved: boolean): [firs
 }
 
 /**
- * Returns the name of a matrix R with (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair, and 0
- * for elements that are not rotated. A rotation is then x · cos + (x · R) · sin, and the MatMul with R is exact. A
- * rotation by Concat instead is computed wrongly by OpenVINO 2026.4 when it reads its own binary (measured,
- * docs/devices.md).
+ * Adds a constant matrix R to the graph, and returns its name: (x · R)[first] = -x[second] and (x · R)[second] =
+ * x[first] for each pair, and 0 for elements that are not rotated. A rotation is then x · cos + (x · R) · sin, and the
+ * MatMul with R is exact. A rotation by Concat instead is computed wrongly by OpenVINO 2026.4 when it reads its own
+ * binary (measured, docs/devices.md).
  */
 function swapPairs(graph: Graph, size: number, pairs: number, interleaved: boolean): string {
   const name = `assay/swap_pairs/${size}_${pairs}_${interleaved}`;
