@@ -13,6 +13,7 @@ import {
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
+import { linkFile } from '../store/link-file.ts';
 import { pathInVariant } from '../store/model-files.ts';
 import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
@@ -49,7 +50,7 @@ export async function compileModel(
     for (const file of files) {
       const link = paths.file(source, pathInVariant(model.files, file.path));
       await paths.makeDirectory(dirname(link));
-      await fs.symlink(file.real, link, 'file');
+      await linkFile(file.real, link);
     }
     const spec = {
       source,

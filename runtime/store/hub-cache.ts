@@ -6,6 +6,7 @@ import { readBounded } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
+import { linkFile } from './link-file.ts';
 import { type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
@@ -164,18 +165,10 @@ export async function publishSnapshot(
   await fs.rename(`${ref}.assay-new`, ref);
 }
 
-/**
- * Creates a relative symbolic link, as `huggingface_hub` does, or a hard link where the system forbids symbolic links
- * (Windows without the privilege).
- */
+/** Creates a relative symbolic link, as `huggingface_hub` does, or what the disk allows instead. */
 async function linkBlob(blob: string, link: string): Promise<void> {
   const target = relativeTo(dirname(link), blob);
   if ((await fs.readlink(link).catch(() => null)) === target) return;
   await fs.rm(link, { force: true });
-  try {
-    await fs.symlink(target, link, 'file');
-  } catch (error) {
-    if (systemCode(error) !== 'EPERM') throw error;
-    await fs.link(blob, link);
-  }
+  await linkFile(blob, link, target);
 }
