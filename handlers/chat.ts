@@ -1,6 +1,6 @@
-import type { ChatEvent } from '../lib/backend.ts';
 import { type CompletionHead, completion, completionChunks } from '../lib/chat/completion.ts';
 import { chatRequest } from '../lib/chat/request.ts';
+import type { ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
 import { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
 import { SSE_DONE, sseData } from '../lib/sse.ts';
 import { readRequest } from './body.ts';
@@ -15,11 +15,12 @@ export function chatCompletions(services: Services): AppHandler {
     const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent));
     const head: CompletionHead = { id: `chatcmpl-${c.get('requestId')}`, created, model };
     if (!sent.stream) return c.json(await completion(head, events));
-    return eventStream(c, services, chunkTexts(head, events), leaving);
+    const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);
+    return eventStream(c, services, chunkTexts(chunks), leaving);
   };
 }
 
-async function* chunkTexts(head: CompletionHead, events: AsyncIterable<ChatEvent>): AsyncGenerator<string> {
-  for await (const chunk of completionChunks(head, events)) yield sseData(chunk);
+async function* chunkTexts(chunks: AsyncIterable<ChatCompletionChunk>): AsyncGenerator<string> {
+  for await (const chunk of chunks) yield sseData(chunk);
   yield SSE_DONE;
 }

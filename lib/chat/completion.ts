@@ -57,20 +57,22 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 }
 
 /**
- * Yields the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
- * then one chunk with the finish reason, usage and metrics (docs/interface.md, M-17).
- *
- * @throws AssayError `engine_failed` if the events end before `finish`; also every error that `events` throws
+ * Builds the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
+ * then one chunk with the finish reason. `metrics` is in the last chunk. With `includeUsage`, that is one more, without
+ * choices and with the usage, and all others have `usage: null`, as in OpenAI's API (docs/interface.md, M-17). Throws
+ * `engine_failed` if the events end before `finish`.
  */
 export async function* completionChunks(
   head: CompletionHead,
   events: AsyncIterable<ChatEvent>,
+  includeUsage: boolean,
 ): AsyncGenerator<ChatCompletionChunk> {
-  type Choice = ChatCompletionChunk['choices'][0];
+  type Choice = ChatCompletionChunk['choices'][number];
+  const whole = { ...head, object: 'chat.completion.chunk' } as const;
   const chunk = (delta: Choice['delta'], rest: Partial<Choice> = {}): ChatCompletionChunk => ({
-    ...head,
-    object: 'chat.completion.chunk',
+    ...whole,
     choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }],
+    ...(includeUsage ? { usage: null } : {}),
   });
   let called = false;
   yield chunk({ role: 'assistant' });
@@ -84,11 +86,13 @@ export async function* completionChunks(
       yield chunk({ tool_calls: [callDelta(head, event)] });
     }
     if (event.type === 'finish') {
-      yield {
-        ...chunk({}, { finish_reason: finishReason(event, called) }),
-        usage: chatUsage(event),
-        metrics: event.metrics,
-      };
+      const { metrics } = event;
+      const finished = chunk({}, { finish_reason: finishReason(event, called) });
+      if (!includeUsage) yield { ...finished, metrics };
+      else {
+        yield finished;
+        yield { ...whole, choices: [], usage: chatUsage(event), metrics };
+      }
       return;
     }
   }

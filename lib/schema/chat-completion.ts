@@ -82,14 +82,21 @@ export const ChatChunkChoice = v.object({
 });
 
 /**
- * One event of a stream of `POST /v1/chat/completions`. Only the last event has a `finish_reason` that is not null, and
- * `usage` and `metrics`; its delta is empty.
+ * One event of a stream of `POST /v1/chat/completions`. The last event has `metrics`. One event has a `finish_reason`
+ * that is not null, and an empty delta; with `stream_options.include_usage`, one more event follows, without choices.
  */
 export const ChatCompletionChunk = v.object({
   ...head,
   object: v.literal('chat.completion.chunk'),
-  choices: v.pipe(v.array(ChatChunkChoice), v.length(1)),
-  usage: v.optional(ChatUsage),
+  choices: v.pipe(
+    v.array(ChatChunkChoice),
+    v.maxLength(1),
+    v.description('One choice; none in the event with the usage.'),
+  ),
+  usage: v.pipe(
+    v.nullish(ChatUsage),
+    v.description('Sent with stream_options.include_usage only: in the last event; null in all others.'),
+  ),
   metrics: v.optional(Metrics),
 });
 export type ChatCompletionChunk = v.InferOutput<typeof ChatCompletionChunk>;

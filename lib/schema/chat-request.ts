@@ -122,7 +122,13 @@ export const ChatCompletionRequest = v.pipe(
     ),
     stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
     stream: v.nullish(v.boolean()),
-    stream_options: v.nullish(v.object({ include_usage: v.nullish(v.boolean()) })),
+    stream_options: v.nullish(
+      v.object({
+        include_usage: v.nullish(
+          v.pipe(v.boolean(), v.description('Whether the stream ends with an event with the usage. Default: false.')),
+        ),
+      }),
+    ),
     response_format: v.nullish(ChatResponseFormat),
     presence_penalty: penalty,
     frequency_penalty: penalty,

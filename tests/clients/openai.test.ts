@@ -70,16 +70,17 @@ test('a blocking chat, with reasoning and metrics', async () => {
 describe('a stream', () => {
   test('in deltas, across pauses', async () => {
     const openai = await client({ chat: [start, says('Hel'), { waitMs: 100 }, says('lo'), finish] });
-    const stream = await openai.chat.completions.create({ model, messages, stream: true });
+    const stream_options = { include_usage: true };
+    const stream = await openai.chat.completions.create({ model, messages, stream: true, stream_options });
     const pieces: (string | null | undefined)[] = [];
-    let last: OpenAI.ChatCompletionChunk | undefined;
+    const chunks: OpenAI.ChatCompletionChunk[] = [];
     for await (const chunk of stream) {
       pieces.push(chunk.choices[0]?.delta.content);
-      last = chunk;
+      chunks.push(chunk);
     }
-    expect(pieces).toEqual([undefined, 'Hel', 'lo', undefined]);
-    expect(last?.choices[0]?.finish_reason).toBe('stop');
-    expect(last?.usage?.completion_tokens).toBe(2);
+    expect(pieces).toEqual([undefined, 'Hel', 'lo', undefined, undefined]);
+    expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('stop');
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 2 } });
   });
 
   test('gathered by the helper of the client', async () => {

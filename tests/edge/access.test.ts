@@ -119,8 +119,10 @@ describe('who may ask', () => {
       object: 'list',
       data: [{ id: 'assay/starter', object: 'model', created: 0, owned_by: 'assay', status: 'active' }],
     });
-    const events = eventsOf(await (await post(fixture.edge, '/v1/chat/completions', chat('hi'))).text());
-    expect(events.at(-2)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { total_tokens: 7 } });
+    const sent = { ...chat('hi'), stream_options: { include_usage: true } };
+    const events = eventsOf(await (await post(fixture.edge, '/v1/chat/completions', sent)).text());
+    expect(events.at(-3)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: null });
+    expect(events.at(-2)).toMatchObject({ choices: [], usage: { total_tokens: 7 } });
     expect(events.at(-1)).toBe('[DONE]');
     const whole = await post(fixture.edge, '/v1/chat/completions', chat('hi', false));
     expect(await whole.json()).toMatchObject({ choices: [{ message: { content: 'Hello.' } }] });

@@ -65,7 +65,7 @@ describe('a box with the engine and the starter model', () => {
   }, 60_000);
 
   it('streams a chat through the edge', async () => {
-    const sent = { ...chat('Say hello.'), max_tokens: 8 };
+    const sent = { ...chat('Say hello.'), max_tokens: 8, stream_options: { include_usage: true } };
     const events = eventsOf(await (await post(edge, '/v1/chat/completions', sent)).text());
     expect(events.at(-1)).toBe('[DONE]');
     const last = events.at(-2) as {

@@ -238,8 +238,8 @@ describe('runTasks', () => {
 });
 
 const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model };
-const chunk = (delta: object, rest: object = {}, more: object = {}) =>
-  sseData({ ...head, choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }], ...more });
+const chunk = (delta: object, rest: object = {}) =>
+  sseData({ ...head, choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }] });
 const metrics = {
   queue_ms: 1,
   prompt_ms: 2,
@@ -254,12 +254,8 @@ const metrics = {
   device: 'NPU',
 };
 const begin = chunk({ role: 'assistant' });
-const end =
-  chunk(
-    {},
-    { finish_reason: 'stop' },
-    { usage: { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 }, metrics },
-  ) + SSE_DONE;
+const usage = { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 };
+const end = chunk({}, { finish_reason: 'stop' }) + sseData({ ...head, choices: [], usage, metrics }) + SSE_DONE;
 
 function endless(headers: Record<string, string> = {}): () => Response {
   const mebibyte = new Uint8Array(1024 * 1024).fill(0x20);

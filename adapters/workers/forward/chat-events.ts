@@ -1,11 +1,12 @@
 import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
-import { at } from '../../../lib/at.ts';
 import type { ChatEvent } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { asModelId, type ModelId } from '../../../lib/model-id.ts';
-import { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
+import { ChatCompletionChunk, type ChatFinishReason } from '../../../lib/schema/chat-completion.ts';
 import { failure, readErrorBody, unreachable } from './upstream-fault.ts';
+
+type FinishReason = v.InferOutput<typeof ChatFinishReason>;
 
 /** Largest event in characters. An event has a chunk of text and its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
@@ -16,14 +17,19 @@ const MOST_CHARACTERS = 1024 * 1024;
  */
 export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   let started = false;
+  let reason: FinishReason | null = null;
   for await (const data of eventData(pieces)) {
-    for (const event of readChunk(data)) {
+    const chunk = parseChunk(data);
+    for (const event of deltaEvents(chunk)) {
       started ||= event.type === 'start';
       if (!started) throw unreachable(new Error('the stream does not begin with a role'));
       yield event;
-      // Nothing follows but `[DONE]`.
-      if (event.type === 'finish') return;
     }
+    reason = chunk.choices[0]?.finish_reason ?? reason;
+    if (reason === null || !chunk.usage) continue;
+    yield finishEvent(chunk, reason);
+    // Nothing follows but `[DONE]`.
+    return;
   }
   throw unreachable(new Error('the stream ended before its answer was whole'));
 }
@@ -45,11 +51,9 @@ async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<str
   }
 }
 
-function* readChunk(data: string): Generator<ChatEvent> {
-  const error = readErrorBody(data);
-  if (error) throw failure(new AssayError(error.code, error.message));
-  const { model, choices, usage, metrics } = parseChunk(data);
-  const { delta, finish_reason, logprobs } = at(choices, 0);
+function* deltaEvents({ model, choices: [choice] }: ChatCompletionChunk): Generator<ChatEvent> {
+  if (!choice) return;
+  const { delta, logprobs } = choice;
   if (delta.role !== undefined) yield { type: 'start', model: modelOf(model) };
   if (delta.reasoning_content !== undefined) yield { type: 'reasoning', text: delta.reasoning_content };
   if (delta.content !== undefined) {
@@ -67,15 +71,20 @@ function* readChunk(data: string): Generator<ChatEvent> {
       arguments: call.arguments,
     };
   }
-  if (finish_reason === null) return;
+}
+
+/** Returns the event of the chunk with the usage. The finish reason is in a chunk before it, as in OpenAI's API. */
+function finishEvent({ usage, metrics }: ChatCompletionChunk, finish: FinishReason): ChatEvent {
   if (!usage || !metrics) throw unreachable(new Error('the last chunk has no usage or metrics'));
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
   // The tool calls before this chunk already tell the caller that the answer is one of tool calls.
-  const reason = finish_reason === 'tool_calls' ? 'stop' : finish_reason;
-  yield { type: 'finish', reason, usage: { promptTokens, completionTokens }, metrics };
+  const reason = finish === 'tool_calls' ? 'stop' : finish;
+  return { type: 'finish', reason, usage: { promptTokens, completionTokens }, metrics };
 }
 
 function parseChunk(data: string): ChatCompletionChunk {
+  const error = readErrorBody(data);
+  if (error) throw failure(new AssayError(error.code, error.message));
   try {
     return v.parse(ChatCompletionChunk, JSON.parse(data));
   } catch (cause) {

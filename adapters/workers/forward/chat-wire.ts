@@ -21,6 +21,7 @@ export function chatBody(request: ChatRequest): string {
     response_format: format(request.format),
     ...(request.tools ? toolFields(request.tools) : {}),
     stream: true,
+    stream_options: { include_usage: true },
   });
 }
 
