@@ -19,7 +19,7 @@ export interface Ran {
  */
 export function assay(
   args: readonly string[],
-  options: { input?: string; env?: Record<string, string>; timeoutMs?: number } = {},
+  options: { input?: string | Buffer; env?: Record<string, string>; timeoutMs?: number } = {},
 ): Promise<Ran> {
   const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...options.env };
   return new Promise((resolve) => {

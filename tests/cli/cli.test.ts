@@ -21,7 +21,7 @@ async function beside(script: Script = {}) {
   const effects = { log: pino({ level: 'silent' }), say: () => undefined, terminal: true };
   const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
   onTestFinished(() => void serving.stop());
-  const run = (args: readonly string[], input?: string, env: Record<string, string> = {}): Promise<Ran> =>
+  const run = (args: readonly string[], input?: string | Buffer, env: Record<string, string> = {}): Promise<Ran> =>
     assay(args, {
       ...(input === undefined ? {} : { input }),
       env: { ASSAY_URL: serving.url, ASSAY_HOME: home, ...env },
@@ -223,6 +223,21 @@ it('extract prints the fields', async () => {
   });
 });
 
+it.each([
+  [['decide', 'Urgent?', '-o', 'yes', '-o', 'no']],
+  [['extract', '-k', 'name']],
+  [['run', '[{"type":"decide","name":"a","question":"Urgent?","options":["yes","no"]}]']],
+  [['chat']],
+])('%s refuses input that is not UTF-8', async (args) => {
+  const { run, recorded } = await beside();
+  expect(await run(args, Buffer.from([0x47, 0x72, 0xfc, 0xdf, 0x65]))).toEqual({
+    code: 2,
+    out: '',
+    err: 'assay: Standard input is not UTF-8 text. Convert it first, such as with iconv.\n',
+  });
+  expect(recorded).toEqual([]);
+});
+
 describe('run', () => {
   const tasks = [
     { type: 'decide', name: 'urgent', question: 'Urgent?', options: ['yes', 'no'] },
@@ -241,6 +256,20 @@ describe('run', () => {
     expect((await run(['run', await fileOf(tasks)], 'text')).err).toBe(
       'These answers were cut: urgent, 10. The token limit was reached; raise it with --max-output-tokens.\n',
     );
+  });
+
+  it('takes the tasks from standard input with -, and then the text from elsewhere', async () => {
+    const { run, recorded } = await beside(script);
+    const input = JSON.stringify(tasks);
+    expect(await run(['run', '-', '-c', 'text'], `\uFEFF${input}\r\n`)).toMatchObject({ code: 0, err: '' });
+    expect(recorded.filter(({ call }) => call === 'runTasks')).toMatchObject([
+      { batch: { input: { context: 'text' }, tasks: [{ name: 'urgent' }, { name: '10' }] } },
+    ]);
+    expect(await run(['run', '-'], input)).toEqual({
+      code: 2,
+      out: '',
+      err: 'assay: Standard input was read already. Give the text with --context or --file.\n',
+    });
   });
 
   it('takes a list of tasks and the text from standard input; results keep their order', async () => {
@@ -280,6 +309,18 @@ describe('run', () => {
 });
 
 describe('chat', () => {
+  it.each([
+    [['chat'], '\n'],
+    [['chat', ' '], undefined],
+  ])('%j refuses an empty message', async (args, input) => {
+    const { run, recorded } = await beside();
+    expect(await run(args, input)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^assay: The message is empty\. /),
+    });
+    expect(recorded).toEqual([]);
+  });
+
   const finish = { reason: 'stop', usage: { promptTokens: 1, completionTokens: 2 } } as const;
   const none = {
     queue_ms: 0,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../../lib/errors.ts';
 import { systemCode } from '../../../runtime/store/disk-error.ts';
 import { UsageError } from '../usage-error.ts';
@@ -16,24 +16,41 @@ export interface InputFlags {
  * Returns the text that the tasks are about: from `--context`, from `--file`, or else from standard input. With images
  * or audio the text is optional, so standard input is then read only for `--file -`.
  *
- * @throws UsageError if both flags are given, if the file cannot be read, or if standard input is a terminal
+ * @throws UsageError if both flags are given, if the text cannot be read, or if standard input is a terminal
  */
 export async function readContext(flags: InputFlags, command: string): Promise<string> {
   if (flags.context !== undefined && flags.file !== undefined)
     throw new UsageError('--context and --file both give a text. Use only one of them.');
   if (flags.context !== undefined) return flags.context;
-  if (flags.file !== undefined && flags.file !== '-') return readText(flags.file);
-  if ((flags.image || flags.audio) && flags.file === undefined) return '';
+  if (flags.file !== undefined) return readText(flags.file);
+  if (flags.image || flags.audio) return '';
   if (process.stdin.isTTY) {
     throw new UsageError(
       `There is no text to read. Pipe it in, or name a file: ${command} < mail.txt, or ${command} --file mail.txt`,
     );
   }
-  return text(process.stdin);
+  return readStandardInput();
 }
 
-/** Reads a file as UTF-8 text. Throws `UsageError` that says why the file cannot be read. */
+let wasRead = false;
+
+/** Reads standard input as UTF-8 text. Throws `UsageError` if it is other data, or was read already. */
+export async function readStandardInput(): Promise<string> {
+  if (wasRead) throw new UsageError('Standard input was read already. Give the text with --context or --file.');
+  wasRead = true;
+  const bytes = await buffer(process.stdin);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new UsageError('Standard input is not UTF-8 text. Convert it first, such as with iconv.', { cause });
+  }
+}
+
+/**
+ * Reads a file as UTF-8 text; `-` is standard input. Throws `UsageError` that says why the file cannot be read.
+ */
 export async function readText(file: string): Promise<string> {
+  if (file === '-') return readStandardInput();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch (cause) {

@@ -37,7 +37,7 @@ export function addCalibrate(program: Command): void {
   const command = program
     .command('calibrate')
     .description('Fit the probabilities of the loaded model to your own labels.')
-    .argument('[labels.jsonl]', 'file with one labelled question on each line')
+    .argument('[labels.jsonl]', 'file with one labelled question on each line; - is standard input')
     .option('--plot <file.svg>', 'draw reliability diagrams: accuracy by confidence, before and after')
     .option('--out <file.json>', 'write the calibration to this file instead of using it')
     .option('--reset', 'remove the calibration that was fitted on this machine')

@@ -1,14 +1,15 @@
 import { createInterface } from 'node:readline/promises';
-import { text } from 'node:stream/consumers';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { AssayError, messageOf } from '../../../../lib/errors.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../../../../lib/schema/chat-completion.ts';
 import type { Metrics } from '../../../../lib/schema/metrics.ts';
+import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
 import { eventsOf } from '../events.ts';
 import { repeated } from '../parse-flags.ts';
+import { readStandardInput } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from '../read-media.ts';
 import { type Connection, errorOf } from '../request.ts';
 import { isWatched, screen, shown } from '../screen.ts';
@@ -39,10 +40,14 @@ export function addChat(program: Command): void {
     .addHelpText('after', CHAT_HELP)
     .action(async (message: string | undefined, flags: ChatFlags) => {
       const media = await readMedia(flags);
+      const talks = message === undefined && process.stdin.isTTY;
+      const said = talks ? undefined : (message ?? (await readStandardInput()));
+      if (said?.trim() === '' && media.images === undefined && media.audio === undefined)
+        throw new UsageError('The message is empty. Give one: assay chat "Write a haiku about parcels."');
       await withModel(flags, async (connection, model) => {
         const talk: Message[] = flags.system === undefined ? [] : [{ role: 'system', content: flags.system }];
-        if (message === undefined && process.stdin.isTTY) return converse(connection, model, talk, flags, media);
-        talk.push({ role: 'user', content: shownWith(media, message ?? (await text(process.stdin))) });
+        if (said === undefined) return converse(connection, model, talk, flags, media);
+        talk.push({ role: 'user', content: shownWith(media, said) });
         await answer(connection, model, talk, flags);
       });
     });

@@ -19,7 +19,7 @@ export function addRun(program: Command): void {
     program
       .command('run')
       .description('Run a file of tasks about one text, image or recording, in one request.')
-      .argument('<tasks.json>', 'a list of tasks, or a whole request of POST /v1/tasks')
+      .argument('<tasks.json>', 'a list of tasks, or a whole request of POST /v1/tasks; - is standard input')
       .option('-f, --file <path>', 'file with the text, if the tasks file has none (default: standard input)')
       .option('-c, --context <text>', 'the text itself')
       .option('-i, --image <path>', IMAGE_HELP, repeated)
