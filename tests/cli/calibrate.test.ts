@@ -47,6 +47,9 @@ describe('calibrate', () => {
     expect(kinds.predicate.before.ece).toBeCloseTo(0.3, 6);
     expect(kinds.predicate.after.ece).toBeLessThan(0.1);
     expect(await readFile(plot, 'utf8')).toMatch(/^<svg .*predicate, before.*predicate, after.*<\/svg>\n$/s);
+    expect(JSON.parse((await run('--reset', '--json')).out)).toEqual({ fingerprint: FINGERPRINT, removed: true });
+    expect(JSON.parse((await run('--reset', '--json')).out)).toEqual({ fingerprint: FINGERPRINT, removed: false });
+    await run(file);
     expect(await run('--reset')).toMatchObject({ code: 0, err: expect.stringContaining('Removed.') });
     expect(existsSync(stored)).toBe(false);
   });

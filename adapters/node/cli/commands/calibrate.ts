@@ -179,6 +179,7 @@ async function store(calibration: Calibration, flags: CalibrateFlags, connection
 
 async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> {
   const removed = await (await calibrations(flags)).remove(fingerprint);
+  if (flags.json) return screen.json({ fingerprint, removed });
   screen.note(
     removed
       ? 'Removed. If the model ships with a calibration, that one is used again.'
