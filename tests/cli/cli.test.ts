@@ -555,7 +555,7 @@ describe('the server', () => {
     const { code, err } = await assay(['status', '--url', url], { env: { ASSAY_HOME: await newFolder() } });
     expect({ code, err }).toEqual({
       code: 2,
-      err: `assay: ${url} is not a URL. Use one such as http://127.0.0.1:8080.\n`,
+      err: `assay: "${url}" is not a URL. Use one such as http://127.0.0.1:8080.\n`,
     });
   });
 
@@ -569,7 +569,7 @@ describe('the server', () => {
     const { code, err } = await assay(['status'], { env: { ASSAY_HOME: await newFolder(), PORT: 'abc' } });
     expect({ code, err }).toEqual({
       code: 2,
-      err: 'assay: http://127.0.0.1:abc is not a URL. Set PORT to a number.\n',
+      err: 'assay: PORT is "abc". Set it to a number from 1 to 65535.\n',
     });
   });
 

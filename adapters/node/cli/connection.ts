@@ -57,8 +57,11 @@ export async function connect(
   const key = apiKeyOf(flags, env);
   // `localhost:8080` would parse as an address with the scheme `localhost`.
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    const todo = named === undefined ? 'Set PORT to a number.' : 'Use one such as http://127.0.0.1:8080.';
-    throw new UsageError(`${url} is not a URL. ${todo}`);
+    throw new UsageError(
+      named === undefined
+        ? `PORT is "${env.PORT}". Set it to a number from 1 to 65535.`
+        : `"${named}" is not a URL. Use one such as http://127.0.0.1:8080.`,
+    );
   }
   const kind = await kindOf(url);
   if (box && kind === 'edge') {
