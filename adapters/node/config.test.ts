@@ -73,6 +73,8 @@ describe('flags come before the environment, and the environment before the defa
   });
   test('a relative home becomes absolute', () => {
     expect(serverConfig({ home: 'here' }, {}).home).toBe(`${process.cwd()}/here`);
+    expect(serverConfig({ home: '~/here' }, {}).home).toBe(`${home}/here`);
+    expect(serverConfig({}, { ASSAY_HOME: '~/here' }).home).toBe(`${home}/here`);
   });
 });
 

@@ -1,4 +1,3 @@
-import { join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
@@ -6,8 +5,10 @@ import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { homeFolder } from '../../runtime/store/environment.ts';
+import { expandHome } from '../../runtime/store/paths.ts';
 import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
+import { UsageError } from './usage-error.ts';
 
 const Origin = v.pipe(
   v.string(),
@@ -41,11 +42,7 @@ export const ServerConfig = v.object({
     v.maxValue(65535, 'must be 0 to 65535'),
   ),
   /** Absolute path of the folder with models, keys and compiled files. */
-  home: v.pipe(
-    v.string(),
-    v.nonEmpty('must be a folder'),
-    v.transform((path) => resolve(path)),
-  ),
+  home: v.string(),
   /** API key that the server accepts in addition to those in the home folder. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters'))),
   /** Model to load at start. */
@@ -166,8 +163,10 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
 
 /**
  * Returns the folder for models, keys and compiled files: `--home`, else `ASSAY_HOME`, else `.assay` in the user's
- * home.
+ * home. A shell does not expand `~` in `--home=~/x`, so it is expanded here. Throws `UsageError` for an empty `--home`,
+ * which would be the current folder.
  */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
-  return flags.home ?? (env.ASSAY_HOME || join(homeFolder(), '.assay'));
+  if (flags.home === '') throw new UsageError('--home must be a folder.');
+  return expandHome(flags.home ?? (env.ASSAY_HOME || '~/.assay'), homeFolder);
 }
