@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { exitCodeOf } from './exit-code.ts';
+import { EXIT, exitCodeOf } from './exit-code.ts';
 import { nextSteps } from './next-steps.ts';
 import { createProgram } from './program.ts';
 import { screen, shown } from './screen.ts';
@@ -20,9 +20,13 @@ export async function main(): Promise<void> {
     // A server keeps running if its output cannot be written, for example because its reader has ended.
     if (process.argv[2] === 'serve') return;
     // A reader that stops early is not an error, as in `assay list | head -1`.
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
+    if (error.code === 'EPIPE') process.exit();
+    const full = error.code === 'ENOSPC' || error.code === 'EDQUOT';
+    screen.note(`assay: The output cannot be written${full ? ': the disk is full' : ` (${error.code})`}.`);
+    process.exit(full ? EXIT.diskFull : EXIT.other);
   });
+  // A message that nobody can read must not change the exit code, as in `assay pull a/b 2>&1 | head -1`.
+  process.stderr.on('error', () => undefined);
   try {
     if (process.argv.length === 2) screen.line(await nextSteps());
     else await createProgram({ compose }).parseAsync();
