@@ -34,7 +34,8 @@ export interface WheelOwner {
 /**
  * Looks up the URL of a wheel in the Python registry, whose answer may be JSON (PEP 691) or HTML (PEP 503). The answer
  * need not be trusted, because the wheel's hash is known. Throws `hub_unreachable` if the registry does not answer or
- * lacks the wheel, and `invalid_value` for a malformed address of the registry.
+ * lacks the wheel, `invalid_value` for a malformed address of the registry, and the reason of `access.signal` if that
+ * aborts.
  */
 export async function findWheel(owner: WheelOwner, wheel: Wheel, access: IndexAccess): Promise<WheelRequest> {
   const base = parseIndex(access.index || DEFAULT_INDEX);
@@ -45,6 +46,7 @@ export async function findWheel(owner: WheelOwner, wheel: Wheel, access: IndexAc
       signal: access.signal,
     })
     .catch((cause: unknown) => {
+      access.signal.throwIfAborted();
       throw unreachable(base.url, cause);
     });
   if (!response.ok) throw unreachable(base.url, new Error(`it answered ${response.status}`));
