@@ -38,7 +38,7 @@ export const orders: Section = {
   },
   method: (figures) => [
     'The questions with options of both test sets are asked with the options in one order (as sent), in two orders (as sent ' +
-      'and reversed), and in as many orders as there are options, at most eight. The probabilities are averaged.',
+      'and reversed), and in as many orders as there are options, at most eight. The log-probabilities are averaged.',
     '*Right*: answers as expected. *Flipped*: answers that change when the caller sends the options reversed. *Processor time* ' +
       'is that of the engine for the branches after a cached text, compared with one order. The words before the options are ' +
       'read once for all orders.',
