@@ -40,18 +40,18 @@ export interface EngineBackendOptions {
   /** Called with the usage and metrics of each request that was answered. */
   onAnswered?: ((answered: Answered) => void) | undefined;
   log: Logger;
-  /** Timeout of one request in milliseconds, including its wait in the queue. */
+  /** Timeout in milliseconds of a request's checks, and again of its wait in the queue and its answer. */
   timeoutMs: number;
   /** Maximum answer tokens of a chat request that sets no limit. A small model may never stop by itself. */
   chatMaxTokens: number;
   /** Returns the calibration of the loaded model, or null if it has none. Absent: no answers are calibrated. */
   calibration?(): Promise<Calibration | null>;
   /**
-   * Default number of orders in which each question shows its options, for requests with probabilities. The answers are
-   * averaged over the orders. Absent: 1.
+   * Number of orders in which each question shows its options, if a request asks for probabilities but sets no
+   * `orders`. The probabilities are averaged over the orders. Absent: 1.
    */
   orders?: number;
-  /** True to log prompts and answers. Off by default, because prompts are private. */
+  /** True to log prompts and answers, which may be private. */
   logPrompts: boolean;
 }
 
@@ -82,8 +82,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   const { engine, models } = options;
 
   /**
-   * Returns the loaded model if it is the requested one, or if none is requested. Throws `model_not_found` or
-   * `model_not_loaded` (D-20, M-13).
+   * Returns the id of the loaded model. If another model is requested, throws `model_not_loaded` if this machine has
+   * that model, otherwise `model_not_found`. If none is requested, throws `model_not_loaded` if none is loaded (D-20,
+   * M-13).
    */
   async function activeModel(wanted: string | undefined): Promise<ModelId> {
     const { model, state } = engine.status();
@@ -151,8 +152,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /**
-   * Returns the functions that open and decode the media of a request; null if the request has none, or if the model
-   * reads none (the engine then refuses the request).
+   * Returns the functions that open and decode the media of a request; null if the request has none of the kind that
+   * the model reads (the engine refuses other media), or if there is no media process.
    */
   function mediaFor(work: Work): CallMedia | null {
     const kind = engine.status().info?.reads;
@@ -161,9 +162,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher });
   }
 
-  /**
-   * Applies the calibration of the loaded model to answers, unless the request asks for the model's own probabilities.
-   */
+  /** Returns the answers, calibrated if the request asks for it and the loaded model has a calibration. */
   async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
     const calibration = (await options.calibration?.()) ?? null;
@@ -231,7 +230,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   };
 }
 
-/** Sets the default number of option orders if a request with probabilities names none. */
+/** Returns the batch with `orders` set, if it asks for probabilities and does not set `orders` itself. */
 function withOrders(batch: TaskBatch, orders: number): TaskBatch {
   return batch.probabilities ? { ...batch, probabilities: { orders, ...batch.probabilities } } : batch;
 }

@@ -17,24 +17,33 @@ import type { LifeListener, ModelLife } from './life-cycle.ts';
  * in the server. The process is watched for memory and hung steps, and is restarted with the same model if it dies.
  */
 export interface EngineProcess {
+  /** Returns the state of the model and of its process. */
   status(): EngineStatus;
-  /** Registers a listener that is called after every event of the model's life cycle. */
+  /** Registers a listener that is called after every event of the model's life cycle, and after `close`. */
   onEvent(listener: LifeListener): void;
-  /** Enters the state `loading` for a model that must be compiled first. The state must be `unloaded` or `failed`. */
+  /**
+   * Enters the state `loading` for a model that must be compiled first. Throws `Error` unless the state is `unloaded`
+   * or `failed`.
+   */
   beginLoad(model: ModelId): void;
-  /** Enters the state `failed` after the compile that `beginLoad` announced has failed. */
+  /**
+   * Enters the state `failed`, because the compile that `beginLoad` announced failed with `error`. Throws `Error`
+   * unless the state is `loading` or `restarting`.
+   */
   failLoad(error: unknown): void;
   /**
    * Loads a compiled model; resolves once it can answer requests. Unloads another model first (see `unload`). Rejects
-   * with `engine_failed` and the reason; no model is loaded then.
+   * with the error that the engine process reports, with `engine_failed` if it dies, and with `internal_error` if the
+   * server shuts down; no model is loaded then.
    */
   load(spec: LoadSpec): Promise<ModelInfo>;
   /** Stops accepting requests, lets those in flight finish, then ends the process, which frees all its memory. */
   unload(): Promise<void>;
   /**
-   * Compiles a model in another process, beside the one that serves. An abort kills that process; the caller then
-   * removes its files. The caller must also copy the text files (tokenizer, template, configuration) that `load` reads
-   * from the same folder.
+   * Compiles a model in another process, beside the one that serves. Rejects with the error that this process reports,
+   * and with `engine_failed` if it dies or `options.signal` aborts, which kills it; the caller then removes
+   * `spec.target`. The caller must also copy the text files (tokenizer, template, configuration) that `load` reads from
+   * that folder.
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /**
@@ -49,14 +58,15 @@ export interface EngineProcess {
 /** Sends requests to the engine process. */
 export interface EngineCalls {
   /**
-   * Admits one request. Throws `overloaded` at once if the queue is full. Waits for a restart of the engine process,
-   * and throws `model_not_loaded` or `engine_failed` if it does not run by then.
+   * Admits one request and returns its call, which sends nothing before `Call.prepare`. Throws `overloaded` at once if
+   * the queue is full. Waits up to `restartWaitMs` for a restart of the engine process. Throws `engine_failed` if it is
+   * not running by then, and `model_not_loaded` if no model is loaded.
    */
   call(options: CallOptions): Promise<Call>;
 }
 
 export interface EngineStatus extends ModelLife {
-  /** Device that runs the model; null if none is loaded. */
+  /** Device that runs the model; null except in the states `loaded` and `unloading`. */
   device: Device | null;
   /** Number of restarts after a death of the process, since the server started. */
   restarts: number;
@@ -70,9 +80,9 @@ export interface EngineStatus extends ModelLife {
   kvCells: KvCells;
   /** The operating system's id of the engine process; null if there is none. */
   pid: number | null;
-  /** Resident memory of the engine process in bytes; null if unknown. */
+  /** Resident memory of the engine process in bytes; null if there is none, or it has not reported its memory yet. */
   rssBytes: number | null;
-  /** JavaScript heap and buffers of the engine process, as of the last heartbeat. */
+  /** JavaScript heap and buffers of the engine process, as of its last heartbeat; null if there was none. */
   memory: EngineMemory | null;
 }
 

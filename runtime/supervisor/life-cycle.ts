@@ -33,7 +33,7 @@ export function nextState(state: ModelState, event: ModelEvent): ModelState | nu
   return LIFE_CYCLE[state][event] ?? null;
 }
 
-/** Describes the model that is in memory, or being loaded or unloaded. */
+/** Describes the model that is in memory, being loaded or unloaded, or that failed to load. */
 export interface ModelLife {
   readonly state: ModelState;
   /** Id of the model; null in the state `unloaded`. */
@@ -67,8 +67,9 @@ export class LifeCycle {
   }
 
   /**
-   * Applies an event. The model stays the same unless `change` names another. Throws if the event is not possible in
-   * the current state.
+   * Enters the state that follows from an event, with the members of `change`. Of the others, `model` is kept, `info`
+   * is kept only in `unloading`, and `reason` becomes null. Throws `Error` if the event is not possible in the current
+   * state. Does nothing after `close`.
    */
   apply(event: ModelEvent, change: Partial<Omit<ModelLife, 'state'>> = {}): void {
     if (this.#closed) return;
@@ -92,8 +93,8 @@ export class LifeCycle {
 }
 
 /**
- * Returns the text about a failure that callers may read. Only an `AssayError` has a message meant for them; messages
- * of other errors may contain paths.
+ * Returns the text about a failed load that callers may read: the message of an `AssayError`, otherwise a fixed
+ * sentence, because messages of other errors may contain paths.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof AssayError ? error.message : 'The engine could not load the model; the log says why.';

@@ -9,19 +9,20 @@ import { addMediaCounters, type MediaMetrics } from './media/media-metrics.ts';
 
 export type RequestKind = 'tasks' | 'chat';
 
-/** Collects metrics in the Prometheus text format. Names end with their unit, as Prometheus's naming guide asks. */
+/** Collects metrics for Prometheus. Metric names end with their unit, as Prometheus's naming guide asks. */
 export interface EngineMetrics {
-  /** Counts a request that was answered. */
+  /** Counts a request that was answered, its tokens and its times. */
   answered(kind: RequestKind, usage: Usage, metrics: Metrics): void;
   /** Counts a request that failed, by its error code. */
   failed(kind: RequestKind, code: ErrorCode): void;
+  /** Counts a restart of the engine process after its death. */
   restarted(): void;
   /** Counters for images and for audio. */
   media: Record<MediaKind, MediaMetrics>;
   /**
-   * Answers `GET /metrics`.
+   * Returns the response to `GET /metrics`, in the Prometheus text format.
    *
-   * @param app values that the HTTP server measures
+   * @param app `bodyBytes`: bytes of the budget for large bodies that running requests hold
    */
   handle(app: { bodyBytes: number }): Promise<Response>;
 }
@@ -29,7 +30,10 @@ export interface EngineMetrics {
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** Creates the metrics. Each scrape calls `status`, and `calibration` for the calibration of the loaded model. */
+/**
+ * Creates the metrics. Each scrape calls `status`, and `calibration`, which returns the calibration of the loaded model
+ * or null if it has none.
+ */
 export function createEngineMetrics(
   status: () => EngineStatus,
   calibration: () => Promise<Calibration | null> = async () => null,

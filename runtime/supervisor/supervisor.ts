@@ -227,8 +227,8 @@ class Supervisor implements EngineProcess, EngineCalls {
   }
 
   /**
-   * Returns the engine process once it can answer. Waits for a restart, at most `restartWaitMs`. Throws
-   * `model_not_loaded` or `engine_failed` if it cannot answer by then.
+   * Returns the engine process once it can answer. Waits for a restart, at most `restartWaitMs` or until `signal`
+   * aborts. Throws `engine_failed` if the restart has not ended by then, and `model_not_loaded` if no model is loaded.
    */
   async #ready(signal: AbortSignal): Promise<Child> {
     const timeoutMs = this.#options.restartWaitMs ?? 10_000;

@@ -5,9 +5,9 @@ import type { Cost } from './cost.ts';
 export interface AdmissionLimits {
   /** Maximum number of requests that are being checked, waiting or running. */
   requests: number;
-  /** Maximum total tokens of all admitted requests. A request in an empty queue may have more. */
+  /** Maximum total of all admitted requests' `Cost.tokens`. A request in an empty queue may exceed it. */
   tokens: number;
-  /** Maximum total characters of all admitted requests' texts. A request in an empty queue may have more. */
+  /** Maximum total of all admitted requests' `Cost.characters`. A request in an empty queue may exceed it. */
   characters: number;
 }
 
@@ -28,7 +28,7 @@ export interface AdmissionSlot {
    * @param answered true if the request was answered, and its time thus counts in the measured speed
    */
   release(answered: boolean): void;
-  /** Replaces the estimate of the request's tokens with the counted number. */
+  /** Replaces the request's `Cost.tokens`, once its prompt tokens are counted. Does nothing after `release`. */
   recount(tokens: number): void;
 }
 
@@ -77,11 +77,15 @@ export class AdmissionQueue {
     this.#now = now;
   }
 
+  /** Number of admitted requests that have not released their slot. */
   get held(): number {
     return this.#held.size;
   }
 
-  /** Admits a request. Throws `overloaded` with `Retry-After` if the queue is full. */
+  /**
+   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
+   * or `BATCH_SHARE` of it for priority `batch`. An empty queue admits any request.
+   */
   admit(cost: Cost, priority: Priority = 'interactive'): AdmissionSlot {
     const share = priority === 'batch' ? BATCH_SHARE : 1;
     if (this.#held.size > 0 && !this.#fits(cost, share)) throw this.#refusal(cost.tokens);
@@ -106,7 +110,7 @@ export class AdmissionQueue {
     return slot;
   }
 
-  /** Tells whether a request fits beside the admitted ones, within a fraction of the limits. */
+  /** Tells whether a request fits beside the admitted ones, within the fraction `share` of each limit. */
   #fits({ tokens, characters }: Cost, share: number): boolean {
     const most = this.#limits;
     return (

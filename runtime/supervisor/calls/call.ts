@@ -10,15 +10,21 @@ export interface CallOptions {
   media?: CallMedia;
   /** Aborts when the caller disconnects; the engine then drops the request within one step. */
   signal: AbortSignal;
-  /** Timeout in milliseconds. It applies to the checks of the request, and again from `run` on. */
+  /** Timeout of `Call.prepare`, and again of `Call.run`, in milliseconds. The call fails `GRACE_MS` after it. */
   timeoutMs: number;
 }
 
 /** Provides the images or the audio of one request. The signals abort when the call ends. */
 export interface CallMedia {
-  /** Returns the request with its media files opened. Throws `invalid_value` if one cannot be opened. */
+  /**
+   * Returns a copy of the request in which each file is replaced by its hash and size (`MediaPart.opened`). Throws
+   * `invalid_value` if a file cannot be opened, and the signal's reason if it aborts.
+   */
   open(work: Work, signal: AbortSignal): Promise<Work>;
-  /** Decodes the media that the engine asks for. Throws `invalid_value` if one cannot be decoded. */
+  /**
+   * Decodes the files that the engine asks for, and returns them in the same order. Throws `invalid_value` if one
+   * cannot be decoded, `engine_failed` if `open` got no such file, and the signal's reason if it aborts.
+   */
   prepare(wanted: readonly WantedMedia[], signal: AbortSignal): Promise<PreparedMedia[]>;
 }
 
@@ -97,8 +103,9 @@ export class Call {
   }
 
   /**
-   * Sends the request to the engine process. Resolves to the number of prompt tokens once the request has passed all
-   * checks; rejects with the error that refuses it.
+   * Opens the request's media, then sends the request to the engine process. Resolves to the number of prompt tokens
+   * once the request has passed all checks. Rejects with the error that refuses it, `timeout`, `engine_failed` if the
+   * process dies, or `internal_error` if the caller disconnects or `cancel` is called.
    */
   prepare(): Promise<number> {
     if (this.#options.signal.aborted) this.fail(new AssayError('internal_error', LEFT), { cancel: false });
@@ -124,8 +131,9 @@ export class Call {
   }
 
   /**
-   * Queues the request and yields its replies, of which `finished` is the last. Leaving the loop early cancels the
-   * request.
+   * Decodes the media that the engine asked for, queues the request, and yields its replies, of which `finished` is the
+   * last. Must be called once, after `prepare`. Throws the same errors as `prepare`, and those of `CallMedia.prepare`.
+   * Leaving the loop early cancels the request.
    */
   async *run(): AsyncGenerator<Reply> {
     try {
@@ -157,11 +165,15 @@ export class Call {
     return media.prepare(this.#wanted, this.#over.signal);
   }
 
-  /** Ends the request, and lets the engine free its resources. Does nothing if the call has ended. */
+  /**
+   * Fails the request with `internal_error`, and lets the engine free its resources. Does nothing if the call has
+   * ended.
+   */
   cancel(): void {
     if (!this.#ended) this.fail(new AssayError('internal_error', 'The request was cancelled.'), { cancel: true });
   }
 
+  /** Handles a message from the engine process about this request. */
   onMessage(message: FromEngine): void {
     this.#noteRead();
     if (this.#ended) return;
@@ -193,7 +205,7 @@ export class Call {
   }
 
   /**
-   * Ends the call with an error.
+   * Ends the call with an error, unless it has already ended.
    *
    * @param cancel true to send `cancel`, because the engine process has the request or will read it; false if it has
    *   ended the request itself or never got it
@@ -241,7 +253,11 @@ export class Call {
   }
 }
 
-/** Returns the error for an engine process that asks for what it cannot get, which is a fault of Assay itself. */
+/**
+ * Returns `engine_failed` for a fault of Assay itself: the engine process asks for something that does not exist.
+ *
+ * @param what first sentence of the message, which says what it asks for
+ */
 export function engineFault(what: string): AssayError {
   const next =
     'This is a fault in Assay. Try again; if it happens again, report it with the x-request-id of the answer.';

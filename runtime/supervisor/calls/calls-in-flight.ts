@@ -5,19 +5,23 @@ import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from '
 import { Call, type CallOptions } from './call.ts';
 import { answerTokens, costOf } from './cost.ts';
 
-/** Holds the requests that were sent to the engine process, and bounds them with an admission queue. */
+/** Holds the calls to the engine process until each is `settled`, and bounds them with an admission queue. */
 export class CallsInFlight {
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, Call>();
   readonly #onIdle: () => void;
   #nextId = 0;
 
-  /** @param onIdle called when the last call has ended */
+  /**
+   * @param limits replace those of `DEFAULT_ADMISSION_LIMITS`
+   * @param onIdle called whenever the last call has settled
+   */
   constructor(limits: Partial<AdmissionLimits> | undefined, onIdle: () => void) {
     this.#admission = new AdmissionQueue({ ...DEFAULT_ADMISSION_LIMITS, ...limits });
     this.#onIdle = onIdle;
   }
 
+  /** Number of calls that have not settled. */
   get size(): number {
     return this.#calls.size;
   }
@@ -28,7 +32,8 @@ export class CallsInFlight {
   }
 
   /**
-   * Admits a request and creates its call to the engine process.
+   * Admits a request and returns its call, which sends nothing before `Call.prepare`. Throws `overloaded` if the
+   * admission queue is full, and the error of `ready`.
    *
    * @param ready resolves to the engine process, once one is running
    */
@@ -57,12 +62,12 @@ export class CallsInFlight {
     return call;
   }
 
-  /** Passes a message from the engine process to the request that it belongs to. */
+  /** Passes a message from the engine process to the call with its `id`. Ignores it if there is none. */
   onMessage(message: FromEngine): void {
     if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
   }
 
-  /** Fails all requests, each with its own error, because their engine process has ended. */
+  /** Fails all calls, each with the error that `errorFor` returns, because their engine process has ended. */
   fail(errorFor: (call: Call) => AssayError): void {
     for (const call of [...this.#calls.values()]) call.fail(errorFor(call), { cancel: false });
   }

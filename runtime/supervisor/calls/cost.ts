@@ -35,8 +35,8 @@ export function answerTokens(work: Work): number {
 }
 
 /**
- * Counts the characters of all strings and object keys in a request (`characters`), and separately its base64 media and
- * their characters.
+ * Counts the characters of all strings and object keys in a request, media included (`characters`), the number of its
+ * base64 media (`media.count`), and their characters (`media.characters`).
  */
 export function sizeOf(request: object): { characters: number; media: { count: number; characters: number } } {
   let characters = 0;

@@ -14,7 +14,8 @@ const SEMI_SPACE_MIB = 16;
 export const HEAP_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, `--max-semi-space-size=${SEMI_SPACE_MIB}`];
 
 /**
- * Configures glibc's allocator; other systems ignore it. Source: glibc manual, "Memory Allocation Tunables".
+ * Environment variable that configures glibc's allocator; other systems ignore it. Source: glibc manual, "Memory
+ * Allocation Tunables".
  * - `hugetlb`: asks for huge pages for weights and KV, which every step reads as a whole; measured, a token takes a
  *   tenth less time.
  * - `mmap_threshold`: a block of 2 MiB or more, such as the KV of a sequence, is mapped separately and returned to the

@@ -28,7 +28,7 @@ export interface ChildOptions {
   /** Milliseconds between two checks of the process's memory and of the time of its last message. */
   watchMs: number;
   silenceLimits: SilenceLimits;
-  /** Environment variables in addition to this process's own. */
+  /** Environment variables of the process, in addition to this process's own without secrets. */
   environment: Readonly<Record<string, string>>;
   /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
@@ -40,7 +40,7 @@ export interface ChildEvents {
   exit(reason: string): void;
 }
 
-/** Module of the engine process: TypeScript in the repository, JavaScript in the published package. */
+/** Module of the engine and compile processes: TypeScript in the repository, JavaScript in the published package. */
 export const ENGINE_ENTRY = new URL(
   `../../worker/engine-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
   import.meta.url,
@@ -52,8 +52,12 @@ const MAX_LINE = 2_000;
 /** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
 
-/** Runs one engine process: validates its messages, limits its memory, and kills it if it stops responding. */
+/**
+ * Runs one engine or compile process: validates its messages, and kills it if it exceeds its memory limit or stops
+ * responding.
+ */
 export class Child {
+  /** Resident bytes, as of the last check or heartbeat; null before the first. */
   rssBytes: number | null = null;
   /** JavaScript heap and buffers, as of the last heartbeat; null before the first. */
   memory: EngineMemory | null = null;
@@ -96,6 +100,7 @@ export class Child {
     this.#watch = setInterval(() => void this.#check(), options.watchMs).unref();
   }
 
+  /** The operating system's id of the process; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
@@ -105,13 +110,15 @@ export class Child {
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 
-  /** Kills the process at once; `exit` is then called with the reason. */
+  /** Kills the process at once; `exit` is then called with the reason of the first `kill`. */
   kill(reason: string): void {
     this.#reason ??= reason;
     killTree(this.#process);
   }
 
-  /** Shortens the limits of silence and counts them in wall time, because callers now wait for this process to end. */
+  /**
+   * Applies `SHORT_SILENCE_LIMITS`, and measures silence in wall time, because callers now wait for the process to end.
+   */
   hurry(): void {
     this.#hurried = true;
     this.#silenceLimits = { ...this.#silenceLimits, ...SHORT_SILENCE_LIMITS };
@@ -172,12 +179,13 @@ export class Child {
 
   #logLines(text: string): void {
     for (const line of text.split('\n')) {
-      if (line.trim()) this.#options.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, 'engine process wrote');
+      if (line.trim())
+        this.#options.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, 'engine or compile process wrote');
     }
   }
 }
 
-/** Describes how a process ended, for the sentence "The engine process …". */
+/** Returns the words that complete the sentence "The engine process …" for a process that has ended. */
 function ending(code: number | null, signal: string | null): string {
   // V8 aborts (SIGABRT) when its heap is full.
   if (signal === 'SIGABRT') return 'ran out of memory for its own data (SIGABRT)';
@@ -185,8 +193,8 @@ function ending(code: number | null, signal: string | null): string {
 }
 
 /**
- * Returns the signal that ended a program inside a shell or bwrap, which then exit with 128 plus its number. Returns
- * null for other exit codes.
+ * Returns the name of the signal that ended a program inside a shell or bwrap, which then exit with 128 plus its
+ * number. Returns null for other exit codes.
  */
 function signalIn(code: number | null): string | null {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;

@@ -3,16 +3,16 @@ import { refusal } from '../../../lib/refused-form.ts';
 import type { LoadSpec, ModelInfo } from '../../protocol/messages.ts';
 import { Child, type ChildEvents, type ChildOptions } from './child.ts';
 
-/** Message id of the load, which no request can have: request ids are numbers in base 36. */
+/** Message id of the load, which no call can have: `CallsInFlight` numbers calls in base 36. */
 const ID = 'load!';
 const AFTER_DEATH = 'Try again. If that fails too, load another model; the log has the details.';
 
 /**
  * Starts an engine process and loads a model in it.
  *
- * @param events receives the messages of requests, and the end of the process
- * @returns the process, and a promise that rejects with `engine_failed`, or with the error that the process reported;
- *   in the second case the process is still running
+ * @param events receives all messages except those about the load, and the end of the process
+ * @returns the process, and a promise of the facts about the loaded model. It rejects with `engine_failed` if the
+ *   process ends, or with the error that the process reports; in the second case the process is still running
  */
 export function loadInChild(
   options: ChildOptions,

@@ -20,6 +20,7 @@ export interface ModelLimits {
   openMs: number;
   /** Maximum resident bytes of the process. */
   memoryBytes: number;
+  /** Device that the model is compiled for. */
   device: Device;
 }
 
@@ -50,7 +51,10 @@ const MEDIA_BYTES = 2 ** 30;
 /** Largest fraction of the machine's available memory that a process may use. */
 const SHARE = 0.9;
 
-/** Returns the limits for loading the compiled model in the folder `dir`. */
+/**
+ * Returns the limits for loading the compiled model in the folder `dir`. If its manifest is missing or invalid, they
+ * are those of a model on the CPU, with the largest `memoryBytes`.
+ */
 export async function loadLimits(dir: string): Promise<ModelLimits> {
   const bytes = await folderBytes(dir);
   const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
@@ -72,7 +76,7 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   };
 }
 
-/** Returns the limits for compiling a published model. */
+/** Returns the limits for compiling the published model in the folder `source` for `device`. */
 export async function compileLimits({ source, device }: Pick<CompileSpec, 'source' | 'device'>): Promise<ModelLimits> {
   const bytes = WIDENED * (await folderBytes(source));
   return {

@@ -26,9 +26,10 @@ export interface ProcessOptions {
 }
 
 /**
- * Combines the settings, limits and isolation of the process for one model.
+ * Returns the options of the process that loads or compiles one model. `memoryLimitBytes` and `silenceLimits` of
+ * `options` replace what `limits` says.
  *
- * @param files the only files and folders that the process may read and write
+ * @param files the files and folders that the isolation lets the process read and write, besides the program
  */
 export function childOptions(
   options: ProcessOptions,

@@ -1,8 +1,8 @@
 import type { Phase } from '../../protocol/messages.ts';
 
 /**
- * Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed. They
- * are processor time of the process where the system reports it (`SilenceClock`).
+ * Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed.
+ * `SilenceClock.exceeds` says how they are measured: in wall time and in processor time.
  */
 export type SilenceLimits = Readonly<Record<Phase | 'start', number>>;
 

@@ -60,7 +60,8 @@ export const NO_ISOLATION: Isolation = {
 };
 
 /**
- * Detects which layers of isolation work on this machine. Throws `invalid_value` in `strict` mode if one is missing.
+ * Returns the isolation with all layers that work on this machine; with none in mode `off`. Throws `invalid_value` in
+ * mode `strict` if a layer does not work.
  */
 export async function openIsolation(mode: IsolationMode): Promise<Isolation> {
   const off = mode === 'off' ? 'it was turned off (--isolation off)' : null;

@@ -30,8 +30,9 @@ export const OWN_GROUP = { detached: process.platform === 'linux' };
 
 /**
  * Kills what is left of the group of a process that was started with `OWN_GROUP` and has just ended. If something other
- * than this server kills bwrap while it starts, its child waits for it forever (the same issue). Must be called as soon
- * as the process ends: later, its id may be that of another group.
+ * than this server kills bwrap while it starts, its child waits for it forever
+ * (github.com/containers/bubblewrap/issues/633). Must be called as soon as the process ends: later, its id may be that
+ * of another group.
  */
 export function killGroup({ pid }: ChildProcess): void {
   if (OWN_GROUP.detached && pid !== undefined) kill(-pid);

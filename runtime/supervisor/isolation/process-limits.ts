@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { ProcessNeeds } from './process-needs.ts';
 
-/**
- * Memory that Node itself needs without a model, in bytes: V8's compiled code and young heap. Added to the limit, as is
- * `STACK_BYTES` for each thread.
- */
+/** Memory that Node itself needs without a model, in bytes: V8's compiled code and young heap. */
 const BASE_BYTES = 2 ** 30;
+/** Memory for the stack of each thread, in bytes. The number of processors stands for the number of threads. */
 const STACK_BYTES = 16 * 2 ** 20;
 
 /**

@@ -28,8 +28,9 @@ export function programFolders(): string[] {
 }
 
 /**
- * Returns the targets of the symbolic links in a folder and its subfolders. A compile must be allowed to read them,
- * because the shared model cache consists of links.
+ * Returns the absolute paths of the targets of the symbolic links in a folder and its subfolders; none if the folder
+ * does not exist. Throws if a target does not exist. A compile must be allowed to read them, because the shared model
+ * cache consists of links.
  */
 export async function linkTargets(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);

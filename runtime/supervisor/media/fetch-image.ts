@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { at } from '../../../lib/at.ts';
 import { isPublicAddress } from '../../hub/public-address.ts';
 
-/** Reasons why an image was not fetched, as the metrics name them. */
+/** Reasons why an image was not fetched: values of the label `reason` of the metric `assay_images_refused_total`. */
 export type FetchFaultKind =
   | 'address_scheme'
   | 'address_host'
@@ -32,8 +32,8 @@ export interface FetchBudget {
 
 export interface ImageFetcher {
   /**
-   * Fetches the file at a URL, and takes its bytes from `budget`. Throws `FetchFault` if the URL is refused, the budget
-   * is exceeded, or the request fails.
+   * Returns the content of the file at a URL, and subtracts its length from `budget.bytes`. Throws `FetchFault` if the
+   * URL is refused, the budget is exceeded, or the request fails, times out or is aborted.
    */
   fetch(url: string, budget: FetchBudget, signal: AbortSignal): Promise<Uint8Array>;
 }
@@ -41,9 +41,9 @@ export interface ImageFetcher {
 export interface FetcherOptions {
   /** Hosts that images may be fetched from: `images.example.com`, or `*.example.com` for all of its subdomains. */
   hosts: readonly string[];
-  /** Timeout of one file in milliseconds. */
+  /** Timeout of one file in milliseconds. Default: 10,000. */
   timeoutMs?: number;
-  /** Name lookup, HTTPS request and check of addresses, which tests replace. */
+  // Tests replace the name lookup, the HTTPS request and the check of addresses.
   lookup?: typeof dns.lookup;
   request?: typeof https.get;
   isPublic?: (address: string) => boolean;

@@ -4,8 +4,8 @@ import type { MediaFigures } from '../../protocol/messages.ts';
 import type { MediaCounts } from './open-media.ts';
 
 /**
- * Metrics for images or for audio: how many were opened, decoded and refused, how many features came from the encoder
- * or its cache, and the time of the encoder.
+ * Counts images or recordings: how many were opened and decoded, the requests refused because of one, and (`encoded`)
+ * how many features came from the encoder or its cache, and the time of the encoder.
  */
 export type MediaMetrics = MediaCounts & { encoded(figures: MediaFigures): void };
 

@@ -8,7 +8,7 @@ import { withoutSecrets } from '../children/without-secrets.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 
-/** Holds the content of an image or audio file of a request, and its hash in hexadecimal. */
+/** Holds the content of an image or audio file of a request, and the SHA-256 of its bytes in lower-case hex. */
 export interface MediaFile {
   sha256: string;
   bytes: Uint8Array;
@@ -27,18 +27,20 @@ export interface MediaProcess {
   /** Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded. */
   samples(file: MediaFile, signal: AbortSignal): Promise<number>;
   /**
-   * Returns the tiles of an image, or the log-mel values of a recording, as the plan specifies. Throws `MediaFault` if
-   * the file cannot be decoded.
+   * Returns the tiles of an image (by a `PixelPlan`), or the log-mel values of a recording as bytes of 32-bit floats
+   * (by a `MelPlan`). Throws `MediaFault` if the file cannot be decoded.
    */
   prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
   /** The operating system's id of the media process; null if there is none. */
   readonly pid: number | null;
+  /** Kills the process. Calls in progress and later ones throw `MediaFault`. */
   close(): void;
 }
 
 /**
- * Reasons why a file was not decoded. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice
- * if it was retried.
+ * Reasons why a file was not decoded. `undecodable`: it is damaged or has another format. `too_large`: it has too many
+ * pixels or samples. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was
+ * retried, or the server is shutting down.
  */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
@@ -58,8 +60,8 @@ export interface MediaProcessOptions {
   /** Module that the process runs; tests pass their own. */
   entry?: URL;
   /**
-   * Timeout of one file in milliseconds, including the start of the process. Counts processor time where the system
-   * reports it (`SilenceClock`).
+   * Timeout of one file in milliseconds, including the start of the process; measured by `watchSilence`. Default:
+   * 30,000.
    */
   timeoutMs?: number;
 }

@@ -12,23 +12,28 @@ import { mapMedia, mediaOf } from './work-media.ts';
 
 /** Counts the images, or the recordings, of requests for the metrics. */
 export interface MediaCounts {
-  /** Counts a file that was opened: its size is known. */
+  /** Counts a file that was opened: its size in pixels or samples is known. */
   opened(): void;
   /** Counts a file that was decoded for the engine. */
   decoded(): void;
-  /** Counts a request that is refused because of a file. `reason` is the label in the metrics. */
+  /**
+   * Counts a request that is refused because of a file. `reason`, a label of the metric, is a `FaultKind`, a
+   * `FetchFaultKind` or `unreadable`.
+   */
   refused(reason: string): void;
 }
 
 export interface OpenMediaOptions {
   kind: MediaKind;
   counts: MediaCounts;
+  /** Fetches images by URL; undefined: their URLs are refused. */
   fetcher: ImageFetcher | undefined;
 }
 
 /**
- * Returns the functions that open and decode the images or audio of one request. Opening finds the size of every file;
- * only the files that the engine asks for are decoded. Both throw `invalid_value`, which names the part of the request.
+ * Returns the functions that open and decode the images, or the recordings, of one request. `open` finds the size of
+ * every file; `prepare` decodes only those that the engine asks for. The `param` of their `invalid_value` is the path
+ * of the image or recording in the request.
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,

@@ -3,7 +3,7 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts'
 import { splitDataUrl } from '../../../lib/data-url.ts';
 import type { Work } from '../../protocol/messages.ts';
 
-/** Returns the image and audio parts of a request: first those before the context, then those in messages. */
+/** Returns the image and audio parts of a request: first those of `batch.media`, then those in messages. */
 export function mediaOf(work: Work): MediaPart[] {
   const parts = messagesOf(work).flatMap((message) => message.parts);
   const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
@@ -15,7 +15,7 @@ function messagesOf(work: Work): readonly ChatMessage[] {
   return 'messages' in work.batch.input ? work.batch.input.messages : [];
 }
 
-/** Returns a copy of the request with each image or audio part replaced. */
+/** Returns a copy of the request in which `replace` has replaced each image or audio part. */
 export function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): Work {
   const mapPart = (part: Part) => (part.type === 'text' ? part : replace(part));
   const messages = messagesOf(work).map((message) => ({ ...message, parts: message.parts.map(mapPart) }));
@@ -25,7 +25,9 @@ export function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): W
   return { kind: 'tasks', batch: { ...work.batch, input: mapped, media: media.map(replace) } };
 }
 
-/** Returns a copy of the request for the log: the base64 data of files is replaced by their size and hash. */
+/**
+ * Returns a copy of the request for the log: base64 data and data: URLs are replaced by the file's size and SHA-256.
+ */
 export function withoutFiles(work: Work): Work {
   return mapMedia(work, (part) => {
     const { source } = part;
