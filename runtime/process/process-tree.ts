@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 const TICKS_PER_SECOND = 100;
 
 /**
- * Returns the resident bytes of a process and all its descendants. Returns null if the process has ended, and on
- * systems other than Linux, where only the heartbeat reports the memory.
+ * Returns the resident bytes of a process and all its descendants. Returns null if the process has ended, if `pid` is
+ * undefined, and on systems other than Linux.
  */
 export async function residentBytes(pid: number | undefined): Promise<number | null> {
   return sumOverTree(pid, 'status', (status) => {
@@ -16,8 +16,8 @@ export async function residentBytes(pid: number | undefined): Promise<number | n
 
 /**
  * Returns the milliseconds of processor time that a process and all its descendants have used, in steps of 10. Includes
- * descendants that have ended and been waited for. Returns null if the process has ended, and on systems other than
- * Linux.
+ * descendants that have ended and been waited for. Returns null if the process has ended, if `pid` is undefined, and
+ * on systems other than Linux.
  */
 export async function processorMs(pid: number | undefined): Promise<number | null> {
   return sumOverTree(pid, 'stat', (stat) => {

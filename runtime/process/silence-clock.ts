@@ -1,9 +1,9 @@
 /**
- * Factor by which a limit of silence is longer, in wall time, for a process that uses little processor time, as on a
+ * Factor on `limitMs` of `exceeds`, in wall time, for a process that runs but gets little processor time, as on a
  * machine with more work than processors.
  */
 const STARVED = 10;
-/** The same factor where the system does not report processor times. */
+/** Factor on `limitMs` of `exceeds`, in wall time, where the system does not report processor times. */
 const UNKNOWN = 3;
 
 /**

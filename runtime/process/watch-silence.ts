@@ -1,7 +1,7 @@
 import { processorMs } from './process-tree.ts';
 import { SilenceClock } from './silence-clock.ts';
 
-/** Number of checks within the limit. */
+/** Number of checks within `limitMs`. */
 const CHECKS = 20;
 /** Delay of a check, in milliseconds, above which this process itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
@@ -10,8 +10,7 @@ const STALL_MS = 2_000;
  * Watches a child process from which one answer is expected, and calls `onSilent` once if it counts as hung
  * (`SilenceClock.exceeds`). Returns a function that ends the watch.
  *
- * @param limitMs milliseconds without the answer, in processor time of the process and its descendants where the system
- *   reports it
+ * @param limitMs limit for `SilenceClock.exceeds`; the processor time is that of the process and its descendants
  */
 export function watchSilence(pid: number | undefined, limitMs: number, onSilent: () => void): () => void {
   const silence = new SilenceClock(performance.now());
