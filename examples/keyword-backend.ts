@@ -11,8 +11,9 @@ import {
 const MODEL = parseModelId('example/keywords');
 
 /**
- * A backend without a model that counts words: it answers a decide task with the option that occurs most often in the
- * context, and an extract task from lines such as `key: value`. Replace it with any other backend.
+ * A backend that counts words instead of running a model: it answers a decide task with the option that occurs most
+ * often in the input, and an extract task with keys from lines such as `key: value` (a missing key gets null). It
+ * refuses chats. Replace it with any other backend.
  */
 export const keywordBackend: InferenceBackend = {
   async listModels() {
@@ -50,7 +51,7 @@ function answerTo(task: Task, text: string, measured: boolean): TaskAnswer {
     const counts = options.map((option) => text.toLowerCase().split(option.toLowerCase()).length);
     const json = JSON.stringify({ value: options[counts.indexOf(Math.max(...counts))] });
     const all = counts.reduce((sum, count) => sum + count, 0);
-    // The probability of an option is its share of all counted words.
+    // The probability of an option is its share of the counts. Each count is one more than the number of occurrences.
     return measured ? { name, json, optionLogprobs: counts.map((count) => Math.log(count / all)) } : { name, json };
   }
   const keys = task.shape.kind === 'keys' ? task.shape.keys : [];

@@ -1,6 +1,6 @@
 /**
- * Represents your own code that sends requests to Assay. `fetch` is passed in: it sends them over the network, or to an
- * app in the same process.
+ * Tells whether a customer asks for a refund in a mail. Throws `Error` if Assay answers with an error. This stands for
+ * your own code that sends requests to Assay: `fetch` sends them over the network, or to an app in the same process.
  */
 export async function wantsRefund(mail: string, fetch: (request: Request) => Promise<Response>): Promise<boolean> {
   const request = new Request('http://localhost/decide', {
