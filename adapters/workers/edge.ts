@@ -24,8 +24,9 @@ const FLEET = 'fleet';
 const BODY_BYTES = 20 * 1024 * 1024;
 
 /**
- * Creates the edge for one isolate: the app of the Node server, but with a backend that forwards requests to
- * upstreams. Throws an `Error` that says which variable or secret to fix.
+ * Creates the edge for one isolate: the same app as in the Node server (`createApp`), with a backend that forwards
+ * requests to upstreams, and the routes of `statusRoutes` and `upstreamRoutes`. Throws an `Error` that says which
+ * variable or secret to fix.
  */
 export function createEdge(env: Env): Hono<AppEnv> {
   const clock = systemClock;

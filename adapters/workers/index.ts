@@ -19,14 +19,16 @@ export type { Env } from './env.ts';
  */
 type DurableObjectClass<Calls> = new (state: DurableObjectState, env: Env) => Calls;
 
-/** Durable Object class that counts the requests of one key. */
+/** Durable Object class that holds the token bucket of one key. */
 export const QuotaObject: DurableObjectClass<QuotaCalls> = Quota;
 /** Durable Object class that keeps the state of all upstreams (boxes). */
 export const FleetObject: DurableObjectClass<FleetCalls> = EdgeFleet;
 
 let edge: { env: Env; app: Hono<AppEnv> } | undefined;
 
-/** Handles the requests of the Worker. The first request creates the app. */
+/**
+ * Handles the requests of the Worker. The first request creates the edge; if that fails, each request tries it again.
+ */
 export default {
   fetch(request: Request, env: Env): Response | Promise<Response> {
     try {

@@ -9,8 +9,8 @@ const attempts = new Map<string, AttemptRecord[]>();
 const MOST_OPEN = 1_000;
 
 /**
- * Logs an attempt at an upstream. It becomes part of its request's log line. An attempt of a chat gets a line of its
- * own, because a stream ends after its request was logged.
+ * Logs an attempt at an upstream. An attempt for tasks becomes part of its request's line (`logRequest`). One for a
+ * chat gets a line of its own, because a stream ends after its request was logged.
  */
 export function logAttempt(attempt: AttemptRecord): void {
   const { requestId, kind } = attempt;
@@ -24,18 +24,18 @@ export function logAttempt(attempt: AttemptRecord): void {
 }
 
 /**
- * Writes a JSON line for each request, which `wrangler tail` and Workers Logs show. The line never has prompts, answers
- * or keys.
+ * Writes a request's JSON line, which `wrangler tail` and Workers Logs show. The line never has prompts, answers or
+ * keys. Ignores `stream_ended`.
  */
 export function logRequest(record: RequestRecord): void {
-  // The request has a line already.
+  // The request of the stream has a line already.
   if (record.event === 'stream_ended') return;
   const ended = attempts.get(record.requestId);
   attempts.delete(record.requestId);
   write({ ...withError(record), ...(ended ? { attempts: ended.map(fieldsOf) } : {}) });
 }
 
-/** Logs an error that the operator must fix. */
+/** Writes a text line about an error that the operator must fix. */
 export function logError(message: string): void {
   // biome-ignore lint/suspicious/noConsole: the console is where a Worker's log goes.
   console.error(message);

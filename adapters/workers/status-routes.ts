@@ -21,7 +21,7 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
   routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
 }
 
-/** Describes all upstreams together, by what most of them report. */
+/** Describes all upstreams together: `device` and `active_model` are those that most upstreams report. */
 function fleetHealth(fleet: Fleet): EdgeHealth {
   // Without this, an edge that gets no other requests would never learn what its boxes report.
   fleet.refresh();

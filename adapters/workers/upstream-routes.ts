@@ -17,7 +17,8 @@ export interface UpstreamRoutesDeps {
   client: UpstreamClientDeps;
 }
 
-/** Paths of an upstream that an operator may call: the whole model server except chat (docs/interface.md, E-3). */
+// The paths of an upstream that an operator may call are the whole model server except chat (docs/interface.md, E-3):
+// `GET` and `POST` by method, and any path that begins with `MODEL`, by GET and DELETE.
 const GET = new Set(['/', '/health', '/currentmodel', '/v1/models', '/models']);
 const POST = new Set([
   '/load',
@@ -40,12 +41,12 @@ const DEADLINE_MS = 90_000;
 
 /**
  * Adds `/boxes/<name>`, the base address of one upstream's model server, and `GET /boxes`, which lists the upstreams.
- * Both need a key with the admin scope. The upstream validates the request, and its answer is returned unchanged.
- * Events of a stream are forwarded as they arrive.
+ * Both need a key with the admin scope. The upstream validates the request. Its status and body are returned unchanged;
+ * events of a stream are forwarded as they arrive.
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
-  app.use('/boxes/*', onModelsFace);
+  app.use('/boxes/*', useModelsApi);
   const managing = routesOf(app, 'models', known, requireAdmin);
   managing('GET', ['/boxes'], (c) => {
     const data = deps.fleet.status().map(({ upstream, state, active }) => {
@@ -64,7 +65,8 @@ export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): voi
   app.all('/boxes/:name', known, requireAdmin, (c) => forward(c, deps));
 }
 
-const onModelsFace: AppMiddleware = (c, next) => {
+/** Makes errors of the routes below `/boxes` take the form of the models API. */
+const useModelsApi: AppMiddleware = (c, next) => {
   c.set('api', 'models');
   return next();
 };
@@ -100,7 +102,10 @@ function methodsOf(path: string): readonly Method[] {
   return path.startsWith(MODEL) ? ['GET', 'DELETE'] : [];
 }
 
-/** Returns the path to call on the upstream. Throws `invalid_model_id` for the path of no model. */
+/**
+ * Returns the path to call on the upstream, with a percent-encoded model id decoded. Throws `invalid_model_id` if what
+ * follows `MODEL` is not a model id.
+ */
 function upstreamPath(path: string): string {
   if (GET.has(path) || POST.has(path)) return path;
   return MODEL + parseModelId(decode(path.slice(MODEL.length)));

@@ -3,11 +3,11 @@ import { createInterface } from 'node:readline';
 
 export interface Child {
   /**
-   * Resolves to the match of the first matching line, which may have been printed already. Rejects if the process ends
-   * without such a line.
+   * Resolves to the match of the first of the process's first 200 lines that matches; it may have been printed already.
+   * Rejects if the process ends without such a line.
    */
   waitForLine(line: RegExp): Promise<RegExpMatchArray>;
-  /** Resolves to the exit code when the process ends. */
+  /** Resolves to the exit code when the process ends; to 1 if a signal ended it. */
   ended: Promise<number>;
   /** Ends the process with SIGTERM, or with SIGKILL if it still runs after five seconds. */
   stop(): Promise<void>;
@@ -16,7 +16,9 @@ export interface Child {
 /** Number of lines, from the first on, that are kept for `waitForLine` to search. */
 const MOST_LINES = 200;
 
-/** Starts a Node process and prints its output, each line after `name` in brackets. */
+/**
+ * Starts Node with `args` and prints its output, each line after `name` in brackets. `env` is its whole environment.
+ */
 export function startChild(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)));

@@ -11,6 +11,7 @@ export interface AttemptRecord {
   ms: number;
   usage?: Usage;
   metrics?: Metrics;
+  /** Error that ended the attempt; absent if there was none. */
   error?: unknown;
 }
 

@@ -21,7 +21,7 @@ import { chatBody } from './chat-wire.ts';
 import { mergeModels, UpstreamModels } from './model-list.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 import { questionsAnswer } from './questions-answer.ts';
-import { askedHere, questionsBody } from './questions-wire.ts';
+import { questionsBody, withBatchParam } from './questions-wire.ts';
 import { readChunks } from './read-chunks.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
@@ -61,7 +61,7 @@ const MOST_LISTED = 6;
 
 /**
  * Answers requests by forwarding them to upstreams. Requests are already validated. If an upstream still refuses one,
- * its error is passed on to the caller.
+ * throws its error, with a `param` that refers to the caller's request.
  */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
@@ -236,7 +236,7 @@ function exchangeOf(batch: TaskBatch): Exchange {
         path: '/v1/decisions',
         body: questionsBody(batch),
         read: ({ text }) => questionsAnswer(text, batch),
-        translateError: (error) => askedHere(error, batch),
+        translateError: (error) => withBatchParam(error, batch),
       }
     : {
         path: '/v1/tasks',

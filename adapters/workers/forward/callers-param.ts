@@ -2,8 +2,9 @@ import type { ChatMessage } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 
 /**
- * Translates `param` of an upstream's error about an image or a recording to the path of that input in the caller's
- * request. The paths differ if the edge forwards the request in another format. Returns any other error unchanged.
+ * Returns a copy of an upstream's error about an image or a recording, in which `param` and the message have the path
+ * of that input in the caller's request. That path differs from the one in the forwarded request if the edge forwards
+ * it in another format. Returns any other error unchanged.
  *
  * @param pathThere matches the path in the forwarded request; captures the index of the message and that of its part
  */

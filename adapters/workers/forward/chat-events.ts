@@ -12,13 +12,14 @@ type FinishReason = v.InferOutput<typeof ChatFinishReason>;
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * Converts an upstream's chat stream to events, each as soon as its bytes arrive. Throws `UpstreamFault` if the stream
- * reports an error, has an invalid chunk, or ends before its last chunk, and `timeout` if it reports that.
+ * Converts the bytes of an upstream's chat stream to events, each as soon as it has arrived. Throws `timeout` if the
+ * stream reports that, and `UpstreamFault` if it reports another error, has an invalid chunk, or ends before its last
+ * chunk. Also throws what `bytes` throws.
  */
-export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
+export async function* chatEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   let started = false;
   let reason: FinishReason | null = null;
-  for await (const data of eventData(pieces)) {
+  for await (const data of eventData(bytes)) {
     const chunk = parseChunk(data);
     for (const event of deltaEvents(chunk)) {
       started ||= event.type === 'start';
@@ -35,7 +36,7 @@ export async function* chatEvents(pieces: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /** Yields the data of each server-sent event in a stream of bytes. */
-async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const data: string[] = [];
   const parser = createParser({
     onEvent: (event) => data.push(event.data),
@@ -45,8 +46,8 @@ async function* eventData(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<str
     maxBufferSize: MOST_CHARACTERS,
   });
   const decoder = new TextDecoder();
-  for await (const piece of pieces) {
-    parser.feed(decoder.decode(piece, { stream: true }));
+  for await (const chunk of bytes) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
     yield* data.splice(0);
   }
 }

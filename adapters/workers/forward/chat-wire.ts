@@ -2,8 +2,8 @@ import type { ChatRequest, ToolUse } from '../../../lib/backend.ts';
 import { message } from './message-wire.ts';
 
 /**
- * Builds the body for an upstream's `POST /v1/chat/completions`. Always requests a stream, even if the caller did not:
- * the edge then sees chunks and metrics as they arrive.
+ * Returns the JSON text of the body for an upstream's `POST /v1/chat/completions`. Always requests a stream, even if
+ * the caller did not: the edge then sees chunks and metrics as they arrive.
  */
 export function chatBody(request: ChatRequest): string {
   const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;

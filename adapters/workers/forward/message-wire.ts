@@ -2,8 +2,8 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts'
 import { dataUrlOf } from '../../../lib/data-url.ts';
 
 /**
- * Converts a message to the JSON that chats and tasks of an upstream accept. Parts keep their order, so the paths in an
- * upstream's errors are those of the caller's request.
+ * Returns a message in the form of `messages` of `POST /v1/chat/completions` and `POST /v1/tasks`. Parts keep their
+ * order, so the indices in the paths of an upstream's errors are those of the caller's messages and parts.
  */
 export function message({ role, parts, name, toolCalls, toolCallId }: ChatMessage): object {
   const [first] = parts;
@@ -21,7 +21,7 @@ function part(part: Part): object {
   return { type: 'image_url', image_url: { url, detail: part.detail } };
 }
 
-/** Converts an image or a recording to an ImageInput or AudioInput of a request (docs/interface.md, D-9). */
+/** Returns an image as an ImageInput, or a recording as an AudioInput, of a request (docs/interface.md, D-9). */
 export function media({ source }: MediaPart): object {
   return source.type === 'url'
     ? { type: 'url', url: source.url }

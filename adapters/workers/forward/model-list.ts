@@ -15,9 +15,9 @@ export const UpstreamModels = v.object({
 });
 
 /**
- * Merges the model lists of upstreams into the edge's list: the reported models that some upstream is configured
- * for, each with the best status reported (`MODEL_STATUSES` is sorted from best to worst). A model that an upstream's
- * health reports as loaded is `active`.
+ * Returns the edge's model list: of the models that upstreams listed, those that some upstream is configured for, each
+ * with the best status (`MODEL_STATUSES` is sorted from best to worst) and the earliest `created`. A model that an
+ * upstream's health reports as loaded is `active`, even if no upstream listed it.
  */
 export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();

@@ -9,9 +9,9 @@ import { splitDataUrl } from '../../../lib/data-url.ts';
 const SEPARATOR = '\0';
 
 /** Characters in each sample of a long text. */
-const PIECE = 128;
+const SAMPLE_LENGTH = 128;
 /** Number of samples of a long text, evenly spaced from its beginning to its end. */
-const PIECES = 32;
+const SAMPLES = 32;
 
 /**
  * Returns the text whose hash selects an upstream for a batch of tasks. Batches with the same text go to the same
@@ -38,21 +38,21 @@ function prefixText(model: string, parts: readonly Part[]): string {
 }
 
 /**
- * Returns samples of a long text, which limits the cost of hashing. Texts that differ only between the samples go to
- * the same upstream. A short text is returned unchanged.
+ * Returns the length and `SAMPLES` samples of a long text, which limits the cost of hashing; a text of at most 4,096
+ * characters unchanged. Texts of equal length that differ only between the samples go to the same upstream.
  */
 function sampled(text: string): string {
-  if (text.length <= PIECE * PIECES) return text;
-  const step = (text.length - PIECE) / (PIECES - 1);
-  const pieces = Array.from({ length: PIECES }, (_, i) =>
-    text.slice(Math.floor(i * step), Math.floor(i * step) + PIECE),
+  if (text.length <= SAMPLE_LENGTH * SAMPLES) return text;
+  const step = (text.length - SAMPLE_LENGTH) / (SAMPLES - 1);
+  const samples = Array.from({ length: SAMPLES }, (_, i) =>
+    text.slice(Math.floor(i * step), Math.floor(i * step) + SAMPLE_LENGTH),
   );
-  return `${text.length} ${pieces.join('')}`;
+  return `${text.length} ${samples.join('')}`;
 }
 
 /**
- * Returns the parts of the instructions and of the first user message. They stay the same while a conversation grows,
- * so the whole conversation goes to one upstream.
+ * Returns the parts of the system messages and of the first user message, each message's after its role as text. They
+ * stay the same while a conversation grows, so the whole conversation goes to one upstream.
  */
 function opening(messages: readonly ChatMessage[]): Part[] {
   const first = messages.findIndex(({ role }) => role === 'user');
@@ -60,7 +60,7 @@ function opening(messages: readonly ChatMessage[]): Part[] {
   return own.flatMap(({ role, parts }) => [{ type: 'text' as const, text: role }, ...parts]);
 }
 
-/** Returns the text of a part, or its file in base64, which is the same whether it was sent so or as a data: URL. */
+/** Returns the text of a text part, the base64 of a file that was sent as base64 or as a data: URL, or another URL. */
 function partText(part: Part): string {
   if (part.type === 'text') return part.text;
   return part.source.type === 'url' ? (splitDataUrl(part.source.url)?.data ?? part.source.url) : part.source.data;

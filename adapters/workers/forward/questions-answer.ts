@@ -14,8 +14,8 @@ import { indexOfHighest, logprobsOf } from '../../../lib/tasks/logprobs.ts';
 import { unreachable } from './upstream-fault.ts';
 
 /**
- * Converts the upstream's response to the request that `questionsBody(batch)` made. Throws `UpstreamFault` unless the
- * response has a complete answer to each task.
+ * Returns the answer to a batch from `text`, the body with which an upstream answered `questionsBody(batch)`. Throws
+ * `UpstreamFault` unless it has a valid answer to each task.
  */
 export function questionsAnswer(text: string, batch: TaskBatch): BatchAnswer {
   try {

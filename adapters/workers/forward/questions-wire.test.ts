@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { TaskBatch } from '../../../lib/backend.ts';
 import type { MediaPart, Part } from '../../../lib/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import { askedHere, questionsBody } from './questions-wire.ts';
+import { questionsBody, withBatchParam } from './questions-wire.ts';
 
 const image = (param: string): MediaPart => ({ type: 'image', source: { type: 'url', url: `data:${param}` }, param });
 const text: Part = { type: 'text', text: 't' };
@@ -71,7 +71,7 @@ describe("an upstream's error about an image names that of the caller", () => {
     ['questions[0].type', inContext, 'questions[0].type'],
   ])('%s', (param, asked, here) => {
     const error = new AssayError('invalid_value', `${param} is damaged.`, { param });
-    expect(askedHere(error, asked)).toMatchObject({
+    expect(withBatchParam(error, asked)).toMatchObject({
       code: 'invalid_value',
       param: here,
       message: `${here} is damaged.`,

@@ -6,8 +6,8 @@ import { withCallersParam } from './callers-param.ts';
 import { shape } from './task-wire.ts';
 
 /**
- * Builds the body for an upstream's `POST /v1/decisions` from a batch that asks for probabilities. Each task becomes a
- * question with the same name.
+ * Returns the JSON text of the body for an upstream's `POST /v1/decisions`, from a batch that asks for probabilities.
+ * Each task becomes a question with the same name.
  */
 export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
   const plain = 'context' in input && media.length === 0;
@@ -72,9 +72,11 @@ function options({ kind = 'choice', options = [], descriptions = [] }: DecideTas
   }
 }
 
-/** Matches the path of an image or recording in a request of `POST /v1/decisions`; captures message and part. */
+/** Matches the path of an image or recording in a body of `questionsBody`; captures the indices of message and part. */
 const MEDIA_PATH = /^input\[(\d+)\]\.content\[(\d+)\]\.(?:image_url|audio_url|input_audio)/u;
 
-/** Translates `param` of an upstream's error about an image or a recording to the path in the caller's request. */
-export const askedHere = (error: unknown, batch: TaskBatch): unknown =>
+/**
+ * Returns an upstream's error to `questionsBody(batch)` with the paths of the caller's request (`withCallersParam`).
+ */
+export const withBatchParam = (error: unknown, batch: TaskBatch): unknown =>
   withCallersParam(error, MEDIA_PATH, conversationOf(batch));

@@ -3,10 +3,11 @@ import { AssayError } from '../../../lib/errors.ts';
 import { timedOut } from './upstream-client.ts';
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
-export interface PiecesDeps {
+export interface ReadChunksDeps {
   clock: Clock;
   /**
-   * Milliseconds of silence after which an upstream counts as hung. A working one sends a comment every second or two.
+   * Milliseconds without a byte after which an upstream counts as hung, which is noticed after one to two times as
+   * long. A working one sends a comment of the event stream every second or two.
    */
   silenceMs: number;
   /** Signal that aborts when the caller leaves. An error of the stream after that is not the upstream's fault. */
@@ -14,11 +15,11 @@ export interface PiecesDeps {
 }
 
 /**
- * Yields the chunks of a stream as they arrive. Throws `UpstreamFault` if the stream breaks or falls silent, and the
- * reason of `signal` if the caller has left. If the reader stops early, cancels the stream, which stops the upstream's
- * work.
+ * Yields the chunks of a stream as they arrive. Throws `UpstreamFault` if the stream breaks, also because the caller
+ * read it too slowly, or falls silent, and the reason of `signal` if that has aborted. If the reader stops early,
+ * cancels the stream, which stops the upstream's work.
  */
-export async function* readChunks(body: ReadableStream<Uint8Array>, deps: PiecesDeps): AsyncGenerator<Uint8Array> {
+export async function* readChunks(body: ReadableStream<Uint8Array>, deps: ReadChunksDeps): AsyncGenerator<Uint8Array> {
   const { clock, silenceMs, signal } = deps;
   const reader = body.getReader();
   const ended = new AbortController();
@@ -59,7 +60,7 @@ export async function* readChunks(body: ReadableStream<Uint8Array>, deps: Pieces
   }
 }
 
-/** Returns the error for a caller whose stream the upstream has ended, because it disconnects whoever does not read. */
+/** Returns the error for a caller that read so slowly that the upstream ended the stream. */
 function readTooSlowly(cause: unknown): AssayError {
   return new AssayError('timeout', 'The answer was read too slowly, so the box ended it. Read events as they arrive.', {
     cause,

@@ -16,8 +16,8 @@ const Envelope = v.object({
 });
 
 /**
- * Converts the upstream's response to the request that `tasksBody(batch)` made. Throws `UpstreamFault` unless the
- * response has a complete answer to each task.
+ * Returns the answer to a batch from the body and headers with which an upstream answered `tasksBody(batch)`. Throws
+ * `UpstreamFault` unless they are valid and have an answer to each task, which may be cut.
  */
 export function taskAnswer({ text, headers }: { text: string; headers: Headers }, batch: TaskBatch): BatchAnswer {
   try {

@@ -8,7 +8,7 @@ import { media, message } from './message-wire.ts';
  */
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
-/** Builds the body for an upstream's `POST /v1/tasks`. The upstream parses it to the same batch. */
+/** Returns the JSON text of the body for an upstream's `POST /v1/tasks`. The upstream parses it to the same batch. */
 export function tasksBody(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');
@@ -32,7 +32,7 @@ function task(task: Task): object {
   return { ...common, ...shape(task.shape) };
 }
 
-/** Returns the fields of an extract task that define the form of its answer: `keys` and `schema`. */
+/** Returns the fields of an extract task that define the form of its answer: `keys`, `schema`, both or neither. */
 export function shape(shape: AnswerShape): object {
   switch (shape.kind) {
     case 'keys':

@@ -6,13 +6,14 @@ import { UpstreamFault, unreachable } from './upstream-fault.ts';
 /** Largest number of upstreams that are tried for one request. */
 const MOST_UPSTREAMS = 3;
 
-/** Records one attempt at one upstream. `saw` is called for each chunk, and `end` exactly once. */
+/** Records one attempt at one upstream. `saw` is called for each chunk, and then `end` exactly once. */
 export interface Attempt<T> {
   saw(chunk: T): void;
   end(outcome: Outcome, error?: unknown): void;
 }
 
 export interface Tries<T> {
+  /** Begins the record of an attempt. */
   attempt(upstream: Upstream): Attempt<T>;
   /** Sends the request to the upstream and yields its answer in chunks. */
   ask(upstream: Upstream): AsyncIterable<T>;
@@ -24,8 +25,8 @@ export interface Tries<T> {
 
 /**
  * Yields the answer of the first upstream that can answer. After an `UpstreamFault`, tries the next upstream, up to
- * `MOST_UPSTREAMS` in all, unless the caller already has a part of the answer. Throws only `AssayError`, or the abort
- * reason if the caller has left.
+ * `MOST_UPSTREAMS` in all, unless the caller already has a part of the answer; then throws the fault's `error`. If no
+ * upstream answers, throws the error of `verdict`. Any other error of `ask` ends the tries and is thrown.
  */
 export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: Tries<T>): AsyncGenerator<T> {
   const faults: UpstreamFault[] = [];
@@ -64,8 +65,8 @@ function outcome(error: unknown): Outcome {
 }
 
 /**
- * Returns the error for the caller if no upstream has answered. If any upstream was busy, that is `overloaded` with the
- * shortest wait, because a retry can succeed.
+ * Returns the error for the caller if no upstream has answered: of these faults, `overloaded` with the shortest wait,
+ * because a retry can succeed; otherwise the first that is not `backend_unreachable`; otherwise `backend_unreachable`.
  */
 export function verdict(faults: readonly UpstreamFault[]): AssayError {
   const errors = faults.map(({ error }) => error);

@@ -7,7 +7,7 @@ import { UpstreamFault, unreachable, upstreamError } from './upstream-fault.ts';
 
 export interface UpstreamClientDeps {
   fetch: typeof fetch;
-  /** Returns the API key that this edge sends to the upstream. */
+  /** Returns the secret of the API key that this edge sends to the upstream. */
   keyOf(upstream: Upstream): string;
 }
 
@@ -15,7 +15,9 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   body?: string;
-  /** Additional headers. The key, the request id and, with a body, the JSON content type are always sent. */
+  /**
+   * Additional headers. The key and the request id are always sent, and with a body a content type, by default JSON.
+   */
   headers?: Record<string, string>;
   requestId: string;
   trace?: TraceContext;
@@ -75,8 +77,9 @@ function send(
 
 /**
  * Returns the upstream's response as soon as it begins, if its status is a success. For an error response, throws
- * `UpstreamFault` if another upstream may succeed, otherwise the upstream's error. Also throws what `fetchUpstream`
- * throws.
+ * `UpstreamFault` if another upstream may succeed, otherwise the upstream's error (`upstreamError`). Throws
+ * `UpstreamFault` also if the upstream cannot be reached, `timeout` if it misses the deadline, and the reason of
+ * `request.signal` if that aborts.
  */
 export async function askUpstream(
   upstream: Upstream,
@@ -93,8 +96,8 @@ export async function askUpstream(
 }
 
 /**
- * Returns the text and headers of a successful response, which must be complete within the deadline. Throws what
- * `askUpstream` throws. Uses a single timer for both, because timers are expensive in a Worker.
+ * Returns the body's text and the headers of a successful response, which must be complete within the deadline. Throws
+ * the same errors as `askUpstream`. Uses one timer for sending and reading, because timers are expensive in a Worker.
  */
 export async function readUpstream(
   upstream: Upstream,
@@ -120,8 +123,8 @@ export async function readUpstream(
 }
 
 /**
- * Reads the whole text of a response. Throws `UpstreamFault` if the response breaks off or is too long, and `timeout`
- * if it is not complete within `deadlineMs` milliseconds.
+ * Returns the whole body of a response as text. Throws `UpstreamFault` if the response breaks off or has more than 32
+ * MiB, and `timeout` if it is not complete within `deadlineMs` milliseconds.
  */
 export function readText(response: Response, deadlineMs: number): Promise<string> {
   return withTimeout(wholeText(response), deadlineMs, () => timedOut(deadlineMs));

@@ -38,12 +38,16 @@ const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'method_not_allowed',
 ]);
 
+/**
+ * Returns the fault, with `backend_unreachable` for the caller, of an upstream that cannot be reached, refuses this
+ * edge, or sends an invalid answer. `cause` is for the log.
+ */
 export function unreachable(cause: unknown): UpstreamFault {
   const message = 'No box can be reached right now. Try again in some seconds.';
   return new UpstreamFault(new AssayError('backend_unreachable', message, { cause }), true);
 }
 
-/** Parses an upstream's error body. Returns null if `text` is not an error body. */
+/** Returns the error in an upstream's error body. Returns null if `text` is not an error body. */
 export function readErrorBody(text: string): { code: ErrorCode; message: string; param: string | undefined } | null {
   try {
     const { code, message, param } = v.parse(ErrorBody, JSON.parse(text)).error;
@@ -54,9 +58,11 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 }
 
 /**
- * Interprets an upstream's error response. Returns `UpstreamFault` if another upstream may answer: for status 429 or
- * 5xx, a model that is not loaded, or a key that the upstream does not know. Otherwise returns the upstream's error,
- * which goes to the caller unchanged.
+ * Returns the error to throw for an upstream's error response. That is an `UpstreamFault` if another upstream may
+ * answer: for status 429, status 5xx except `timeout`, `model_not_loaded`, a code in `NOT_OF_THE_REQUEST`, or a body
+ * that is not an error body. Otherwise it is the upstream's error, for the caller.
+ *
+ * @param retryAfter the response's Retry-After header, in seconds; for status 429
  */
 export function upstreamError(status: number, text: string, retryAfter: string | null): UpstreamFault | AssayError {
   const body = readErrorBody(text);
@@ -77,8 +83,8 @@ export function upstreamError(status: number, text: string, retryAfter: string |
 }
 
 /**
- * Interprets an error with which an upstream failed a request. Returns `UpstreamFault`, but a missed deadline as it is:
- * the request would take as long on another upstream.
+ * Returns an error with which an upstream failed a request as an `UpstreamFault`, but `timeout` unchanged: the request
+ * would take as long on another upstream.
  */
 export function failure(error: AssayError): UpstreamFault | AssayError {
   return error.code === 'timeout' ? error : new UpstreamFault(error, true);

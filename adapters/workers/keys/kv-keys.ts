@@ -42,7 +42,7 @@ export interface KvKeysDeps {
   clock: Clock;
 }
 
-/** Reads API keys from KV, and counts the requests of each key with a limit in a Durable Object. */
+/** Finds API keys in KV. Takes a token for each request of a key with `requestsPerMinute` from its Durable Object. */
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
@@ -54,7 +54,9 @@ export class KvKeys implements KeyStore, Quota {
   }
 
   /**
-   * Finds a key by the hash of its secret; null if there is none. The time that this takes does not reveal the secret.
+   * Returns the key whose secret has this SHA-256 hash (lower-case hex); null if there is none or it is revoked. Throws
+   * `timeout` if KV does not answer within 5 seconds, and `ValiError` if the stored key is invalid. The time that this
+   * takes does not reveal the secret.
    */
   async find(sha256: string): Promise<ApiKey | null> {
     const now = this.#deps.clock.now();

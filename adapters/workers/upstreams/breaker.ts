@@ -2,7 +2,7 @@
 export interface Breaker {
   /** Number of failures since the upstream last answered a request. */
   readonly failures: number;
-  /** Number of times that the breaker has opened since that answer; each time doubles the pause. */
+  /** Number of times that the breaker has opened since that answer; each time doubles the pause, up to `maxPauseMs`. */
   readonly openings: number;
   /** Time at which the upstream is tried again, in milliseconds since 1970 (UTC); null if the breaker is closed. */
   readonly opensUntil: number | null;
@@ -38,7 +38,10 @@ export function afterSuccess(): Breaker {
   return NEW_BREAKER;
 }
 
-/** Returns the breaker after a request to the upstream, or a health probe, failed. `now` is in milliseconds. */
+/**
+ * Returns the breaker after a request to the upstream, or a health probe, failed; unchanged while it is open. `now` is
+ * in milliseconds since 1970 (UTC).
+ */
 export function afterFailure(breaker: Breaker, now: number, settings = BREAKER): Breaker {
   const failures = breaker.failures + 1;
   const state = breakerState(breaker, now);

@@ -18,8 +18,10 @@ export interface FleetDeps {
 }
 
 /**
- * Names how an attempt at an upstream ended. `late`: the deadline passed. `left`: the caller left. Neither says
- * anything about the upstream: the request may be too large for it, and probes of its health find one that hangs.
+ * Names how an attempt at an upstream ended. `failed`: the upstream was at fault. `late`: the deadline passed. `left`:
+ * the caller left. `late` and `left` say nothing about the upstream: the request may be too large for it, and probes of
+ * its health find one that hangs. `answered`: it sent any other answer, also `overloaded` or an error about the
+ * request.
  */
 export type Outcome = 'answered' | 'failed' | 'late' | 'left';
 
@@ -45,7 +47,7 @@ interface Seen {
 }
 
 /**
- * Tracks the state of the upstreams for this isolate. Its own attempts count at once; those of other isolates arrive
+ * Tracks the state of the upstreams for this isolate. Attempts of this isolate count at once; those of others arrive
  * about a second later, with a report's answer. No method waits for a report.
  */
 export class Fleet {
@@ -66,9 +68,9 @@ export class Fleet {
   }
 
   /**
-   * Returns the upstreams to try for a request, best first. First come those that have the model loaded (or any model,
-   * if the request names none), in the order of rendezvous hashing with bounded load, then the others. Upstreams whose
-   * breaker is open are omitted.
+   * Returns the upstreams that are configured for a model (or all, if the request names none), best first. First come
+   * those that have it loaded (or any model), in the order of rendezvous hashing with bounded load, then the others.
+   * Omits upstreams whose breaker is open, and half-open ones on which a request of this isolate is running.
    *
    * @param key hash of the prefix that the request shares with others (`taskPrefix`)
    */
@@ -112,14 +114,17 @@ export class Fleet {
     };
   }
 
-  /** Requests the state that all isolates share, for the next call of `status`, unless it arrived within a second. */
+  /**
+   * Sends a report, whose answer updates `status`, unless this isolate sent one within a second or waits for its
+   * answer.
+   */
   refresh(): void {
     this.#reportSoon(REPORT_EVERY_MS);
   }
 
   /**
-   * Returns the state of each upstream. `active` is its loaded model, or null if none is loaded. `active` and `device`
-   * are undefined until the upstream has reported them.
+   * Returns each upstream with the state of its breaker, its loaded model (`active`, null if none is loaded) and its
+   * device. `active` and `device` are undefined while they are unknown.
    */
   status(): (Pick<Seen, 'upstream' | 'active' | 'device'> & { state: BreakerState })[] {
     const now = this.#deps.clock.now();

@@ -76,7 +76,10 @@ export class Health {
     return this.#status(now);
   }
 
-  /** Requests `/health` of the upstreams, each with a deadline, and records loaded models and failures. */
+  /**
+   * Requests `/health` of up to 100 upstreams, those not probed for the longest time first, each with a deadline of 2
+   * seconds. Records loaded models, devices and failures.
+   */
   async probe(): Promise<void> {
     const byAge = [...this.#upstreams.values()].sort((a, b) => a.probedAt - b.probedAt);
     await Promise.all(byAge.slice(0, PROBES_A_ROUND).map((known) => this.#probe(known)));

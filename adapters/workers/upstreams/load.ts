@@ -1,4 +1,4 @@
-/** Holds the settings for measuring load, and the loads above which an upstream is tried last. */
+/** Holds the settings of `Load` (`memoryMs`) and of `overloadedLast` (`bound` and `idle`). */
 export interface LoadSettings {
   /**
    * Multiple of the mean load per weight above which an upstream is tried last. Source: Mirrokni, Thorup and
@@ -22,21 +22,25 @@ export const LOAD: LoadSettings = { bound: 1.25, idle: 16, memoryMs: 3_000 };
  * miss a growing queue. `benchmarks/fleet` compares both.
  */
 export class Load {
+  /** Number of running requests, which the owner of this object updates. */
   running = 0;
   #ended = 0;
   #at: number;
   readonly #memoryMs: number;
 
+  /** @param now milliseconds, of the same clock as for the methods */
   constructor(now: number, memoryMs = LOAD.memoryMs) {
     this.#at = now;
     this.#memoryMs = memoryMs;
   }
 
+  /** Records that `count` requests have ended. Does not change `running`. */
   end(now: number, count = 1): void {
     this.#ended = this.#faded(now) + count;
     this.#at = now;
   }
 
+  /** Returns the load: `running`, plus each ended request with a weight that falls from 1 towards 0. */
   value(now: number): number {
     return this.running + this.#faded(now);
   }
@@ -47,8 +51,8 @@ export class Load {
 }
 
 /**
- * Returns the upstreams with the overloaded ones moved to the end. Both groups keep their order. `mean` is the mean
- * load per unit of weight.
+ * Returns the upstreams with the overloaded ones (`LoadSettings`) moved to the end. Both groups keep their order.
+ * `mean` is the mean load per unit of weight (`meanLoad`).
  */
 export function overloadedLast<B extends { weight: number }>(
   ranked: readonly B[],

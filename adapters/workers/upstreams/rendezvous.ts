@@ -9,10 +9,10 @@ export interface Weighted {
 }
 
 /**
- * Sorts the upstreams by their score for `key`, highest first (rendezvous hashing). Every edge isolate computes the
- * same order without communication. When an upstream is added or removed, only the keys of that upstream move. Sources:
- * Thaler & Ravishankar, "Using name-based mappings to increase hit rates", 1998; the weighted score -w / ln(u) is from
- * Schindelhauer & Schomaker, "Weighted Distributed Hash Tables", 2005.
+ * Returns the upstreams sorted by their score for `key`, highest first (rendezvous hashing). Every edge isolate
+ * computes the same order without communication. When an upstream is added or removed, only the keys of that upstream
+ * move. Sources: Thaler & Ravishankar, "Using name-based mappings to increase hit rates", 1998; the weighted score -w /
+ * ln(u) is from Schindelhauer & Schomaker, "Weighted Distributed Hash Tables", 2005.
  */
 export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly B[]): B[] {
   return upstreams
@@ -21,7 +21,7 @@ export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly 
     .map(({ upstream }) => upstream);
 }
 
-/** Returns the first 64 bits of the SHA-256 hash of a text. */
+/** Returns the first 64 bits of the SHA-256 hash of a text in UTF-8. */
 export async function hash64(text: string): Promise<Hash64> {
   const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
   return [digest.getUint32(0), digest.getUint32(4)];

@@ -25,9 +25,14 @@ export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
 /** Describes the state of one upstream that all isolates share. Upstreams in their initial state are omitted. */
 export interface UpstreamStatus {
-  /** State of the upstream's breaker. `opensForMs` is a duration from now instead of a time, because clocks differ. */
+  /** `Breaker.failures` of the upstream. */
   failures: number;
+  /** `Breaker.openings` of the upstream. */
   openings: number;
+  /**
+   * `Breaker.opensUntil` as milliseconds from now, because the clocks of isolates differ; null if the breaker is
+   * closed.
+   */
   opensForMs: number | null;
   /** Load that all isolates put on the upstream (`Load.value`). */
   load: number;
@@ -37,6 +42,7 @@ export interface UpstreamStatus {
   device?: Device;
 }
 
+/** Maps the names of upstreams to their states. */
 export type FleetStatus = Record<string, UpstreamStatus>;
 
 /** Declares the calls that edge isolates make to the fleet's Durable Object. */

@@ -87,8 +87,8 @@ function fromJsonText(name: string, value: unknown): unknown {
 }
 
 /**
- * Tells whether a text is an allowed URL of an upstream. Plain http is allowed only for the same machine, because
- * requests carry the key in the Authorization header.
+ * Tells whether a text is an allowed URL of an upstream: without query, fragment and credentials. Plain http is allowed
+ * only for the same machine, because requests carry the key in the Authorization header.
  */
 function isUpstreamUrl(text: string): boolean {
   const url = URL.parse(text);
