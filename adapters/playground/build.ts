@@ -1,8 +1,9 @@
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { indexOf, readDocuments } from './documents.ts';
 
 /**
  * Builds the server's web pages into `dist/pages`: the playground, the API reference with its renderer (swagger-ui),
@@ -12,6 +13,7 @@ import { build } from 'esbuild';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = join(ROOT, 'dist/pages');
 
+await rm(PAGES, { recursive: true, force: true });
 await Promise.all(['playground', 'docs'].map((folder) => mkdir(join(PAGES, folder), { recursive: true })));
 await build({
   entryPoints: [join(ROOT, 'adapters/playground/main.tsx')],
@@ -36,20 +38,16 @@ for (const name of ['index.html', 'style.css', 'start.js']) {
   await copyFile(join(ROOT, 'adapters/playground/docs', name), join(PAGES, 'docs', name));
 }
 
-// For language models that read documentation (https://llmstxt.org).
-const names = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md') && name !== 'performance.md');
-const documents = await Promise.all(
-  ['README.md', ...names.map((name) => `docs/${name}`)].map(async (path) => ({
-    path,
-    text: await readFile(join(ROOT, path), 'utf8'),
-  })),
-);
-const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1] ?? '';
-for (const { path, text } of documents) await writeFile(join(PAGES, 'docs', path.replace('docs/', '')), text);
-const links = documents.map(({ path, text }) => `- [${titleOf(text)}](/docs/${path.replace('docs/', '')})`);
-const summary = 'Many small judgement tasks about one shared context in one request, with a local language model.';
-await writeFile(
-  join(PAGES, 'llms.txt'),
-  ['# Assay', '', `> ${summary}`, '', '## Docs', '', ...links, '- [OpenAPI contract](/openapi.json)', ''].join('\n'),
-);
-await writeFile(join(PAGES, 'llms-full.txt'), documents.map(({ text }) => text).join('\n\n'));
+// At their paths in the repository, so that their links work.
+const { documents, pictures } = await readDocuments(ROOT);
+const write = async (path: string, content: string | Uint8Array) => {
+  await mkdir(dirname(join(PAGES, path)), { recursive: true });
+  await writeFile(join(PAGES, path), content);
+};
+for (const { path, text } of documents) await write(path, text);
+for (const path of pictures) await write(path, await readFile(join(ROOT, path)));
+// What a reader rarely needs is not part of the text for language models: figures, history, other languages.
+const needed = documents.filter(({ path }) => /^(README|docs\/)/.test(path) && path !== 'docs/performance.md');
+const optional = documents.filter((document) => !needed.includes(document));
+await write('llms.txt', indexOf(needed, optional));
+await write('llms-full.txt', needed.map(({ text }) => text).join('\n\n'));
