@@ -161,6 +161,15 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await output('wrong')).toContain('invalid_api_key');
   });
 
+  it('selects the code where the browser has no clipboard, as on http and another machine', async () => {
+    await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    await page.reload();
+    await page.getByText('Request as code').click();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Selected: press Ctrl + C' }).waitFor();
+    expect(await page.evaluate<string>('getSelection().toString()')).toMatch(/^curl.*JSON$/s);
+  });
+
   it('gives a new task the focus and a name of its own', async () => {
     await page.getByRole('button', { name: 'Add task' }).press('Enter');
     await page.keyboard.type('Is it new?');

@@ -1,15 +1,32 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { LANGUAGES, type Language, requestCode } from './request-code.ts';
+
+/** Milliseconds for which the button tells that the code was copied. */
+const COPIED_MS = 1_500;
+
+/**
+ * Copies a text. Browsers have a clipboard on https and on this machine only; elsewhere, this selects `shown`, which
+ * displays the text. Returns whether the text was copied.
+ */
+async function copyText(text: string, shown: HTMLElement | null): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    if (shown) getSelection()?.selectAllChildren(shown);
+    return false;
+  }
+}
 
 /** Shows the request as code that the user can copy. */
 export function RequestView({ path, body }: { path: string; body: unknown }) {
   const [language, setLanguage] = useState<Language>('curl');
-  const [copied, setCopied] = useState(false);
+  const [copied, setCopied] = useState<boolean | null>(null);
   const code = requestCode(language, location.origin, path, body);
+  const shown = useRef<HTMLElement>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(code);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
+    setCopied(await copyText(code, shown.current));
+    setTimeout(() => setCopied(null), COPIED_MS);
   };
   return (
     <details class="request">
@@ -28,13 +45,13 @@ export function RequestView({ path, body }: { path: string; body: unknown }) {
           </select>
         </label>
         <button type="button" onClick={copy}>
-          {copied ? 'Copied' : 'Copy'}
+          {copied === null ? 'Copy' : copied ? 'Copied' : 'Selected: press Ctrl + C'}
         </button>
       </div>
       <section aria-label="Request as code">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it */}
         <pre tabIndex={0}>
-          <code>{code}</code>
+          <code ref={shown}>{code}</code>
         </pre>
       </section>
     </details>
