@@ -15,7 +15,7 @@ export type Pages = ReadonlyMap<string, Page>;
  * model's output shown on a page cannot run as a script.
  */
 const POLICY =
-  "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 /**
  * Returns the content security policy for the styles of a page. Only `/docs` may have inline styles: the script that
  * renders the API reference sets them.

@@ -47,10 +47,10 @@ export function App() {
             </button>
           ))}
         </div>
+        <KeyField onChange={refresh} />
         <nav aria-label="Links">
           <a href="/docs">API reference</a>
         </nav>
-        <KeyField onChange={refresh} />
       </header>
       <main>
         {/* All tabs stay mounted, so that a running answer and what was typed survive a look at another tab. */}

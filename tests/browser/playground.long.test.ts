@@ -414,11 +414,20 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.getByRole('contentinfo').textContent()).toBe('Connecting…');
   });
 
-  it('fits a phone', async () => {
-    const phone = await open({ width: 390, height: 844 });
+  it.each(['/playground', '/playground#chat', '/playground#models'])('%s fits a small phone', async (path) => {
+    const phone = await open({ width: 320, height: 640 }, path);
+    await phone.waitForSelector('.dot.loaded');
     const [content, screen] = await phone.evaluate<[number, number]>('[document.body.scrollWidth, window.innerWidth]');
     expect(content).toBeLessThanOrEqual(screen);
     await phone.context().close();
+  });
+
+  it('plays a recording under its policy', async () => {
+    const field = page.getByLabel('Image or recording');
+    await field.setInputFiles(fileURLToPath(new URL('../fixtures/media/audio/short.wav', import.meta.url)));
+    const audio = page.getByLabel('short.wav', { exact: true });
+    await audio.waitFor();
+    await vi.waitUntil(() => audio.evaluate((element) => (element as { duration?: number }).duration));
   });
 
   it.each(['/playground', '/playground#chat', '/playground#models'])(

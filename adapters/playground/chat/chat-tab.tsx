@@ -107,59 +107,61 @@ export function ChatTab() {
         ))}
       </div>
       <Problem error={error} />
-      <MediaField
-        id="chat-media"
-        label="Add an image or a recording (for models that read them)"
-        media={media}
-        onChange={(file) => {
-          setMedia(file);
-          setError(null);
-        }}
-        onError={setError}
-      />
-      <form
-        class="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <label for="chat-text" class="grow">
-          Message
-          <textarea
-            id="chat-text"
-            ref={field}
-            rows={2}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-              event.preventDefault();
-              event.currentTarget.form?.requestSubmit();
-            }}
-          />
-        </label>
-        {running ? (
-          <button type="button" onClick={() => running.abort()}>
-            Stop
-          </button>
-        ) : (
-          <button type="submit" class="primary">
-            Send
-          </button>
-        )}
-        <button
-          type="button"
-          disabled={running !== null || messages.length === 0}
-          onClick={() => {
-            setMessages([]);
+      <div class="composer">
+        <MediaField
+          id="chat-media"
+          label="Add an image or a recording (for models that read them)"
+          media={media}
+          onChange={(file) => {
+            setMedia(file);
             setError(null);
-            field.current?.focus();
+          }}
+          onError={setError}
+        />
+        <form
+          class="row"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send();
           }}
         >
-          Clear
-        </button>
-      </form>
+          <label for="chat-text" class="grow">
+            Message
+            <textarea
+              id="chat-text"
+              ref={field}
+              rows={2}
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+              onKeyDown={(event) => {
+                if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+                event.preventDefault();
+                event.currentTarget.form?.requestSubmit();
+              }}
+            />
+          </label>
+          {running ? (
+            <button type="button" onClick={() => running.abort()}>
+              Stop
+            </button>
+          ) : (
+            <button type="submit" class="primary">
+              Send
+            </button>
+          )}
+          <button
+            type="button"
+            disabled={running !== null || messages.length === 0}
+            onClick={() => {
+              setMessages([]);
+              setError(null);
+              field.current?.focus();
+            }}
+          >
+            Clear
+          </button>
+        </form>
+      </div>
     </div>
   );
 }

@@ -49,7 +49,14 @@ export function MediaField({ id, label, media, onChange, onError }: MediaFieldPr
   );
 }
 
-/** Shows an image, or the name of a recording. */
-export function MediaView({ media }: { media: MediaFile }) {
-  return media.kind === 'image' ? <img src={media.url} alt={media.name} /> : <span>{media.name}</span>;
+/** Shows an image, or plays a recording. */
+export function MediaView({ media: { kind, name, url } }: { media: MediaFile }) {
+  if (kind === 'image') return <img src={url} alt={name} />;
+  return (
+    <figure>
+      <figcaption>{name}</figcaption>
+      {/* biome-ignore lint/a11y/useMediaCaption: nobody has written captions for the user's own recording */}
+      <audio controls src={url} aria-label={name} />
+    </figure>
+  );
 }
