@@ -124,9 +124,13 @@ describe('a prompt that is too long', async () => {
   });
 
   it.each([
-    ['word '.repeat(100), /^The input is 4\d\d tokens long and the model reads at most 300\./u, 300],
-    ['word '.repeat(100), /^The input is more than 256 tokens long and the model reads at most 64\./u, 64],
-    ['x'.repeat(5_000_000), /^The input is more than 256 tokens long/u, 64],
+    [
+      'word '.repeat(100),
+      /^This model's maximum context length is 300 tokens as it is loaded, and the input has 4\d\d\./u,
+      300,
+    ],
+    ['word '.repeat(100), /^This model's maximum context length is 64 .* the input has more than 256\./u, 64],
+    ['x'.repeat(5_000_000), / the input has more than 256\./u, 64],
   ])('says how long it is: %.20s…', (context, message, limit) => {
     const model = limit === 64 ? short : { ...short, tokenizer: full.tokenizer };
     expect(() => encodeTasks(model, batch({ context }, TASKS), limit)).toThrow(message);

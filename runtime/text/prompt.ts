@@ -22,9 +22,11 @@ export const COUNTED_LIMITS = 4;
 export function checkLength(tokens: number, limit: number): void {
   if (tokens <= limit) return;
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
+  // Clients recognise a full context by OpenAI's words "This model's maximum context length is", and then shorten the
+  // conversation or take another model: litellm, CrewAI, Pydantic AI, Strands, Agno.
   throw new AssayError(
     'input_too_long',
-    `The input is ${count} tokens long and the model reads at most ${limit}. Shorten it, load the model with a larger max_prompt_len, or load a model with a longer context.`,
+    `This model's maximum context length is ${limit} tokens as it is loaded, and the input has ${count}. Shorten the input, load the model with a larger max_prompt_len, or load a model with a longer context.`,
   );
 }
 

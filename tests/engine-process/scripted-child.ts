@@ -26,8 +26,7 @@ const METRICS = {
 const hoard: Uint8Array[] = [];
 
 function prepare(text: string): PreparedWork {
-  if (text === 'too long')
-    throw new AssayError('input_too_long', 'The input is 9 tokens long and the model reads at most 8.');
+  if (text === 'too long') throw new AssayError('input_too_long', 'The input has 9 tokens, and 8 are allowed.');
   if (text === 'hang while preparing') for (;;);
   // Eight megabytes at a time, until the heap is full.
   for (const values: unknown[] = []; text === 'hoard values'; ) values.push(new Array(1_000_000).fill(values));
