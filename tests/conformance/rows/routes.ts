@@ -95,6 +95,8 @@ export const routeRows: readonly Row[] = [
     ['/chat/completions', '/v1/chat/completions'],
     ['/v1/v1/chat/completions', '/v1/chat/completions'],
     ['/v1/tasks/', '/v1/tasks'],
+    ['/v1/completions', '/v1/chat/completions'],
+    ['/openai/deployments/x/chat/completions', '/v1/chat/completions'],
   ].map(
     ([path = '', meant]): Row => ({
       name: `${path} is not there, and the message names ${meant}`,
