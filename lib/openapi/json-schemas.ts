@@ -26,6 +26,7 @@ export function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<st
   }) as Record<string, JsonSchemaObject>;
 }
 
+/** Returns the `$ref` of a named schema in openapi.json. */
 export function refTo(name: string): string {
   return `#/components/schemas/${name}`;
 }

@@ -26,6 +26,10 @@ export const taskName = (index: number): string => `q${index}`;
 /** The options of a predicate (a question whether something is true) as the model sees them. */
 export const YES_OR_NO = ['yes', 'no'] as const;
 
+/**
+ * Converts a validated request of the Decisions API to a batch. Throws `invalid_type`, `invalid_value` or
+ * `unsupported_schema` if `answerShape` refuses the schema or keys of an extraction.
+ */
 export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
   const fuel = sharedFuel();
   const { input } = request;

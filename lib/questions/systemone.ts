@@ -18,6 +18,10 @@ import { textOf } from './structured.ts';
 
 /* Converts requests of System One to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
+/**
+ * Converts a validated request of System One to a batch. Throws `invalid_type`, `invalid_value` or `unsupported_schema`
+ * if `answerShape` refuses the schema or keys of an extraction.
+ */
 export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   const fuel = sharedFuel();
   const questions = Object.entries(request.questions);

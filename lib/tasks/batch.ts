@@ -13,6 +13,10 @@ export const ONLY_TASK = 'result';
  * of an alias pair are present, validation has ensured that they are equal, so either is used.
  */
 
+/**
+ * Converts a request of `POST /v1/tasks`. Throws `invalid_type`, `invalid_value` or `unsupported_schema` if
+ * `answerShape` refuses the schema or keys of an extract task.
+ */
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {
   const fuel = sharedFuel();
   const tasks = request.tasks.map((task, i) =>
@@ -23,11 +27,16 @@ export function batchOfTasks(request: RunTasksRequest): TaskBatch {
   return { ...sharedPart(request), tasks };
 }
 
+/** Converts a request of `POST /decide`. The only task has the name `ONLY_TASK`. */
 export function batchOfDecision(request: DecideRequest): TaskBatch {
   const { target_language: _, ...task } = request;
   return { ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] };
 }
 
+/**
+ * Converts a request of `POST /extract`. The only task has the name `ONLY_TASK`. Throws the same errors as
+ * `batchOfTasks`.
+ */
 export function batchOfExtraction(request: ExtractRequest): TaskBatch {
   const { target_language: _, ...task } = request;
   return { ...sharedPart(request), tasks: [extractTask(ONLY_TASK, task, '')] };

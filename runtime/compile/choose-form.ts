@@ -66,6 +66,10 @@ export function measuredText(measured: readonly MeasuredForm[]): string {
     .join('; ');
 }
 
+/**
+ * Formats the error of a form's logits for users. `error` is a fraction; null: not measured; `UNUSABLE_ERROR`: the form
+ * fails on this CPU.
+ */
 export function errorText(error: number | null): string {
   if (error === null) return 'accuracy not measured';
   return error === UNUSABLE_ERROR ? 'fails on this CPU' : `logits off by ${(100 * error).toFixed(1)}%`;

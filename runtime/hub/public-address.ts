@@ -57,6 +57,7 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
   });
 };
 
+/** Returns `hub_unreachable` for a redirect of a public hub to a host with a private address. */
 export function privateAddress(hostname: string): AssayError {
   return new AssayError(
     'hub_unreachable',

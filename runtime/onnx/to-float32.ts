@@ -8,6 +8,7 @@ export function isHalf(model: Model): boolean {
   return [...model.graph.initializers.values()].some((tensor) => isHalfType(tensor.dataType));
 }
 
+/** Tells whether an ONNX element type is a float of 16 bits: float16 or bfloat16. */
 export function isHalfType(dataType: number): boolean {
   return dataType === DataType.float16 || dataType === DataType.bfloat16;
 }

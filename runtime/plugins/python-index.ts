@@ -118,6 +118,10 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/**
+ * Returns `hub_unreachable` for a server of Python packages that does not answer, or sends an unusable answer. `cause`
+ * is for the log.
+ */
 export function unreachable(url: URL, cause: unknown): AssayError {
   return new AssayError(
     'hub_unreachable',

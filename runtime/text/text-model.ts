@@ -34,6 +34,10 @@ export async function loadTextModel(dir: string, options?: TextOptions): Promise
   return createTextModel(await readModelText(dir), options);
 }
 
+/**
+ * Creates the tokenizer, vocabulary and chat template from the contents of a model's files. Throws `engine_failed` if
+ * the tokenizer or the template cannot be used.
+ */
 export function createTextModel(model: ModelText, { mostTokens, vocabSize }: TextOptions = {}): TextModel {
   const tokenizer = createTokenizer(model, mostTokens);
   const { bos_token, eos_token, pad_token, unk_token } = model.tokenizerConfig;

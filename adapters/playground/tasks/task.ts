@@ -31,6 +31,7 @@ export interface Draft extends StoredDraft {
   media?: MediaFile | undefined;
 }
 
+/** Returns the lines of a text, trimmed, without empty ones. */
 export const items = (list: string): string[] =>
   list
     .split('\n')
@@ -76,6 +77,7 @@ export function decisionsBody({ context, media, tasks, maxOutputTokens }: Draft,
 
 let next = 1;
 
+/** Returns a task with these fields and an id that no other task of the page has. */
 export function newTask(fields: TaskFields): TaskDraft {
   return { ...fields, id: next++ };
 }

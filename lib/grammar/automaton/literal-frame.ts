@@ -7,6 +7,7 @@ export type SortedTexts = readonly Uint8Array[];
 const encoder = new TextEncoder();
 const cache = new WeakMap<LiteralsAlternative, SortedTexts>();
 
+/** Returns the JSON texts of the values of `enum` or `const`, as UTF-8 in byte order. */
 export function literalTexts(alternative: LiteralsAlternative): SortedTexts {
   let texts = cache.get(alternative);
   if (!texts) {
@@ -16,6 +17,7 @@ export function literalTexts(alternative: LiteralsAlternative): SortedTexts {
   return texts;
 }
 
+/** Compares two byte strings for `sort`: below 0 if `a` comes first, above 0 if `b` does, 0 if they are equal. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) if (a[i] !== b[i]) return (a[i] ?? 0) - (b[i] ?? 0);

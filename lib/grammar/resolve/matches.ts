@@ -98,6 +98,7 @@ function objectMatches(
   });
 }
 
+/** Tells whether a value has a type of JSON Schema. `integer` includes numbers such as 1.0. */
 export function isOfType(value: Json, type: TypeName): boolean {
   switch (type) {
     case 'null':

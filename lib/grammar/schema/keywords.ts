@@ -99,6 +99,7 @@ export function refuseKeyword(path: string, keyword: string): never {
   );
 }
 
+/** Throws `invalid_type` for the schema's part at `path`, whose value is `got`. `wanted` completes "must be …". */
 export function wrongType(path: string, wanted: string, got: Json): never {
   refuse(path, `must be ${wanted}, not ${show(got)}.`, 'invalid_type');
 }

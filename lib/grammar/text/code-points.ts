@@ -35,6 +35,7 @@ export function union(...sets: readonly CodePoints[]): CodePoints {
   return out;
 }
 
+/** Returns all code points from 0 to `LAST_CODE_POINT` that are not in a set. */
 export function complement(set: CodePoints): CodePoints {
   const out: number[] = [];
   let next = 0;

@@ -85,6 +85,7 @@ export interface ComputedBytes {
   pieces(): Iterable<Uint8Array>;
 }
 
+/** Returns the number of bytes of a tensor's data. */
 export function dataLength(data: TensorData): number {
   return 'bytes' in data ? data.bytes.length : data.length;
 }
@@ -97,6 +98,10 @@ export interface ValueInfo {
   dims: (number | string | null)[];
 }
 
+/**
+ * Decodes a NodeProto. Keeps fields that it does not know in `rest`, and writes the domain `ai.onnx` as its alias, the
+ * empty string. Throws `engine_failed` if the bytes are not valid protobuf, or a name is not UTF-8.
+ */
 export function decodeNode(bytes: Uint8Array): Node {
   const node: Node = { name: '', op: '', domain: '', inputs: [], outputs: [], attributes: new Map(), rest: [] };
   for (const field of fieldsOf(bytes)) {
@@ -115,6 +120,7 @@ export function decodeNode(bytes: Uint8Array): Node {
   return node;
 }
 
+/** Encodes a node as a NodeProto, with the fields in `rest`. */
 export function encodeNode(node: Node): Uint8Array {
   return encodeFields([
     ...node.inputs.map((name) => bytesField(1, name)),
@@ -127,6 +133,10 @@ export function encodeNode(node: Node): Uint8Array {
   ]);
 }
 
+/**
+ * Decodes a ValueInfoProto: the name and type of an input, output or intermediate value. Throws `engine_failed` if the
+ * bytes are not valid protobuf, or a name is not UTF-8.
+ */
 export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
   const info: ValueInfo = { name: '', dataType: 0, dims: [] };
   for (const field of fieldsOf(bytes)) {
@@ -143,6 +153,7 @@ export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
   return info;
 }
 
+/** Encodes a value's name, and the type of a tensor, as a ValueInfoProto. */
 export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array {
   // The type of a value that is not a tensor follows from its node, so only the name is written.
   if (dataType === 0) return encodeFields([bytesField(1, name)]);
@@ -204,6 +215,10 @@ export function makeNode(
   return { name: `assay/${outputs[0] ?? op}`, op, domain, inputs, outputs, attributes: new Map(entries), rest: [] };
 }
 
+/**
+ * Returns the fields of an AttributeProto. A number becomes an integer attribute, `{ float }` a float, a string a
+ * string and an array a list of integers.
+ */
 export function attributeFields(name: string, value: NewAttribute): Attribute {
   // Field 20 is the attribute's type: 1 float, 2 integer, 3 string, 7 integers.
   if (typeof value === 'number') return [bytesField(1, name), varintField(3, value), varintField(20, 2)];

@@ -81,6 +81,7 @@ export function readFloats(tensor: Tensor): Float32Array {
   return asFloats(readAll(tensor), tensor.dataType);
 }
 
+/** Reads all bytes of a tensor into memory. Throws `engine_failed` if its file ends before them. */
 export function readAll(tensor: Tensor): Uint8Array {
   const reader = openData(tensor.data);
   try {
@@ -97,6 +98,7 @@ export interface DataReader {
   close(): void;
 }
 
+/** Opens the bytes of a tensor for reading. The caller must close the reader, which may hold a file open. */
 export function openData(data: TensorData): DataReader {
   if ('pieces' in data) {
     const whole = new Uint8Array(data.length);

@@ -31,6 +31,7 @@ export interface ByteSource {
   read(start: number, end: number): Uint8Array;
 }
 
+/** Returns a source whose `read` returns views of `bytes`, without a copy. */
 export function memorySource(bytes: Uint8Array): ByteSource {
   return { size: bytes.length, read: (start, end) => bytes.subarray(start, end) };
 }
@@ -65,10 +66,12 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
   }
 }
 
+/** Reads the content of a field that `fieldSpans` found in the same source. */
 export function readField(source: ByteSource, span: FieldSpan): Field {
   return { no: span.no, wire: span.wire, bytes: source.read(span.start, span.end) };
 }
 
+/** Returns the fields of a message in memory, as views of `bytes`. Throws the same errors as `fieldSpans`. */
 export function fieldsOf(bytes: Uint8Array): Field[] {
   const source = memorySource(bytes);
   return Array.from(fieldSpans(source), (span) => readField(source, span));
@@ -102,6 +105,7 @@ export function exactVarints({ wire, bytes }: Field): bigint[] {
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const encoder = new TextEncoder();
 
+/** Decodes a string field. Throws `engine_failed` if it is not UTF-8. */
 export function text(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
@@ -110,18 +114,22 @@ export function text(bytes: Uint8Array): string {
   }
 }
 
+/** Returns field number `no` with an integer. */
 export function varintField(no: number, value: number): Field {
   return { no, wire: 0, bytes: encodeVarint(BigInt(value)) };
 }
 
+/** Returns field number `no` with bytes, a string (as UTF-8) or an encoded message. */
 export function bytesField(no: number, content: Uint8Array | string): Field {
   return { no, wire: 2, bytes: typeof content === 'string' ? encoder.encode(content) : content };
 }
 
+/** Returns field number `no` with a 32-bit float. */
 export function floatField(no: number, value: number): Field {
   return { no, wire: 5, bytes: new Uint8Array(Float32Array.of(value).buffer) };
 }
 
+/** Encodes a message: the fields, each with its tag, one after the other. */
 export function encodeFields(fields: readonly Field[]): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const { no, wire, bytes } of fields) {
