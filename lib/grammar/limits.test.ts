@@ -56,7 +56,7 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ],
   ['stringRests', (n) => value({ pattern: '^[a-z]{9}', minLength: n }), LIMITS.stringRests / 10 - 1],
   // The cost of these schemas is counted while they are compiled, so the largest sizes were found by trial.
-  ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 267],
+  ['steps of patterns', (n) => fields(n, (i) => ({ pattern: `^[a-z]{40}-${i}$` })), 273],
   ['steps of one wide pattern', (n) => value({ pattern: `^(${letters(300).join('|')}){${n}}$` }), 5],
   ['steps of branches that are told apart', (n) => value({ oneOf: range(n).map(tagged) }), 133],
 ];

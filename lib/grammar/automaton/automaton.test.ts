@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { compileSchema } from '../resolve/compile.ts';
 import { Automaton, type State } from './automaton.ts';
+import { NumberFrame } from './number-frame.ts';
 
 /** Tells whether the answer `{"v":<text>}` can be written for a property `v` of this schema. */
 function writes(schema: Json, text: string, defs: JsonSchema = {}): boolean {
@@ -10,9 +11,13 @@ function writes(schema: Json, text: string, defs: JsonSchema = {}): boolean {
 }
 
 function accepts(schema: JsonSchema, text: string): boolean {
+  return stateAfter(schema, text)?.complete ?? false;
+}
+
+function stateAfter(schema: JsonSchema, text: string): State | null {
   let state: State | null = new Automaton(compileSchema(schema, { path: 'schema' })).start;
   for (const byte of new TextEncoder().encode(text)) state = state?.next(byte) ?? null;
-  return state?.complete ?? false;
+  return state;
 }
 
 const T = { type: 'string' };
@@ -306,6 +311,25 @@ describe('oneOf with overlapping branches is refused', () => {
     ],
   ])('but not with %s', (_, oneOf, text) => {
     expect(writes({ oneOf }, text)).toBe(true);
+  });
+});
+
+describe('alternatives that begin alike share the work on their numbers', () => {
+  const lists = (count: number, items: (i: number) => JsonSchema): JsonSchema =>
+    object({
+      v: { anyOf: Array.from({ length: count }, (_, i) => ({ type: 'array', items: items(i), title: `t${i}` })) },
+    });
+  const numbersAfter = (schema: JsonSchema): { frames: number; rules: number } => {
+    const frames = stateAfter(schema, '{"v":[1')?.frames.filter((frame) => frame instanceof NumberFrame) ?? [];
+    return { frames: frames.length, rules: new Set(frames.map(({ language }) => language)).size };
+  };
+
+  test('equal rules are one', () => {
+    expect(numbersAfter(lists(100, () => ({ type: 'integer', maximum: 20 })))).toEqual({ frames: 100, rules: 1 });
+  });
+
+  test('the first 16 different rules are kept', () => {
+    expect(numbersAfter(lists(100, (i) => ({ type: 'integer', maximum: 20 + i })))).toEqual({ frames: 16, rules: 16 });
   });
 });
 

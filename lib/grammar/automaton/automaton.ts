@@ -1,8 +1,10 @@
+import type { NumberLanguage } from '../number/number-language.ts';
 import type { Node } from '../resolve/node.ts';
 import type { TaggedObject } from '../tagged-object.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { LiteralFrame } from './literal-frame.ts';
+import { NumberFrame } from './number-frame.ts';
 import { StringFrame } from './string-frame.ts';
 import { TaggedObjectFrame } from './tagged-object-frame.ts';
 import { ValueFrame } from './value-frame.ts';
@@ -114,20 +116,26 @@ function fixed(text: string, after: Frame): Frame {
  */
 const MOST_READINGS = 512;
 /**
- * Maximum number of different string patterns among these frames. Computing a token mask walks over the vocabulary once
- * for each.
+ * Maximum number of different string patterns, and of different number rules, among these frames. Computing a token
+ * mask walks over the vocabulary once for each.
  */
-const MOST_PATTERNS = 16;
+const MOST_RULES = 16;
 
 function withinBounds(frames: readonly Frame[]): readonly Frame[] {
   const bounded = frames.slice(0, MOST_READINGS);
-  if (bounded.length <= MOST_PATTERNS) return bounded;
-  const languages = new Set<StringLanguage>();
+  if (bounded.length <= MOST_RULES) return bounded;
+  const patterns = new Set<StringLanguage>();
+  const numbers = new Set<NumberLanguage>();
   return bounded.filter((frame) => {
-    if (!(frame instanceof StringFrame) || !frame.language.dfa) return true;
-    if (languages.size < MOST_PATTERNS) languages.add(frame.language);
-    return languages.has(frame.language);
+    if (frame instanceof NumberFrame) return isAmong(numbers, frame.language);
+    return !(frame instanceof StringFrame) || !frame.language.dfa || isAmong(patterns, frame.language);
   });
+}
+
+/** Adds a rule to a set of at most `MOST_RULES`. Returns whether the set then contains it. */
+function isAmong<T>(rules: Set<T>, rule: T): boolean {
+  if (rules.size < MOST_RULES) rules.add(rule);
+  return rules.has(rule);
 }
 
 /** Represents the state of the automaton after some text, as one frame for each possible reading of that text. */

@@ -24,6 +24,7 @@ export class Resolver implements MatchContext {
   readonly nodes: Node[] = [];
   readonly strings: StringLanguages;
   private readonly known = new Map<string, Node>();
+  private readonly numberLanguages = new Map<string, NumberLanguage>();
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
 
   constructor(document: SchemaDocument, fuel: Fuel) {
@@ -191,11 +192,15 @@ export class Resolver implements MatchContext {
         `more than ${LIMITS.multiples} different multipleOf hold here; give their least common multiple instead.`,
       );
     }
-    return orRefuse(
-      this.path(constraints),
-      () => new NumberLanguage(rules, except, (steps) => this.fuel.resolve(steps)),
-      'this number',
-    );
+    // Equal rules share a language, so that a token mask walks over the vocabulary once for all of them.
+    const key = JSON.stringify([rules, except]);
+    let language = this.numberLanguages.get(key);
+    if (!language) {
+      const make = () => new NumberLanguage(rules, except, (steps) => this.fuel.resolve(steps));
+      language = orRefuse(this.path(constraints), make, 'this number');
+      this.numberLanguages.set(key, language);
+    }
+    return language;
   }
 }
 

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import { AssayError } from '../../errors.ts';
 import type { State } from '../automaton/automaton.ts';
 import type { Frame } from '../automaton/frame.ts';
@@ -7,6 +8,7 @@ import { RawTextFrame } from '../automaton/raw-text-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
+import type { NumberLanguage } from '../number/number-language.ts';
 import { StringMasks } from './string-masks.ts';
 import { addMask, setBit } from './token-mask.ts';
 import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
@@ -50,17 +52,28 @@ export class Masks {
       return;
     }
     const others: Frame[] = [];
+    const numbers = new Map<NumberLanguage, NumberFrame[]>();
     for (const frame of state.frames) {
       if (frame instanceof StringFrame) this.addString(frame, state, into);
       else if (frame instanceof RawTextFrame) {
         addMask(into, this.strings.insideRaw(frame.language, frame.place));
         if (frame.closing) others.push(frame.closing);
-      } else if (frame instanceof NumberFrame) walkNumber(this.trie, frame, state.only(frame.after), into);
-      else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, state, into);
+      } else if (frame instanceof NumberFrame) {
+        const alike = numbers.get(frame.language);
+        if (alike) alike.push(frame);
+        else numbers.set(frame.language, [frame]);
+      } else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, state, into);
       else others.push(frame);
     }
+    for (const alike of numbers.values()) this.addNumber(alike, state, into);
     const rest = state.with(others);
     if (rest) walk(this.trie, 0, rest, into);
+  }
+
+  /** Marks the tokens that continue a number. The frames have read the same text, and differ in what follows it. */
+  private addNumber(frames: readonly NumberFrame[], state: State, into: Uint32Array): void {
+    const after = state.with(frames.map((frame) => frame.after));
+    if (after) walkNumber(this.trie, at(frames, 0), after, into);
   }
 
   private addString(frame: StringFrame, state: State, into: Uint32Array): void {
