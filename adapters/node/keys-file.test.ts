@@ -1,8 +1,10 @@
-import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../lib/clock.ts';
 import { hashSecret } from '../../lib/keys.ts';
+import { tryLock } from '../../runtime/store/lock.ts';
 import { KeysStore } from './keys-file.ts';
 
 const newHome = () => mkdtemp(join(tmpdir(), 'assay-keys-'));
@@ -89,4 +91,21 @@ test('reports a home that cannot be used', async () => {
   const plainly = /file\/below\/keys\.json cannot be used \(ENOTDIR\)\. Choose another folder with --home/;
   await expect(store.list()).rejects.toThrow(plainly);
   await expect(store.create({ name: 'ann', ...ANY })).rejects.toThrow(plainly);
+});
+
+test('says what to do if the file stays locked', async () => {
+  const store = new KeysStore(await newHome(), systemClock, 300);
+  const held = tryLock(`${store.file}.lock`);
+  await expect(store.create({ name: 'ann', ...ANY })).rejects.toThrow(
+    /keys\.json could not be locked within 0\.3 seconds\. .* choose another folder with --home/,
+  );
+  held?.release();
+  await store.create({ name: 'ann', ...ANY });
+  expect(await store.list()).toHaveLength(1);
+});
+
+test('reports a lock file that cannot be opened', async () => {
+  const store = new KeysStore(await newHome());
+  await mkdir(`${store.file}.lock`);
+  await expect(store.create({ name: 'ann', ...ANY })).rejects.toThrow(/keys\.json cannot be used \(EISDIR\)/);
 });

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { PRIORITIES } from '../../lib/backend.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, type StoredKey } from '../../lib/keys.ts';
-import { lock } from '../../runtime/store/lock.ts';
+import { type HeldLock, lock } from '../../runtime/store/lock.ts';
 import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -36,11 +36,14 @@ export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
 export class KeysStore {
   readonly file: string;
   readonly #clock: Clock;
+  readonly #lockMs: number;
   #read: { stamp: string; keys: readonly FiledKey[] } = { stamp: '', keys: [] };
 
-  constructor(home: string, clock: Clock = systemClock) {
+  /** `lockMs`: milliseconds that a change waits for the lock of the file. */
+  constructor(home: string, clock: Clock = systemClock, lockMs = 10_000) {
     this.file = join(home, 'keys.json');
     this.#clock = clock;
+    this.#lockMs = lockMs;
   }
 
   /**
@@ -117,20 +120,39 @@ export class KeysStore {
    */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
-    const held = await lock(`${this.file}.lock`, this.#clock, AbortSignal.timeout(10_000));
+    const held = await this.#lock();
     const next = `${this.file}.${process.pid}.tmp`;
     try {
       const keys = change(await this.#parse());
-      const file = await open(next, 'w', 0o600).catch(this.#unusable);
-      await file.writeFile(`${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
-      await file.sync();
-      await file.close();
-      await chmod(next, 0o600);
-      await rename(next, this.file);
+      await writeWhole(next, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`).catch(this.#unusable);
+      await rename(next, this.file).catch(this.#unusable);
     } finally {
       await rm(next, { force: true });
       held.release();
     }
+  }
+
+  #lock(): Promise<HeldLock> {
+    const timeout = AbortSignal.timeout(this.#lockMs);
+    return lock(`${this.file}.lock`, this.#clock, timeout).catch((cause) => {
+      if (cause !== timeout.reason) return this.#unusable(cause);
+      throw new UsageError(
+        `${this.file} could not be locked within ${this.#lockMs / 1000} seconds. If another process is changing keys, ` +
+          'wait until it has ended; otherwise choose another folder with --home or ASSAY_HOME.',
+        { cause },
+      );
+    });
+  }
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+    await file.chmod(0o600);
+  } finally {
+    await file.close();
   }
 }
 
