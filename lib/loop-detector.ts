@@ -29,7 +29,7 @@ export class LoopDetector {
     this.#bounds = bounds;
   }
 
-  /** True if the latest tokens are a loop. Always false while fewer than `LoopBounds.tokens` tokens were pushed. */
+  /** True if the latest tokens repeat themselves. Always false until `LoopBounds.tokens` tokens have been pushed. */
   get looping(): boolean {
     return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
   }

@@ -142,8 +142,8 @@ const COMFORTABLE = 1 / 8;
 const FITS = 0.7;
 
 /**
- * Estimates the number of bytes that `assay pull` downloads for a CPU: 4-bit weights, and the embedding in 32-bit
- * floats.
+ * Estimates the number of bytes that `assay pull` downloads for a CPU: all weights in 4 bits, and the embedding also in
+ * 32-bit floats, because published files store it once for the lookup and once, in 4 bits, as the output head.
  */
 export function downloadBytes({ parameters, embedding }: RecommendedModel): number {
   return Math.round(parameters * Q4_BYTES + embedding * 4);

@@ -37,7 +37,7 @@ export class BodyBudget {
     return this.#bytes - this.#left;
   }
 
-  /** Returns the share of a new request, which has reserved nothing yet. */
+  /** Returns a share of the budget for a new request. It has no reserved bytes yet. */
   share(): BodyShare {
     let free = FREE_BYTES;
     let taken = 0;

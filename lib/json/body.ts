@@ -67,7 +67,8 @@ async function throwAway({ body }: Request): Promise<void> {
 
 /**
  * Checks that the headers describe uncompressed JSON in UTF-8. JSON types are `application/json`, `text/json` and any
- * `+json` (WHATWG MIME Sniffing, "JSON MIME type"). Without a `Content-Type`, the rule decides.
+ * `+json` (WHATWG MIME Sniffing, "JSON MIME type"). A missing `Content-Type` is allowed only
+ * if `rule` is `optional`.
  *
  * @throws AssayError `unsupported_media_type`
  */

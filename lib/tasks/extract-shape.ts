@@ -19,7 +19,8 @@ interface ShapeFields {
  * @param path path of the task in the request, for errors
  * @param fuel compile budget that all schemas of the request share
  * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the schema;
- *   `invalid_value` also if the schema lacks one of the keys, or if keys without a schema are too long together
+ *   `invalid_value` also if the schema lacks one of the keys, or if there is no schema and even the shortest answer
+ *   with these keys exceeds `LIMITS.shortestAnswer`
  */
 export function answerShape(task: ShapeFields, path: string, fuel?: Fuel): AnswerShape {
   const keys = task.keys ?? task.fields;

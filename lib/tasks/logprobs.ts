@@ -13,13 +13,13 @@ export function logSum(values: readonly number[]): number {
   return highest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - highest), 0));
 }
 
-/** Shifts logarithms so that their exponentials sum to 1. Results below -700 are raised to it. */
+/** Shifts logarithms so that their exponentials sum to 1. Results below -700 become -700. */
 export function normalised(logprobs: readonly number[]): number[] {
   const total = logSum(logprobs);
   return logprobs.map((logprob) => Math.max(LEAST, logprob - total));
 }
 
-/** Returns the natural logarithms of probabilities, raised to -700 where they are lower. */
+/** Returns the natural logarithms of probabilities. Results below -700 become -700. */
 export function logprobsOf(probabilities: readonly number[]): number[] {
   return probabilities.map((probability) => Math.max(LEAST, Math.log(probability)));
 }

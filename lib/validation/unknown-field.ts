@@ -15,8 +15,8 @@ const INSTEAD: readonly { names: readonly string[]; where: string; advice: strin
 ];
 
 /**
- * Returns the issue of a member that the schema does not have; `known` are the names of those it has. The message
- * suggests the field that was probably meant.
+ * Returns the finding for a field that the schema does not define. `known` lists the fields that it defines. The
+ * message suggests the field that was probably meant or what to do instead; otherwise it says to remove the field.
  */
 export function unknownField(name: string, known: readonly string[]): Finding {
   return { code: 'unknown_field', message: `is not a field of this request. ${adviceOn(name, known)}` };

@@ -76,8 +76,8 @@ function bestOf(files: readonly string[], name: string, precision: Exclude<Preci
 }
 
 /**
- * Returns the size of an attention head that `genai_config.json` states; undefined if it states none. Throws
- * `engine_failed` if the file is too large or not JSON.
+ * Returns the number of elements of an attention head (`head_size` of `genai_config.json`); undefined if the file or a
+ * valid value is missing. Throws `engine_failed` if the file is too large or not JSON.
  */
 export async function publishedHeadSize(folder: string): Promise<number | undefined> {
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);

@@ -39,9 +39,9 @@ const STACK_BYTES = 8 * 2 ** 20;
 let loaded: Promise<CApi> | undefined;
 
 /**
- * Opens the onnxruntime library that onnxruntime-node ships, so that both share one environment. The first call loads
- * koffi, so a process without plugins never does. Rejects with an `OrtError` if the library's version is not
- * `ORT_VERSION`, and with koffi's error if koffi or the library does not load.
+ * Opens the onnxruntime library that onnxruntime-node has loaded, so that calls through the C API share its
+ * environment. The first call loads koffi, so a process without plugins never does. Rejects with an `OrtError` if the
+ * library's version is not `ORT_VERSION`, and with koffi's error if koffi or the library does not load.
  */
 export function loadCApi(): Promise<CApi> {
   loaded ??= bind();

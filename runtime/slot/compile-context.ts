@@ -7,7 +7,7 @@ import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 
-/** Holds the effects and settings that compiling needs. */
+/** Holds the services and settings that compiling depends on. */
 export interface CompileContext {
   paths: StorePaths;
   engine: Pick<EngineProcess, 'compile'>;

@@ -59,7 +59,7 @@ const SMALL_BYTES = 600_000_000;
 /** Names the layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
 export type Layout = 'transformers' | 'genai';
 
-/** Paths of the graphs of a model in several graphs, other than its decoder. */
+/** Paths of all graphs but the decoder, for a model that is split into several graphs. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
 
 /** Lists the files of one variant of a model, as paths relative to the model's directory. */

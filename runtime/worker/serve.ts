@@ -72,8 +72,8 @@ const HEARTBEAT_MS = 500;
 const Addressed = v.object({ id: v.string() });
 
 /**
- * Answers the server's messages, and ends the process when the server is gone. Messages are read between the engine's
- * steps.
+ * Runs the engine process: answers the server's messages, and exits when the channel to the server closes. While
+ * onnxruntime-node runs the model in this thread, messages wait until the end of the run.
  */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;

@@ -47,7 +47,10 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
   return { allowed, generated, integer };
 }
 
-/** Returns the string rules that hold if those of all subschemas do. */
+/**
+ * Combines the string rules of subschemas that must all hold: the largest minimum, the smallest maximum, and every
+ * pattern and format. Does not notice contradictions.
+ */
 export function mergeStrings(constraints: readonly Subschema[]): StringRules {
   const unique = (list: readonly (string | undefined)[]) => [...new Set(list.filter((one) => one !== undefined))];
   return {
@@ -60,7 +63,7 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
 }
 
 /**
- * Returns the number rules that hold if those of all subschemas do. `integer` is the member of the same name that
+ * Combines the number rules of subschemas that must all hold. `integer` is the member of the same name that
  * `mergeTypes` returns.
  */
 export function mergeNumbers(constraints: readonly Subschema[], integer: boolean): NumberRules {

@@ -158,7 +158,8 @@ function checkMultipleOf(v: Json, path: string): void {
 
 /**
  * Returns the child schemas in the value of a keyword, each with its name or index; an only child has the name ''.
- * Throws `invalid_type` for a value that holds no schemas of this kind, and `invalid_value` for an empty list.
+ * Throws `invalid_type` if the value is not a list (`schemas`) or not an object (`schema map`), and `invalid_value` for
+ * an empty list. Does not check the children.
  */
 export function childrenOf(
   kind: 'schema' | 'schemas' | 'schema map',

@@ -14,7 +14,10 @@ import {
 } from './code-points.ts';
 import { type Fragment, Nfa } from './nfa.ts';
 
-/** Reports a pattern that no automaton can enforce. The message is the end of a sentence about the pattern. */
+/**
+ * Reports a pattern that no automaton can enforce. The message continues a sentence whose subject is the pattern, as in
+ * "uses lookahead".
+ */
 export class UnsupportedPattern extends Error {}
 
 interface Group {

@@ -15,8 +15,9 @@ const RANGES = [1, 0.92, 0.84];
 const LEVELS = 16;
 
 /**
- * Quantizes a block of weights to 4 bits: chooses the zero point, the fraction of the range with the least squared
- * error, and the best scale for the resulting levels. Writes the levels to `levels`.
+ * Quantizes a block of weights to 4 bits. Chooses the zero point, the clipping ratio of `RANGES` that minimises the
+ * squared error, and the least-squares scale for the resulting levels. Writes one level (0 to 15) per weight to
+ * `levels`.
  */
 export function fitBlock(values: Float32Array, levels: Uint8Array): FittedBlock {
   let low = 0;

@@ -16,7 +16,7 @@ export interface KvShape {
   states?: readonly number[];
 }
 
-/** Represents keys or values of a layer: 32-bit floats, or the bits of 16-bit floats, which only devices read. */
+/** Represents keys or values of a layer: 32-bit floats, or the bits of 16-bit floats if `KvShape.half`. */
 export type KvBuffer = Float32Array | Uint16Array;
 
 /**

@@ -55,8 +55,8 @@ export function floatsOf(results: Readonly<Record<string, Tensor>>, name: string
 }
 
 /**
- * Provides one scratch buffer, which grows to the largest length requested. Every `take` returns its beginning, with
- * whatever was written there before.
+ * Reuses one buffer for temporary values. A result of `take` is valid until the next `take`, which returns the same
+ * memory.
  */
 export class Scratch<T extends Float32Array | BigInt64Array> {
   readonly #make: (length: number) => T;
@@ -67,6 +67,7 @@ export class Scratch<T extends Float32Array | BigInt64Array> {
     this.#buffer = make(0);
   }
 
+  /** Returns `length` elements with undefined values. Allocates a larger buffer if needed. */
   take(length: number): T {
     if (this.#buffer.length < length) this.#buffer = this.#make(Math.ceil(length * 1.25));
     return this.#buffer.subarray(0, length) as T;

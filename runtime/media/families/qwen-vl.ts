@@ -38,7 +38,7 @@ const [MOST_TOKENS, LOW_TOKENS] = [1280, 256];
 /**
  * Creates the family of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, which read an image as a whole, at about its own size, in
  * patches. A square of `merge_size`² patches gives one token. An image uses at most `MOST_TOKENS` tokens, and at most
- * half of the prompt. Source: transformers 4.57, `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
+ * half of `maxPromptLen`. Source: transformers 4.57, `image_processing_qwen2_vl.py` and `processing_qwen2_vl.py`.
  */
 export function qwenVl(
   { config, preprocessor }: QwenVlConfig,

@@ -83,14 +83,16 @@ export function varint(bytes: Uint8Array): number {
 }
 
 /**
- * Decodes the numbers in one field of a repeated field, which contains a packed list or a single number. Exact up to
- * 2^53.
+ * Decodes one occurrence of a repeated varint field like `exactVarints`, but as numbers, which are exact up to 2^53.
  */
 export function varints(field: Field): number[] {
   return exactVarints(field).map(Number);
 }
 
-/** Decodes the numbers in one field of a repeated field as signed 64-bit integers. */
+/**
+ * Decodes one occurrence of a repeated varint field as signed 64-bit integers: several if it is packed, otherwise one.
+ * Throws `engine_failed` if a number is cut off or has more than ten bytes.
+ */
 export function exactVarints({ wire, bytes }: Field): bigint[] {
   if (wire === 0) return [exactVarintAt(bytes, 0).value];
   const values: bigint[] = [];

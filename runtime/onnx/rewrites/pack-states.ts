@@ -32,10 +32,10 @@ const PRESENT_OUTPUT = 1;
 
 /**
  * Rewrites a graph so that one run computes the tokens of several branches in recurrent layers (CausalConvWithState,
- * LinearAttention). A mask cannot hide a branch there, so rows are rearranged in lanes before such an operator, one for
+ * LinearAttention). A mask cannot hide a branch there, so rows are arranged in lanes before such an operator, one for
  * each path through the tree of new tokens, and put back in order after it. All other operators still compute one
  * sequence. Returns the names of the new inputs; undefined if the model has no recurrent layers. Throws `engine_failed`
- * for a state that goes through another operator. Source: onnxruntime, docs/ContribOperators.md,
+ * if another operator reads or writes a state. Source: onnxruntime, docs/ContribOperators.md,
  * com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
  */
 export function packStates(model: Model, layout: Layout): LaneInputs | undefined {

@@ -1,7 +1,7 @@
 import type { Graph } from '../format/model.ts';
 import { valuesRead } from '../format/subgraph.ts';
 
-/** Removes nodes that no output of the graph needs, and weights that no remaining node reads and that are no output. */
+/** Removes the nodes that no graph output depends on, and the initializers that are neither read nor graph outputs. */
 export function prune(graph: Graph): void {
   const needed = new Set(graph.outputs.map((output) => output.name));
   const kept: typeof graph.nodes = [];
