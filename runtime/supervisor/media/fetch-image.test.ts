@@ -159,3 +159,12 @@ it('fetches at the same time share the budget of their request', async () => {
   );
   expect((await Promise.all(fetches)).sort()).toEqual([600, 'address_large']);
 });
+
+it('rejects for a refused address, instead of throwing at once', async () => {
+  const fetcher = createImageFetcher({ hosts: HOSTS });
+  const kind = fetcher.fetch('http://images.example.com/', { bytes: 1 }, new AbortController().signal).then(
+    () => 'fetched',
+    (error) => error.kind,
+  );
+  expect(await kind).toBe('address_scheme');
+});

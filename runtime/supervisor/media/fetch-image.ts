@@ -72,7 +72,7 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
   };
 
   return {
-    fetch(text, budget, signal) {
+    async fetch(text, budget, signal) {
       const url = check(text, hosts, isPublic);
       const timeout = AbortSignal.timeout(timeoutMs);
       const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
