@@ -37,7 +37,10 @@ export interface EngineProcess {
    * server shuts down; no model is loaded then.
    */
   load(spec: LoadSpec): Promise<ModelInfo>;
-  /** Stops accepting requests, lets those in flight finish, then ends the process, which frees all its memory. */
+  /**
+   * Stops accepting requests, lets those in flight finish, then ends the process, which frees all its memory. Abandons
+   * a restart that is under way.
+   */
   unload(): Promise<void>;
   /**
    * Compiles a model in another process, beside the one that serves. Rejects with the error that this process reports,

@@ -6,7 +6,7 @@ export interface CallOptions {
   work: Work;
   /** Scheduling priority; absent: `interactive`. */
   priority?: Priority;
-  /** Opens and prepares the images or audio of the request; absent if it has none, or if the model reads none. */
+  /** Opens and decodes the images or audio of the request. Absent: `work` is sent as it is, without opened files. */
   media?: CallMedia;
   /** Aborts when the caller disconnects; the engine then drops the request within one step. */
   signal: AbortSignal;

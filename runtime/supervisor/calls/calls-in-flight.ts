@@ -62,7 +62,7 @@ export class CallsInFlight {
     return call;
   }
 
-  /** Passes a message from the engine process to the call with its `id`. Ignores it if there is none. */
+  /** Passes a message from the engine process to the call with its `id`. Ignores messages without such a call. */
   onMessage(message: FromEngine): void {
     if ('id' in message) this.#calls.get(message.id)?.onMessage(message);
   }

@@ -61,7 +61,7 @@ export class Child {
   rssBytes: number | null = null;
   /** JavaScript heap and buffers, as of the last heartbeat; null before the first. */
   memory: EngineMemory | null = null;
-  /** Number of running and waiting jobs, and KV cells in use, as of the last heartbeat. */
+  /** Number of running and waiting jobs, and KV cells in use, as of the last heartbeat; `NO_LOAD` before the first. */
   load: EngineLoad = NO_LOAD;
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;

@@ -9,8 +9,8 @@ const AFTER_DEATH =
 const CANCELLED = 'The compile was cancelled. Load or compile the model again to start over.';
 
 /**
- * Compiles a model in a new process, which has ended when this settles. Throws the error that the process reports, and
- * `engine_failed` if it dies. An abort of `call.signal` kills it, and throws `engine_failed` too.
+ * Compiles a model in a new process, which has ended when the promise settles. Throws the error that the process
+ * reports, and `engine_failed` if it dies. An abort of `call.signal` kills it, and throws `engine_failed` too.
  */
 export async function compileInChild(
   options: ChildOptions,

@@ -10,11 +10,11 @@ import { SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
 /** Settings of all processes that run or compile a model. */
 export interface ProcessOptions {
   log: Logger;
-  /** Resident bytes above which a process is killed. Default: what its model can need at most (`model-limits.ts`). */
+  /** Resident bytes above which a process is killed. Default: `ModelLimits.memoryBytes` of its model. */
   memoryLimitBytes?: number;
   /**
-   * Milliseconds without a message after which a process is killed, by phase. Default: `SILENCE_LIMITS`, and for loads
-   * and compiles a time that depends on the model's size.
+   * Milliseconds without a message after which a process is killed, by phase. Default: `SILENCE_LIMITS`, and
+   * `ModelLimits.openMs` for the phases `open` and `compile`.
    */
   silenceLimits?: Partial<SilenceLimits>;
   /** Isolation of the processes from the rest of the machine. Default: no isolation. */

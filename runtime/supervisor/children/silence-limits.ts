@@ -19,7 +19,7 @@ export const SILENCE_LIMITS = {
 /** Limits, in wall time, that apply once callers wait for the process to end. They end a stuck process soon. */
 export const SHORT_SILENCE_LIMITS: Partial<SilenceLimits> = { text: 2_000 };
 
-/** Descriptions of what a silent process failed to do, by phase, for the log and the caller. */
+/** Words that complete "The engine process … for 10 s." for a silent process, by phase, for the log and the caller. */
 export const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',

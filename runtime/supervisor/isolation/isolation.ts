@@ -50,6 +50,7 @@ export interface Launch {
 /** Builds the commands that start the processes for untrusted files. */
 export interface Isolation {
   readonly layers: readonly Layer[];
+  /** Returns the command for a process with these needs, isolated by the active layers; `nodeFlags` are added to it. */
   launch(needs: ProcessNeeds, nodeFlags: readonly string[]): Launch;
 }
 

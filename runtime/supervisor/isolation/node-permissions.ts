@@ -20,5 +20,5 @@ export function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'wr
   ];
 }
 
-/** File in which Linux describes the CPU; `compile/kernels.ts` reads it. */
+/** File in which Linux describes the CPU; `runtime/compile/kernels.ts` reads it. */
 const CPU_FACTS = ['/proc/cpuinfo'];

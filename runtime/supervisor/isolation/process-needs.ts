@@ -11,7 +11,10 @@ export interface ProcessNeeds {
   write: readonly string[];
   /** Maximum bytes of memory that a valid model can need. */
   memoryBytes: number;
-  /** True if the process uses native drivers: for a plugin, or for a device other than the CPU. */
+  /**
+   * True if the process uses native drivers: for a plugin, or for a device other than the CPU. Only the layer
+   * `permissions` isolates it then.
+   */
   drivers: boolean;
 }
 

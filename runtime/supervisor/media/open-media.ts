@@ -117,7 +117,8 @@ function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string)
 }
 
 const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
-  address_scheme: 'is not fetched: only https addresses without credentials and port are. Send the file itself.',
+  address_scheme:
+    'is not fetched: an address must begin with https:// and have no credentials and no port. Send the file itself.',
   address_host:
     'is at a host that this server does not fetch from. Send the file itself, as base64 or as a data: URL, or start the server with --allow-media-host.',
   address_private: 'is at an address that is not on the public internet, and is not fetched. Send the file itself.',
