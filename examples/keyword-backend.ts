@@ -34,7 +34,7 @@ export const keywordBackend: InferenceBackend = {
 
   // biome-ignore lint/correctness/useYield: it refuses before there is anything to say
   async *chat(): AsyncGenerator<ChatEvent> {
-    throw new AssayError('model_not_loaded', 'Keywords do not chat.');
+    throw new AssayError('model_not_loaded', 'This backend answers tasks only. Send them to POST /v1/tasks.');
   },
 };
 
