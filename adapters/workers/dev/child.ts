@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline';
 
 export interface Child {
   /**
-   * Resolves to the match of the first of the process's first 200 lines that matches; it may have been printed already.
-   * Rejects if the process ends without such a line.
+   * Resolves to the first match of `line` in the first 200 lines of the process, including those printed already.
+   * Rejects if the process ends without a match.
    */
   waitForLine(line: RegExp): Promise<RegExpMatchArray>;
   /** Resolves to the exit code when the process ends; to 1 if a signal ended it. */

@@ -30,7 +30,7 @@ export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonl
   return [...best.values()];
 }
 
-/** Returns the model with the better status and the earlier time of creation. */
+/** Merges two entries of one model: returns the better status and the earlier `created`. */
 function merged(one: ListedModel, { id, status, created = one.created }: ListedModel): ListedModel {
   return {
     id,

@@ -1,6 +1,6 @@
 /** Holds the state of the circuit breaker of one upstream (Nygard, "Release It!", chapter 5). */
 export interface Breaker {
-  /** Number of failures since the upstream last answered a request. */
+  /** Number of failures since the upstream last answered a request; `afterProbe` may lower it. */
   readonly failures: number;
   /** Number of times that the breaker has opened since that answer; each time doubles the pause, up to `maxPauseMs`. */
   readonly openings: number;

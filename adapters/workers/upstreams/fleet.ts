@@ -88,8 +88,8 @@ export class Fleet {
   }
 
   /**
-   * Begins an attempt at an upstream, which counts as running there. Returns a function that the caller must call with
-   * the outcome when the attempt ends. Further calls of that function have no effect.
+   * Counts a new attempt as running on an upstream. Returns a function that the caller must call with the outcome when
+   * the attempt ends; further calls of that function have no effect.
    */
   begin(upstream: Upstream): (outcome: Outcome) => void {
     const seen = this.#seen.get(upstream.name)!;

@@ -23,7 +23,7 @@ export const EdgeReport = v.strictObject({
 });
 export type EdgeReport = v.InferOutput<typeof EdgeReport>;
 
-/** Describes the state of one upstream that all isolates share. Upstreams in their initial state are omitted. */
+/** Describes the state of one upstream that all isolates share. */
 export interface UpstreamStatus {
   /** `Breaker.failures` of the upstream. */
   failures: number;
@@ -42,7 +42,7 @@ export interface UpstreamStatus {
   device?: Device;
 }
 
-/** Maps the names of upstreams to their states. */
+/** Maps the names of upstreams to their states. Upstreams in their initial state are omitted. */
 export type FleetStatus = Record<string, UpstreamStatus>;
 
 /** Declares the calls that edge isolates make to the fleet's Durable Object. */
