@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { serverConfig } from './config.ts';
+import { UsageError } from './usage-error.ts';
 
 const home = homedir();
 
@@ -106,5 +107,5 @@ test.each([
   [{ allowMediaHost: ['*'] }, '--allow-media-host must be a host name, such as images.example.com or *.example.com.'],
   [{ allowOrigin: ['*'] }, '--allow-origin must be an origin, such as http://localhost:3000.'],
 ])('%j is refused', (flags, message) => {
-  expect(() => serverConfig(flags, {})).toThrow(new Error(message));
+  expect(() => serverConfig(flags, {})).toThrow(new UsageError(message));
 });

@@ -133,8 +133,11 @@ const FLAG: Record<keyof ServerConfig, string> = {
 };
 
 /**
- * Reads the configuration from flags and environment variables. An empty variable counts as not set. Throws an `Error`
- * that names the flag and its allowed values.
+ * Returns the configuration from flags and environment variables. An empty variable counts as not set.
+ *
+ * @throws UsageError that names the first invalid flag and its allowed values; or if the flags or variables for the API
+ *   key or the home folder are invalid
+ * @throws AssayError `invalid_value` if the home folder is below `~` and the account has none
  */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
   const said = v.safeParse(ServerConfig, {
@@ -157,8 +160,8 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   });
   if (said.success) return said.output;
   const [issue] = said.issues;
-  // The schema is an object with these members.
-  throw new Error(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
+  // The cast is safe: `FLAG` has all members of the schema.
+  throw new UsageError(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
 }
 
 /**

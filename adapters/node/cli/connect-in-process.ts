@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { INTERNAL_MESSAGE } from '../../../handlers/error-response.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import type { ApiKey } from '../../../lib/keys.ts';
+import { serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
-import { configOf } from './config-of.ts';
 import { type Connection, requestOf, successOf } from './request.ts';
 
 /** Key for requests inside this process. It has all rights, because the user who runs the command sends them. */
@@ -19,7 +19,7 @@ export async function connectInProcess(home: string): Promise<Connection> {
     import('../compose.ts'),
     import('../log.ts'),
   ]);
-  const config = configOf({ home });
+  const config = serverConfig({ home }, process.env);
   const usable = await stat(config.home).then(
     (found) => found.isDirectory(),
     (error: NodeJS.ErrnoException) => error.code === 'ENOENT',

@@ -19,9 +19,8 @@ import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { openIsolation } from '../../../../runtime/supervisor/isolation/isolation.ts';
 import { COMMAND } from '../../command.ts';
-import { assayHome } from '../../config.ts';
+import { assayHome, serverConfig } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
-import { configOf } from '../config-of.ts';
 import { EXIT } from '../exit-code.ts';
 import { screen } from '../screen.ts';
 
@@ -57,7 +56,7 @@ export function addDoctor(program: Command): void {
         kernels: kernelFamily(),
       };
       const models = await compiledForms();
-      const { layers: isolation } = await openIsolation(configOf({}).isolation);
+      const { layers: isolation } = await openIsolation(serverConfig({}, process.env).isolation);
       if (json) screen.json({ machine, devices, models, isolation });
       else {
         screen.line(`${machine.platform}, Node ${machine.node}, ${machine.cpu}, ${machine.threads} threads,`);

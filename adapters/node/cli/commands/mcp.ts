@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { COMMAND } from '../../command.ts';
+import { serverConfig } from '../../config.ts';
 import { KeysStore } from '../../keys-file.ts';
 import type { Ask } from '../../mcp/tools.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelOf } from '../ask.ts';
-import { configOf } from '../config-of.ts';
 import { connect, connectionFlags } from '../connection.ts';
 import { wholeNumber } from '../parse-flags.ts';
 import type { Connection } from '../request.ts';
@@ -90,11 +90,14 @@ async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
     import('../../mcp/http.ts'),
   ]);
   const { home, apiKey, apiKeyFile } = flags;
-  const config = configOf({
-    ...(home === undefined ? {} : { home }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(apiKeyFile === undefined ? {} : { apiKeyFile }),
-  });
+  const config = serverConfig(
+    {
+      ...(home === undefined ? {} : { home }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(apiKeyFile === undefined ? {} : { apiKeyFile }),
+    },
+    process.env,
+  );
   const access = await accessOf({ ...config, host: '127.0.0.1' }, new KeysStore(config.home));
   if (access.firstKey) throw new UsageError(`MCP over HTTP needs a key. Make one first: ${COMMAND} keys add agent`);
   const server = await startServer(mcpOverHttp(ask, access).fetch, { host: '127.0.0.1', port: flags.port });

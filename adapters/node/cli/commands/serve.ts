@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { KEY_HELP } from '../../api-key.ts';
 import type { compose as composeParts } from '../../compose.ts';
-import type { ServerFlags } from '../../config.ts';
+import { type ServerFlags, serverConfig } from '../../config.ts';
 import { LOG_LEVELS } from '../../log-level.ts';
-import { configOf } from '../config-of.ts';
 
 /**
  * Adds the command `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes
@@ -68,7 +67,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .addHelpText('after', EXAMPLES)
     .action(async ({ logLevel, ...flags }: ServerFlags & { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const [{ serve }, { createLog }] = await Promise.all([import('../../serve.ts'), import('../../log.ts')]);
-      const config = configOf(flags);
+      const config = serverConfig(flags, process.env);
       const terminal = process.stdout.isTTY === true;
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, terminal, compose });
       await stopSignal();

@@ -4,6 +4,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
+import { serverConfig } from '../../config.ts';
 import { isLoopback } from '../../loopback.ts';
 import {
   hiddenFromService,
@@ -17,7 +18,6 @@ import {
 } from '../../service/service-steps.ts';
 import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../../service/service-unit.ts';
 import { UsageError } from '../../usage-error.ts';
-import { configOf } from '../config-of.ts';
 import { screen } from '../screen.ts';
 
 interface InstallFlags {
@@ -127,7 +127,7 @@ async function settingsOf(flags: InstallFlags, scope: Scope): Promise<ServiceSet
   const system = scope === 'system';
   const { memory, offline, apiKeyFile, ...serverFlags } = flags;
   const home = flags.home ?? (system ? '/var/lib/assay' : undefined);
-  const config = configOf({ ...serverFlags, ...(home === undefined ? {} : { home }) });
+  const config = serverConfig({ ...serverFlags, ...(home === undefined ? {} : { home }) }, process.env);
   if (config.port === 0) throw new UsageError('A service needs a fixed port: --port 8080');
   const more = (flag: string, values: readonly string[]) => values.flatMap((value) => [flag, value]);
   return {
