@@ -6,21 +6,26 @@ import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Holds the server's access rules: the API keys that it accepts, and which web pages and Hosts it refuses. */
+/** Holds the server's access rules: the API keys, and the `Host` and `Origin` headers, that it accepts. */
 export interface Access {
   keys: KeyStore;
-  /** True if the routes of the model server need a key, too: other machines can reach the server. */
+  /** True if the routes of the model server need a key, too, because other machines can reach the server. */
   keyForModels: boolean;
   guard: GuardSettings;
-  /** True if there is no key yet. `serve` then creates the first one, provided that it can show it on a terminal. */
+  /**
+   * True if no key exists but that of the command line (`CLI_KEY`). `serve` then creates one, provided that it can show
+   * it on a terminal.
+   */
   firstKey: boolean;
 }
 
 /**
- * Returns the access rules. The server accepts the configured key and the keys in the home folder. On a loopback
- * address it may start without any key; the command line's own key does not count.
+ * Returns the access rules of a server: it accepts `config.apiKey` and the keys in `filed`. On a loopback address it
+ * may start without any key; that of the command line (`CLI_KEY`) does not count as one.
  *
- * @throws UsageError if there is no key and other machines can reach the address (docs/interface.md, M-19)
+ * @throws UsageError if there is no key and other machines can reach `config.host` (docs/interface.md, M-19), or if
+ *   `keys.json` cannot be read
+ * @throws Error if `keys.json` is damaged
  */
 export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
   const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
@@ -40,14 +45,17 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
   };
 }
 
-/** Creates the first key and returns its secret, to be shown once. */
+/**
+ * Creates a key named `default` with all rights and returns its secret. Throws `UsageError` if `keys.json` cannot be
+ * written.
+ */
 export function makeFirstKey(filed: KeysStore): Promise<string> {
   return filed.create({ name: 'default', models: ['*'], scopes: ['admin'] });
 }
 
 /**
- * Creates a key store that looks at the stored keys for every request. A key that another process has just created or
- * revoked therefore takes effect at once.
+ * Creates a key store of `given` and the keys in `filed`, which it lists again for every request. A key that another
+ * process has just created or revoked therefore takes effect at once.
  */
 function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
   return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };

@@ -2,26 +2,27 @@ import { readFileSync, statSync } from 'node:fs';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Describes the flags that give an API key: directly, or in a file. */
+/** Describes the flags `--api-key`, with the key itself, and `--api-key-file`, with the path of a file that has it. */
 export interface KeyFlags {
   apiKey?: string;
   apiKeyFile?: string;
 }
 
-/** Help texts, shared by every command that takes a key. */
+/** Holds parts of the help texts of `--api-key` (`visible`) and `--api-key-file` (`file`), for every command. */
 export const KEY_HELP = {
   visible: 'other users of this machine can see it in the process list; prefer the file or the variable',
   file: 'file that contains only the key (env: ASSAY_API_KEY_FILE)',
 } as const;
 
-/** Largest accepted key file, in bytes; such a file has a single line. */
+/** Maximum size of a key file in bytes; a key has at most 256. */
 const MAX_FILE_BYTES = 4096;
 
 /**
- * Returns the API key that the flags give, or else the variables `ASSAY_API_KEY` and `ASSAY_API_KEY_FILE`; undefined if
- * neither give one.
+ * Returns the API key that the flags give; without these flags, the one that the variable `ASSAY_API_KEY` or
+ * `ASSAY_API_KEY_FILE` gives; undefined if no flag or variable is set. An empty variable counts as not set.
  *
- * @throws UsageError if both a key and a file are given, or if the file cannot be read or does not contain one key
+ * @throws UsageError if both flags, or without flags both variables, are set; or if the file cannot be read, has more
+ *   than 4,096 bytes, or contains anything but one key
  */
 export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
   const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };

@@ -11,8 +11,8 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 const LINGER_MS = 1000;
 
 /**
- * Answers requests that Node's HTTP parser refuses, with the same error body and request id as every response
- * (docs/interface.md, D-16 and D-21).
+ * Makes `server` answer CONNECT, and requests that Node's HTTP parser refuses, with an error body and a request id as
+ * in all responses (docs/interface.md, D-16 and D-21). Serves a request with an unknown `Expect` header as any other.
  */
 export function answerBadHttp(server: Server): void {
   const open = new WeakMap<Duplex, Set<Exchange>>();
@@ -26,7 +26,7 @@ export function answerBadHttp(server: Server): void {
   });
 
   async function refuse(socket: Duplex, response: Response): Promise<void> {
-    // Node emits the event again for further bytes of a client that was already refused.
+    // Node emits `clientError` again for further bytes of a client that was already refused.
     if (refused.has(socket)) return;
     refused.add(socket);
     // Earlier requests on this connection are answered first: bytes written now would look like part of their
@@ -58,9 +58,9 @@ export function answerBadHttp(server: Server): void {
 }
 
 /**
- * Builds the response to a request that could not be parsed. The API that it meant is unknown, so it gets the decision
- * service's statuses: 400, which both APIs send, and not 413 or 431 for headers that are too long (docs/interface.md,
- * D-17).
+ * Builds the response to a request that cannot be passed to the app, with a new request id. The API that the client
+ * meant is unknown, so the response has the status of the decision service: 400, not 413 or 431, for headers that are
+ * too long (docs/interface.md, D-17).
  */
 export function badHttp(error: AssayError): Response {
   const response = errorResponse(error, 'decisions');
@@ -83,9 +83,9 @@ function reason({ code, message }: Refused): AssayError {
 }
 
 /**
- * Sends a response and closes the connection when the client closes it, at the latest after `LINGER_MS`. Closing at
- * once could lose the response while the client is still sending (RFC 9112, 9.6). Never closing would let half-open
- * connections fill the connection limit.
+ * Sends `text`, ends this side of the connection, and destroys the connection if the client has not closed it after
+ * `LINGER_MS`. Closing at once could lose the response while the client is still sending (RFC 9112, 9.6). Never closing
+ * would let half-open connections fill the connection limit.
  */
 function endSoon(socket: Duplex, text: string): void {
   const over = setTimeout(() => socket.destroy(), LINGER_MS);

@@ -18,9 +18,9 @@ export interface Parts {
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: (app: AppFigures) => Promise<Response>;
-  /** Ends downloads, compiles and loads, which can be repeated later. Running requests continue. */
+  /** Begins the shutdown: ends downloads, compiles and loads, which can be repeated. Running requests continue. */
   beginClose(): Promise<void>;
-  /** Ends the engine process and closes all files. Work that is still running is aborted. */
+  /** Aborts all work that is still running, and ends the engine process and the media process. */
   close(): Promise<void>;
 }
 
@@ -28,8 +28,9 @@ export interface Parts {
 const REQUEST_TIMEOUT_MS = 300_000;
 
 /**
- * Creates the engine process, the media process, the model store and the backend. `onAnswered` is called after each
- * answered request, for traces.
+ * Creates the engine process, the media process, the model host and the backend. `onAnswered` is called after each
+ * answered request, for traces. Throws `AssayError` `invalid_value` if `config.isolation` is `strict` and this machine
+ * lacks a layer of isolation, or if a path needs a home folder and the account has none.
  */
 export async function compose(
   config: Pick<

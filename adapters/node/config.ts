@@ -43,7 +43,7 @@ export const ServerConfig = v.object({
   ),
   /** Absolute path of the folder with models, keys and compiled files. */
   home: v.string(),
-  /** API key that the server accepts in addition to those in the home folder. */
+  /** API key that the server accepts besides those in the home folder; absent: none. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters'))),
   /** Model to load at start. */
   model: v.pipe(
@@ -68,21 +68,21 @@ export const ServerConfig = v.object({
     v.transform(Number),
     v.maxValue(MOST_TOKENS, WHOLE_TOKENS),
   ),
-  /** Default number of orders in which questions with probabilities show their options. */
+  /** Default number of orders, 1 to 8, in which questions with probabilities show their options. */
   orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `must be a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
-  /** Default probability below which the server abstains from a choice; 0: it never abstains. */
+  /** Default of `abstain_below`: the server abstains from a choice if no option has this probability, 0 to 1. */
   abstainBelow: v.pipe(
     v.string(),
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
     v.transform(Number),
   ),
-  /** Default formula for the confidence of an answer. */
+  /** Default formula for the confidence of an answer (`lib/questions/distribution.ts`). */
   confidence: v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`),
   /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
-  /** Origins of other web pages that may call the server. */
+  /** Origins of web pages, besides those of the server itself, that may call it. */
   allowOrigin: v.array(Origin),
   /** Hosts from which images may be fetched; `*.example.com` stands for all hosts below `example.com`. */
   allowMediaHost: v.array(MediaHost),
@@ -91,7 +91,7 @@ export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
 type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
 
-/** Describes the flags of `assay serve`, as commander returns them. */
+/** Describes the flags of `assay serve`, except `--log-level`, as commander returns them. */
 export type ServerFlags = Partial<
   Record<
     | 'host'
@@ -165,9 +165,11 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
 }
 
 /**
- * Returns the folder for models, keys and compiled files: `--home`, else `ASSAY_HOME`, else `.assay` in the user's
- * home. A shell does not expand `~` in `--home=~/x`, so it is expanded here. Throws `UsageError` for an empty `--home`,
- * which would be the current folder.
+ * Returns the absolute path of the folder for models, keys and compiled files: `--home`, else `ASSAY_HOME`, else
+ * `~/.assay`. A shell does not expand `~` in `--home=~/x`, so it is expanded here.
+ *
+ * @throws UsageError if `--home` is empty, which would be the current folder
+ * @throws AssayError `invalid_value` if the path begins with `~` and the account has no home folder
  */
 export function assayHome(flags: { home?: string }, env: Record<string, string | undefined>): string {
   if (flags.home === '') throw new UsageError('--home must be a folder.');

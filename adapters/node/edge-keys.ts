@@ -4,7 +4,10 @@ import { COMMAND } from './command.ts';
 import { type FiledKey, newSecret, StoredKeySchema } from './keys-file.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Runs wrangler with these arguments and returns its output. Rejects with an `Error` that has wrangler's message. */
+/**
+ * Runs wrangler with these arguments and returns its standard output. Rejects with an `Error` if wrangler cannot be run
+ * or fails; the message contains its standard error.
+ */
 export type Wrangler = (args: readonly string[]) => Promise<string>;
 
 /**
@@ -17,8 +20,8 @@ type EdgeKey = v.InferOutput<typeof EdgeKey>;
 const Listed = v.array(v.object({ name: v.string(), metadata: v.optional(v.unknown()) }));
 
 /**
- * Manages the API keys of an edge, in the KV namespace KEYS of the wrangler.toml in the current
- * folder.
+ * Manages the API keys of an edge, in the KV namespace KEYS of the wrangler.toml in the current folder. Every method
+ * rejects with an `Error` if wrangler fails.
  */
 export class EdgeKeys {
   readonly #wrangler: Wrangler;
@@ -36,7 +39,7 @@ export class EdgeKeys {
     this.#place = ['--binding', 'KEYS', '--env', environment, ...where];
   }
 
-  /** Returns all keys that are not revoked. */
+  /** Returns all keys that are not revoked. Skips KV entries whose metadata is not that of a key. */
   async list(): Promise<readonly FiledKey[]> {
     const listed = v.parse(Listed, JSON.parse(await this.#wrangler(['kv', 'key', 'list', ...this.#place])));
     return listed.flatMap(({ name: sha256, metadata }) => {
@@ -47,7 +50,7 @@ export class EdgeKeys {
     });
   }
 
-  /** Creates a key and returns its secret, which is stored nowhere. Throws `UsageError` if the name is in use. */
+  /** Creates a key and returns its secret, which is not stored. Throws `UsageError` if another key has this name. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     if ((await this.list()).some(({ name }) => name === key.name)) {
       throw new UsageError(`There is a key named ${key.name} already. Choose another name, or revoke that one first.`);

@@ -3,13 +3,13 @@ import { VERSION } from '../../lib/version.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
 
-/** Returns the message that a server shows once it listens: its address and where it keeps its files. */
+/** Returns the message that a server shows once it listens: its URL, its web pages and the folder of its files. */
 export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {
   return `Assay ${VERSION} listens on ${url}\nPlayground: ${url}/playground, API reference: ${url}/docs\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
 }
 
 /**
- * Returns the message that shows the first key, the only time that it is visible. Print it only on a terminal: any
+ * Returns the message that shows the secret of the first key, which is not stored. Print it only on a terminal: any
  * other output may be kept as a log.
  */
 export function firstKeyMade(secret: string): string {
@@ -31,7 +31,10 @@ export function noKeyYet(home: string): string {
   ].join('\n');
 }
 
-/** Returns a message that recommends a larger model to pull; null if none fits into `totalMemory` bytes. */
+/**
+ * Returns a message that recommends a model larger than the bundled one, for a machine with `totalMemory` bytes of
+ * memory; null if none fits.
+ */
 export function nextModel(totalMemory: number): string | null {
   const model = modelFor(totalMemory);
   if (!model) return null;
@@ -39,7 +42,7 @@ export function nextModel(totalMemory: number): string | null {
   return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; ${COMMAND} models lists more):\n  ${COMMAND} pull ${model.id} && ${COMMAND} load ${model.id}\n`;
 }
 
-/** Returns a curl command to paste into a shell in which `ASSAY_API_KEY` is set. */
+/** Returns a message with an example request: a curl command for a shell in which `ASSAY_API_KEY` is set. */
 export function firstRequest(url: string, model: string): string {
   const body = {
     model,

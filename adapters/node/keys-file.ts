@@ -30,8 +30,9 @@ const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKey
 export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
 
 /**
- * Manages the API keys of a home folder, in `keys.json`. The file contains only hashes and is readable by its owner
- * only.
+ * Manages the API keys of a home folder, in `keys.json`. The file contains the keys' hashes, not the keys, and only its
+ * owner can read it. Every method throws `UsageError` if the file cannot be read, written or locked, and `Error` if its
+ * content is damaged.
  */
 export class KeysStore {
   readonly file: string;
@@ -46,19 +47,14 @@ export class KeysStore {
     this.#lockMs = lockMs;
   }
 
-  /**
-   * Returns all keys. Reads the file again only after it has changed.
-   *
-   * @throws UsageError if the file cannot be read
-   * @throws Error if its content is damaged
-   */
+  /** Returns all keys; none if there is no file. Reads the file again only after it has changed. */
   async list(): Promise<readonly FiledKey[]> {
     const stamp = this.#stamp();
     if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };
     return this.#read.keys;
   }
 
-  /** Creates a key and returns its secret, which is stored nowhere. Throws `UsageError` if the name is in use. */
+  /** Creates a key and returns its secret, which is not stored. Throws `UsageError` if another key has this name. */
   async create(key: Omit<FiledKey, 'sha256' | 'created'>): Promise<string> {
     const secret = newSecret();
     const created = new Date(this.#clock.now()).toISOString();
@@ -90,7 +86,7 @@ export class KeysStore {
     try {
       return stampOf(this.file);
     } catch (error) {
-      // Opening and reading a file throw only system errors.
+      // The cast is safe: `statSync` throws only system errors.
       return this.#unusable(error as NodeJS.ErrnoException);
     }
   }
@@ -171,12 +167,12 @@ function emptyWhereMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** Returns a new secret of 192 random bits. */
+/** Returns a new secret: `sk-assay-` and 192 random bits in base64url. */
 export function newSecret(): string {
   return `sk-assay-${randomBytes(24).toString('base64url')}`;
 }
 
-/** Returns the stored form of a key given by flag or environment variable. Such a key has all rights. */
+/** Returns the stored form of a key that a flag, a variable or a key file gives. Such a key has all rights. */
 export async function givenKey(secret: string): Promise<StoredKey> {
   return { name: 'api-key', sha256: await hashSecret(secret), models: ['*'], scopes: ['admin'] };
 }

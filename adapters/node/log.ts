@@ -19,12 +19,13 @@ export function createLog(level: LogLevel): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-/** Routes that monitors and the playground call every few seconds; successful calls are logged for debugging only. */
+/** Paths that monitors and the playground request every few seconds. Successes are logged at level `debug`. */
 const WATCHED: ReadonlySet<string> = new Set(['/health', '/currentmodel', '/metrics']);
 
 /**
- * Returns a request log that writes one line for each request. If the server is at fault, the line has the error's
- * cause. It never has the caller's input.
+ * Returns a function that writes one line to `log` for each record of a request: as an error for a status of 500 or
+ * more or a stream that failed. If the server is at fault, the line has the error's cause. It never has the caller's
+ * input.
  */
 export function requestLog(log: Logger): RequestLog {
   return ({ event, error, ...record }) => {

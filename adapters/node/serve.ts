@@ -31,21 +31,22 @@ export interface ServeEffects {
   compose: typeof composeParts;
 }
 
-/** Represents a server that was started. */
+/** Represents a server that `serve` has started. */
 export interface Serving {
   url: string;
-  /** Resolves when loading the first model has succeeded or failed. */
+  /** Resolves when loading the first model has succeeded or failed; at once if no model is loaded at start. */
   loaded: Promise<unknown>;
   /**
-   * Stops the server. It refuses new requests, ends downloads and loads, gives running requests ten seconds to finish,
-   * and then ends the engine. Resolves to false if some requests had to be cut off.
+   * Stops the server. It accepts no new connections, ends downloads, compiles and loads, and gives running requests ten
+   * seconds, and requests that are still arriving two, to finish; then it ends the engine. Resolves to false if some
+   * requests were cut off.
    */
   stop(): Promise<boolean>;
 }
 
 /**
- * Starts the server: keys, engine and HTTP, then loads the first model in the background. Throws an `Error` whose
- * message says what to do if the server cannot start.
+ * Starts the server: keys, traces, engine and HTTP. Then loads the first model in the background, unless `config.load`
+ * is false. If the server cannot start, throws an `Error` whose message says what to do.
  */
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
@@ -96,8 +97,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
 }
 
 /**
- * Loads the first model. The server already answers other requests meanwhile, and continues without a model if loading
- * fails. Resolves to whether the model is loaded.
+ * Loads the first model and reports the result with `say`. The server already answers other requests meanwhile, and
+ * continues without a model if loading fails. Resolves to true if the model is loaded.
  */
 async function loadFirst(
   { model, device: asked }: Pick<ServerConfig, 'model' | 'device'>,

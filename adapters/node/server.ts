@@ -9,12 +9,13 @@ import { UsageError } from './usage-error.ts';
 
 /** Limits of every connection. `lib/json/body.ts` limits the bytes of a body while it reads them. */
 const LIMITS = {
-  /** Milliseconds in which the headers, and the whole request, must arrive: protects from clients that send slowly. */
+  /** Milliseconds in which all headers of a request must arrive; like the next, against clients that send slowly. */
   headersTimeout: 15_000,
+  /** Milliseconds in which the whole request must arrive. */
   requestTimeout: 120_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5_000,
-  /** Milliseconds after which a client that reads nothing of its waiting response is disconnected. */
+  /** Milliseconds without progress after which a client that does not read its response is disconnected. */
   unreadTimeout: 30_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
@@ -33,11 +34,11 @@ interface Open {
 
 /** Represents a server that accepts connections. */
 export interface RunningServer {
-  /** URL of the address that the server listens on, such as `http://127.0.0.1:8080`. */
+  /** URL of the server, such as `http://127.0.0.1:8080`; with `localhost` if it listens on every interface. */
   url: string;
   /**
    * Stops accepting connections. Running requests have `graceMs` milliseconds to finish, and requests that are still
-   * arriving have two seconds; then they are cut off, which aborts their work. Resolves to whether all finished.
+   * arriving have two seconds; then they are cut off, which aborts their work. Resolves to true if all finished.
    */
   close(graceMs: number): Promise<boolean>;
 }
@@ -52,7 +53,10 @@ interface ListenSettings {
   activated?: number | null;
 }
 
-/** Serves `fetch` over HTTP. Throws `UsageError` if the server cannot listen on the address. */
+/**
+ * Serves `fetch` over HTTP, at `host` and `port` or at the socket `activated`. Throws `UsageError` if the server cannot
+ * listen there, or if only one of `host` and the socket's address is a loopback address.
+ */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
   { host, port, limits, activated }: ListenSettings,
@@ -89,7 +93,10 @@ const isSameReach = (address: string, host: string): boolean => isLoopback(addre
 const unreadable = () =>
   badHttp(new AssayError('forbidden_origin', 'The Host header is not a host name. Send one such as 127.0.0.1:8080.'));
 
-/** Disconnects a client that does not read its response, which would otherwise keep its connection open for ever. */
+/**
+ * Disconnects the client of a response if it reads nothing for `timeoutMs` while bytes wait for it. It would otherwise
+ * keep its connection open for ever.
+ */
 function endWhenUnread(response: ServerResponse, timeoutMs: number): void {
   response.setTimeout(timeoutMs, () => {
     // Without bytes to write, the response is still being computed, which may take long.
@@ -115,11 +122,11 @@ function inWords(error: NodeJS.ErrnoException, host: string, port: number): stri
     case 'EAI_AGAIN':
       return `This machine has no address ${host}. Take --host 127.0.0.1, or --host 0.0.0.0 for all of them.`;
     default:
-      return `Cannot listen on ${host} port ${port}: ${error.message}`;
+      return `Cannot listen on ${host} port ${port}: ${error.message}. Choose another address with --host and --port.`;
   }
 }
 
-/** Formats an address for a URL. An address that stands for every interface becomes `localhost`. */
+/** Returns the host of the server's URL. An address that stands for every interface becomes `localhost`. */
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;

@@ -12,9 +12,10 @@ const RETRY_MS = 10;
 const LAST_MS = 500;
 
 /**
- * Returns a log destination that never blocks or fails a request. Pino's own destination does if the disk is full or
- * nothing reads the output: it throws, blocks, or (with `sync: false`) keeps the process alive. Lines are written at
- * once if possible, because a crash would lose waiting ones.
+ * Returns a log destination for standard error that never throws and never blocks while the process runs. If the disk
+ * is full or nothing reads the output, Pino's own destination throws, blocks, or (with `sync: false`) keeps the process
+ * alive. Lines are written at once if possible, because a crash would lose waiting ones. Those that still wait when the
+ * process ends delay its end by at most `LAST_MS`.
  */
 export function standardError(): DestinationStream {
   let waiting: Buffer[] = [];

@@ -4,7 +4,7 @@ import type { Wrangler } from './edge-keys.ts';
 
 const run = promisify(execFile);
 
-/** Runs the wrangler that is installed in the current folder. Rejects with an `Error` that has wrangler's output. */
+/** Runs the wrangler that is installed in the current folder, without sending metrics. */
 export const wrangler: Wrangler = async (args) => {
   try {
     const { stdout } = await run('npx', ['--no-install', 'wrangler', ...args], {
