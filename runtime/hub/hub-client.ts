@@ -35,15 +35,7 @@ export async function listModelFiles(
   revision: string,
   { signal, listingMs }: { signal: AbortSignal; listingMs: number },
 ): Promise<HubListing> {
-  if (hub.offline) {
-    throw new AssayError(
-      'hub_unreachable',
-      'HF_HUB_OFFLINE is set, so Assay does not contact the hub. Unset it to download.',
-    );
-  }
-  if (!URL.canParse(hub.endpoint)) {
-    throw new AssayError('hub_unreachable', 'HF_ENDPOINT is not an address. Set one such as https://huggingface.co.');
-  }
+  checkSettings(hub);
   let leftMs = listingMs;
   for (let tried = 1; ; tried += 1) {
     const started = hub.clock.now();
@@ -59,6 +51,16 @@ export async function listModelFiles(
       const asked = error instanceof HubRefusal ? error.retryAfterMs : null;
       await hub.clock.sleep(Math.max(backoff(tried, hub.random()), asked ?? 0), signal);
     }
+  }
+}
+
+/** Throws `hub_unreachable` if the settings allow no request. */
+function checkSettings({ offline, endpoint }: HubAccess): void {
+  const refused = (message: string) => new AssayError('hub_unreachable', message);
+  if (offline) throw refused('HF_HUB_OFFLINE is set, so Assay does not contact the hub. Unset it to download.');
+  // `localhost:5000` can be parsed, too: as the protocol `localhost:`.
+  if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) {
+    throw refused('HF_ENDPOINT is not an address. Set one such as https://huggingface.co.');
   }
 }
 

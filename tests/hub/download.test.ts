@@ -169,13 +169,16 @@ describe('a pull that cannot be', () => {
     });
   });
 
-  it('says that HF_ENDPOINT is not an address', async () => {
-    const box = await machine(hub, { hub: { endpoint: 'huggingface' } });
-    await expect(box.pull()).rejects.toMatchObject({
-      code: 'hub_unreachable',
-      message: expect.stringMatching(/^HF_ENDPOINT is not an address/),
-    });
-  });
+  it.each(['huggingface', 'localhost:5000', 'ftp://hub.example.com', 'http:'])(
+    'says that HF_ENDPOINT=%s is not an address',
+    async (endpoint) => {
+      const box = await machine(hub, { hub: { endpoint } });
+      await expect(box.pull()).rejects.toMatchObject({
+        code: 'hub_unreachable',
+        message: expect.stringMatching(/^HF_ENDPOINT is not an address/),
+      });
+    },
+  );
 
   it('says that it was told to stay offline', async () => {
     const box = await machine(hub, { hub: { offline: true } });
