@@ -55,12 +55,18 @@ export async function listModelFiles(
 }
 
 /** Throws `hub_unreachable` if the settings allow no request. */
-function checkSettings({ offline, endpoint }: HubAccess): void {
+function checkSettings({ offline, endpoint, token }: HubAccess): void {
   const refused = (message: string) => new AssayError('hub_unreachable', message);
   if (offline) throw refused('HF_HUB_OFFLINE is set, so Assay does not contact the hub. Unset it to download.');
   // `localhost:5000` can be parsed, too: as the protocol `localhost:`.
   if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) {
     throw refused('HF_ENDPOINT is not an address. Set one such as https://huggingface.co.');
+  }
+  // `fetch` refuses such a header, which would look like a fault of the network.
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
+    throw refused(
+      'The access token has a character that no token has, such as a space. Set HF_TOKEN again, or run: hf auth login',
+    );
   }
 }
 

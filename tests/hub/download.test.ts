@@ -180,6 +180,14 @@ describe('a pull that cannot be', () => {
     },
   );
 
+  it.each(['hf_a\nb', '“hf_abc”', 'hf_a b'])('says that %j is not a token', async (token) => {
+    const box = await machine(hub, { hub: { token } });
+    await expect(box.pull()).rejects.toMatchObject({
+      code: 'hub_unreachable',
+      message: expect.stringMatching(/^The access token has a character that no token has/),
+    });
+  });
+
   it('says that it was told to stay offline', async () => {
     const box = await machine(hub, { hub: { offline: true } });
     await expect(box.pull()).rejects.toThrow(/HF_HUB_OFFLINE/);
