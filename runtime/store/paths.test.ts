@@ -147,7 +147,9 @@ describe('links', () => {
     await symlink(outside, store.snapshots(id));
     expect(await store.real(store.snapshots(id))).toBeNull();
     expect(await store.real(join(store.snapshots(id), 'precious'))).toBeNull();
-    await expect(store.makeDirectory(store.snapshot(id, COMMIT))).rejects.toThrow(/leads out/);
+    await expect(store.makeDirectory(store.snapshot(id, COMMIT))).rejects.toThrow(
+      /^models--acme--tiny\/snapshots in HF_HUB_CACHE is a link that leads out of it/,
+    );
     expect(await readdir(outside)).toEqual(['precious']);
   });
 

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
+import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { diskError } from './disk-error.ts';
 import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } from './safe-names.ts';
@@ -179,8 +180,9 @@ export class StorePaths {
    */
   async makeDirectory(directory: string): Promise<void> {
     const root = this.#rootOf(directory);
+    const variable = root === this.roots.hubCache ? 'HF_HUB_CACHE' : 'ASSAY_HOME';
     const refused = (error: unknown) => {
-      throw diskError(error, root === this.roots.hubCache ? 'HF_HUB_CACHE' : 'ASSAY_HOME');
+      throw diskError(error, variable);
     };
     await fs.mkdir(root, { recursive: true }).catch(refused);
     // Directories are created from the root downwards: creating them all at once could follow a link out of the root.
@@ -193,7 +195,10 @@ export class StorePaths {
       if ((await this.real(current)) !== null) continue;
       // Another process that removes the model may have removed the directory again.
       if (await isGone(current)) return this.makeDirectory(directory);
-      refuse('directory (a link leads out of the model store)');
+      throw new AssayError(
+        'invalid_value',
+        `${relativeTo(root, current)} in ${variable} is a link that leads out of it, and such links are not followed. Replace it by the directory itself, or set ${variable} to a directory on that disk.`,
+      );
     }
   }
 
