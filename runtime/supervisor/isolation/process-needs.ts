@@ -32,13 +32,14 @@ export function programFolders(): string[] {
 
 /**
  * Returns the absolute paths of the targets of the symbolic links in a folder and its subfolders; none if the folder
- * does not exist. Throws if a target does not exist. A compile must be allowed to read them, because the shared model
- * cache consists of links.
+ * does not exist. Skips links to missing files, which the compile reports if it needs them. A compile must be allowed
+ * to read the targets, because the shared model cache consists of links.
  */
 export async function linkTargets(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
   const links = entries.filter((entry) => entry.isSymbolicLink());
-  return Promise.all(links.map((entry) => realpath(join(entry.parentPath, entry.name))));
+  const targets = links.map((entry) => realpath(join(entry.parentPath, entry.name)).catch(() => null));
+  return (await Promise.all(targets)).filter((target) => target !== null);
 }
 
 /** Returns the nearest folder above this file that has a `package.json`: the repository, or the installed package. */

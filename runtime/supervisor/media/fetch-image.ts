@@ -110,7 +110,7 @@ export function createImageFetcher(options: FetcherOptions): ImageFetcher {
 
 /** Returns the parsed URL if images may be fetched from it. Throws `FetchFault` otherwise. */
 function check(text: string, hosts: readonly string[], isPublic: (address: string) => boolean): URL {
-  if (!URL.canParse(text)) throw new FetchFault('address_scheme', 'no address');
+  if (!URL.canParse(text)) throw new FetchFault('address_scheme', 'not a URL');
   const url = new URL(text);
   // The URL parser normalizes every spelling of an IP address: `0x7f.1` becomes `127.0.0.1`.
   const host = url.hostname.replace(/\.$/u, '');
