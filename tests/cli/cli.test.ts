@@ -182,6 +182,7 @@ describe('decide', () => {
     [['run', '[bad', '-c', 'x'], 'The list of tasks is not JSON'],
     [['extract', '--schema', '/none.json', '-c', 'x'], '/none.json does not exist.'],
     [['ep', 'install', 'openvino', '--file', '/none.whl'], '/none.whl does not exist.'],
+    [['mcp', '--port', '8081'], '--port needs --http: add that flag.'],
     [['load', 'a/b', '--max-prompt-len', '8'], 'Use a whole number from 16 to 1048576.'],
   ])('%j is a mistake of the caller, with exit code 2', async (args, message) => {
     const { run } = await beside(yes);

@@ -10,7 +10,9 @@ import { wholeNumber } from '../parse-flags.ts';
 import type { Connection } from '../request.ts';
 import { screen } from '../screen.ts';
 
-type McpFlags = ModelFlags & { http?: boolean; port: number };
+type McpFlags = ModelFlags & { http?: boolean; port?: number };
+
+const DEFAULT_PORT = 8081;
 
 /** Adds the command `assay mcp`. Imports the MCP SDK only when the command runs. */
 export function addMcp(program: Command): void {
@@ -19,12 +21,17 @@ export function addMcp(program: Command): void {
       .command('mcp')
       .description('Give agents the tools decide and extract, over the Model Context Protocol (MCP).')
       .option('--http', 'serve streamable HTTP at /mcp on this machine instead of standard input and output')
-      .option('--port <number>', 'port for --http, 0 for any free one', wholeNumber(0, 65_535), 8081)
+      .option(
+        '--port <number>',
+        `port for --http, 0 for any free one (default: ${DEFAULT_PORT})`,
+        wholeNumber(0, 65_535),
+      )
       .option('--model <id>', 'model to ask (default: the one that the server has loaded)'),
     { json: false },
   )
     .addHelpText('after', MCP_HELP)
     .action(async (flags: McpFlags) => {
+      if (flags.port !== undefined && !flags.http) throw new UsageError('--port needs --http: add that flag.');
       const asking = asker(flags);
       try {
         if (flags.http) await serveHttp(asking.ask, flags);
@@ -100,7 +107,10 @@ async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
   );
   const access = await accessOf({ ...config, host: '127.0.0.1' }, new KeysStore(config.home));
   if (access.firstKey) throw new UsageError(`MCP over HTTP needs a key. Make one first: ${COMMAND} keys add agent`);
-  const server = await startServer(mcpOverHttp(ask, access).fetch, { host: '127.0.0.1', port: flags.port });
+  const server = await startServer(mcpOverHttp(ask, access).fetch, {
+    host: '127.0.0.1',
+    port: flags.port ?? DEFAULT_PORT,
+  });
   screen.line(`assay mcp listens on ${server.url}/mcp. Stop with Ctrl-C.`);
   await stopSignal();
   await server.close(5_000);
