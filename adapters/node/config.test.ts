@@ -72,6 +72,10 @@ describe('flags come before the environment, and the environment before the defa
     const empty = { PORT: '', ASSAY_HOME: '', ASSAY_API_KEY: '', ASSAY_MODEL: '' };
     expect(serverConfig({}, empty)).toEqual(serverConfig({}, {}));
   });
+  test('an address of IPv6 may be in brackets', () => {
+    expect(serverConfig({ host: '[::1]' }, {}).host).toBe('::1');
+  });
+
   test('a relative home becomes absolute', () => {
     expect(serverConfig({ home: 'here' }, {}).home).toBe(`${process.cwd()}/here`);
     expect(serverConfig({ home: '~/here' }, {}).home).toBe(`${home}/here`);

@@ -33,7 +33,12 @@ const WHOLE_TOKENS = `must be a whole number, 1 to ${MOST_TOKENS}`;
 /** Describes the server's configuration. Flags override environment variables, which override the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
-  host: v.pipe(v.string(), v.nonEmpty('must be an address or a host name')),
+  host: v.pipe(
+    v.string(),
+    // An address of IPv6 is often written as in a URL: [::1].
+    v.transform((text) => text.replace(/^\[(.*)\]$/, '$1')),
+    v.nonEmpty('must be an address or a host name'),
+  ),
   /** Port to listen on; 0 for any free port. */
   port: v.pipe(
     v.string(),
