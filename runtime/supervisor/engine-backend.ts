@@ -55,7 +55,7 @@ export interface EngineBackendOptions {
   logPrompts: boolean;
 }
 
-/** Holds the usage and metrics of a request that was answered. */
+/** Describes a request that was answered; `trace` is absent if it belongs to no distributed trace. */
 export interface Answered {
   trace?: TraceContext;
   model: ModelId;

@@ -16,7 +16,10 @@ export const UpstreamReport = v.strictObject({
 });
 export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
-/** Describes a report of one isolate of the Worker. `edge` is the random id of the isolate. */
+/**
+ * Describes a report of one isolate of the Worker. `edge` is the random id of the isolate. `upstreams` maps the names
+ * of upstreams to what it observed; those without requests are omitted.
+ */
 export const EdgeReport = v.strictObject({
   edge: v.pipe(v.string(), v.maxLength(64)),
   upstreams: v.record(v.string(), UpstreamReport),

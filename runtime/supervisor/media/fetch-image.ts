@@ -15,7 +15,7 @@ export type FetchFaultKind =
   | 'address_slow'
   | 'address_unreachable';
 
-/** Reports that an image was not fetched, and why. */
+/** Reports that an image was not fetched. `kind` says why; the message is for the log. */
 export class FetchFault extends Error {
   readonly kind: FetchFaultKind;
 

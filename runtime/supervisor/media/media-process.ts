@@ -44,7 +44,7 @@ export interface MediaProcess {
  */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
-/** Reports that an image or a recording was not decoded, and why. */
+/** Reports that an image or a recording was not decoded. `kind` says why; the message is for the log. */
 export class MediaFault extends Error {
   readonly kind: FaultKind;
 
