@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import type { MediaKind } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
@@ -9,7 +10,7 @@ import { GENAI_CONFIG, GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
-import { baseName } from '../store/paths.ts';
+import { baseName, hashOfPart, join } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';
 import { type HubFile, type HubListing, listModelFiles } from './hub-client.ts';
 import { hubError } from './hub-error.ts';
@@ -55,6 +56,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
     try {
       // Created only now, because the process that held the lock before may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
+      await removeOutdatedParts(context, published);
       const { bytes, files } = await fetchAll(context, published, options);
       await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
       return { commit: listing.commit, bytes };
@@ -115,6 +117,15 @@ async function fetchAll(
   const total = size + sum(encoder);
   await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
   return { bytes: fetcher.fetchedBytes, files };
+}
+
+/** Removes the parts of files that the hub does not list any more, because no later download would continue them. */
+async function removeOutdatedParts({ fs, paths }: PullContext, { model, listing }: PublishedModel): Promise<void> {
+  const listed = new Set(listing.files.map(({ hash }) => hash));
+  for (const name of await readdir(paths.blobs(model))) {
+    const hash = hashOfPart(name);
+    if (hash !== null && !listed.has(hash)) await fs.rm(join(paths.blobs(model), name), { force: true });
+  }
 }
 
 /** Throws `disk_full` if the missing files do not fit on the disk. */

@@ -35,6 +35,11 @@ export function expandHome(text: string, home: () => string): string {
   return path.resolve(text === '~' || text.startsWith('~/') ? path.join(home(), text.slice(1)) : text);
 }
 
+/** Returns the hash of the blob of which a file is a part, or the record of its parts; null for any other name. */
+export function hashOfPart(name: string): string | null {
+  return /^([0-9a-f]+)\.assay-(?:partial|journal)$/.exec(name)?.[1] ?? null;
+}
+
 const COMMIT = /^[0-9a-f]{40}$/;
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const KEY = /^[a-z0-9][a-z0-9_-]{0,127}$/;

@@ -90,6 +90,19 @@ describe('a pull', () => {
     expect((await box.pull({}, id)).bytes).toBe(0);
   });
 
+  it('removes parts of files that the hub does not list any more, and keeps those of other number formats', async () => {
+    const box = await machine(hub);
+    const other = model.files.find(({ path }) => path === 'onnx/model_q4f16.onnx')!.sha256!;
+    await fs.mkdir(box.paths.blobs(MODEL), { recursive: true });
+    for (const hash of ['a'.repeat(64), other]) {
+      await fs.writeFile(box.paths.partialBlob(MODEL, hash), 'x');
+      await fs.writeFile(box.paths.partialJournal(MODEL, hash), 'x');
+    }
+    await box.pull();
+    const blobs = (await fs.readdir(box.paths.blobs(MODEL))).filter((name) => name.includes('.'));
+    expect(blobs.sort()).toEqual([`${other}.assay-journal`, `${other}.assay-partial`]);
+  });
+
   it('of what is here fetches nothing', async () => {
     const box = await machine(hub);
     await box.pull();
