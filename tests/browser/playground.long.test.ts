@@ -48,8 +48,12 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  async function open(viewport: { width: number; height: number }, path = '/playground'): Promise<Page> {
-    const context = await browser.newContext({ viewport });
+  async function open(
+    viewport: { width: number; height: number },
+    path = '/playground',
+    colorScheme: 'light' | 'dark' = 'light',
+  ): Promise<Page> {
+    const context = await browser.newContext({ viewport, colorScheme });
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const opened = await context.newPage();
     opened.on('request', (request) => {
@@ -414,9 +418,14 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.getByRole('contentinfo').textContent()).toBe('Connecting…');
   });
 
-  it.each(['/playground', '/playground#chat', '/playground#models'])('%s fits a small phone', async (path) => {
+  it.each([
+    ['/playground', '.dot.loaded'],
+    ['/playground#chat', '.dot.loaded'],
+    ['/playground#models', '.badge.active'],
+    ['/docs#/decision%20formats/createDecision', '.responses-table .microlight'],
+  ])('%s fits a small phone', async (path, ready) => {
     const phone = await open({ width: 320, height: 640 }, path);
-    await phone.waitForSelector('.dot.loaded');
+    await phone.locator(ready).first().waitFor();
     const [content, screen] = await phone.evaluate<[number, number]>('[document.body.scrollWidth, window.innerWidth]');
     expect(content).toBeLessThanOrEqual(screen);
     await phone.context().close();
@@ -430,20 +439,28 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     await vi.waitUntil(() => audio.evaluate((element) => (element as { duration?: number }).duration));
   });
 
-  it.each(['/playground', '/playground#chat', '/playground#models'])(
-    '%s has no serious accessibility fault',
-    async (path) => {
-      const looked = await open({ width: 1280, height: 900 }, path);
-      await looked.waitForSelector('.dot.loaded');
-      // As code of the test, not of the page: the page's own policy forbids foreign scripts.
-      const { violations } = await looked
-        .evaluate(`${axe.source}; axe.run()`)
-        .then((result) => result as axe.AxeResults);
-      const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-      expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-      await looked.context().close();
-    },
-  );
+  /** Returns the serious accessibility faults of a page, which has all its parts as soon as `ready` is shown. */
+  async function seriousFaults(path: string, colorScheme: 'light' | 'dark', ready: string) {
+    const looked = await open({ width: 1280, height: 900 }, path, colorScheme);
+    await looked.locator(ready).first().waitFor();
+    // As code of the test, not of the page: the page's own policy forbids foreign scripts.
+    const { violations } = await looked.evaluate(`${axe.source}; axe.run()`).then((result) => result as axe.AxeResults);
+    await looked.context().close();
+    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    return serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+  }
+
+  describe.each(['light', 'dark'] as const)('in the %s scheme', (scheme) => {
+    it.each([
+      ['/playground', '.dot.loaded'],
+      ['/playground#chat', '.dot.loaded'],
+      ['/playground#models', '.badge.active'],
+      ['/docs', '.opblock'],
+      ['/docs#/decision%20formats/createDecision', '.responses-table .microlight'],
+    ])('%s has no serious accessibility fault', async (path, ready) => {
+      expect(await seriousFaults(path, scheme, ready)).toEqual([]);
+    });
+  });
 
   it('shows the API reference, and asks this server', async () => {
     const docs = await open({ width: 1280, height: 900 }, '/docs');
