@@ -51,6 +51,11 @@ test('shorthand of more levels than its JSON Schema may have says what to write 
   expect(() => check({ a: shorthand })).toThrow(/shorthand counts twice\); use \$defs/);
 });
 
+test('an unknown keyword is explained as shorthand only where there is no known one', () => {
+  expect(() => check({ a: 'string', b: 'text' })).toThrow(/meant as the shorthand/);
+  expect(() => check({ type: 'object', a: 'string' })).toThrow(/"a" is not supported.*; remove it\.$/);
+});
+
 const object = (properties: object) => ({ type: 'object', properties });
 const nested = (depth: number): object => (depth === 0 ? { type: 'string' } : object({ a: nested(depth - 1) }));
 

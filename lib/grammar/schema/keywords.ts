@@ -89,15 +89,21 @@ const INSTEAD: { readonly [keyword: string]: string } = {
   additionalItems: 'Use `prefixItems` and `items`.',
 };
 
-/** Throws `unsupported_schema` for a keyword that is not in `KEYWORDS`. The message suggests what to write instead. */
-export function refuseKeyword(path: string, keyword: string): never {
-  const hint = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
-  refuse(
-    path,
-    `the keyword ${show(keyword)} is not supported, and keywords are never ignored; remove it.${hint} ` +
-      'For the shorthand, every value is "string", "number", "integer", "boolean", a list of one of them, or an object.',
-  );
+/**
+ * Throws `unsupported_schema` for a keyword that is not in `KEYWORDS`.
+ *
+ * @param schema the schema that has the keyword: if it has no known one, it may be a shorthand with a mistake
+ */
+export function refuseKeyword(path: string, keyword: string, schema: object): never {
+  const instead = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
+  const shorthand = Object.keys(schema).some((name) => KEYWORDS.has(name)) ? '' : ` ${SHORTHAND}`;
+  const problem = `the keyword ${show(keyword)} is not supported, and keywords are never ignored; remove it.`;
+  refuse(path, problem + instead + shorthand);
 }
+
+const SHORTHAND =
+  'If this is meant as the shorthand, which tasks and questions accept: every value is "string", "number", "integer", ' +
+  '"boolean", a list of one of them, or an object.';
 
 /** Throws `invalid_type` for the schema's part at `path`, whose value is `got`. `wanted` completes "must be …". */
 export function wrongType(path: string, wanted: string, got: Json): never {

@@ -57,7 +57,7 @@ function read(draft: Draft, add: (json: Json, path: string, resource: number) =>
   for (const [keyword, value] of Object.entries<Json>(draft.json)) {
     const path = pathTo(draft.path, keyword);
     const rule = KEYWORDS.get(keyword);
-    if (!rule) refuseKeyword(path, keyword);
+    if (!rule) refuseKeyword(path, keyword, draft.json);
     if (rule.holds === 'value') {
       rule.check(value, path);
       store(draft, keyword, value);
