@@ -9,8 +9,12 @@ import { validate } from '../../../lib/validation/validate.ts';
 import { VERSION } from '../../../lib/version.ts';
 
 /**
- * Sends `body`, with the model added, to a path of the decision service. Returns the parsed answer. Throws an
- * `AssayError` for any answer but success.
+ * Sends `body`, with the model added, to a path of the decision service. Returns the parsed JSON of the response.
+ * Rejects if `signal` aborts.
+ *
+ * @throws AssayError the error in the response, if its status is not a success; `model_not_loaded` if there is no model
+ *   to ask
+ * @throws NoServerError if the server cannot be reached
  */
 export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;
 
@@ -58,7 +62,7 @@ const ExtractOutput = v.object({ data: v.record(v.string(), v.unknown()) });
 
 const Chosen = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
 
-/** Creates an MCP server with the tools `decide` and `extract`, answered by `ask`. */
+/** Creates an MCP server with the tools `decide` and `extract`, which send their requests with `ask`. */
 export function createMcpServer(ask: Ask): McpServer {
   const server = new McpServer({ name: 'assay', version: VERSION }, { instructions: INSTRUCTIONS });
   const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
@@ -109,8 +113,9 @@ export function createMcpServer(ask: Ask): McpServer {
 }
 
 /**
- * Returns the schema of a tool's arguments for the list of tools. It accepts any arguments: the tool validates them
- * itself, because the SDK would answer with Valibot's text, which does not tell the agent what to send.
+ * Returns the JSON Schema of a tool's arguments in the form that the SDK lists. Its `validate` accepts any arguments:
+ * the tool validates them itself, because the SDK would answer with Valibot's text, which does not tell the agent what
+ * to send.
  */
 function shown(schema: v.GenericSchema): StandardSchemaWithJSON<unknown, unknown> {
   // Typed as the SDK wants it; Valibot's type of a JSON Schema has no index signature.
@@ -124,8 +129,8 @@ const INSTRUCTIONS =
   'Nothing leaves this machine.';
 
 /**
- * Returns the result of a tool both as text and as structured content. An `AssayError` becomes an error result with its
- * message, from which the agent can correct its call.
+ * Returns the result of `work` as the result of a tool, both as text and as structured content. An `AssayError` becomes
+ * an error result with its message, from which the agent can correct its call. Throws any other error of `work`.
  */
 async function answered(work: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
   try {

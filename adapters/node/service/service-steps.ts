@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from './service-unit.ts';
 
-/** Describes one change to the machine that installing or removing the service makes. */
+/** Describes one step of installing or removing the service: a file to write or remove, or a command to run. */
 export type Step =
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
   | { readonly kind: 'remove'; readonly path: string }
@@ -9,23 +9,26 @@ export type Step =
 
 /** Holds the state of the machine that the steps depend on. */
 export interface MachineFacts {
-  /** Folder of unit files. */
+  /** Folder in which systemd looks for the unit files. */
   readonly unitFolder: string;
-  /** Names of Assay's unit files that are installed. */
+  /** Names of those of `UNIT_FILES` that exist in `unitFolder`. */
   readonly installed: readonly string[];
-  /** True if the account of a system service exists. */
+  /** True if the account `ACCOUNT`, which a system service runs as, exists. */
   readonly hasAccount: boolean;
 }
 
 export const UNIT_FILES = ['assay.service', 'assay.socket'] as const;
 
-/** Returns the folder in which systemd looks for the unit files of a scope. Source: systemd.unit(5). */
+/**
+ * Returns the folder in which systemd looks for the unit files of a scope. `home` is the user's home folder. Source:
+ * systemd.unit(5).
+ */
 export function unitFolder(scope: Scope, env: Record<string, string | undefined>, home: string): string {
   if (scope === 'system') return '/etc/systemd/system';
   return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'systemd/user');
 }
 
-/** Returns the steps that install and start the service, or replace it. */
+/** Returns the steps that install the service, or replace an installed one, and start it. */
 export function installSteps(settings: ServiceSettings, facts: MachineFacts): Step[] {
   const { scope, home, cache, offline } = settings;
   const units = serviceUnits(settings);
@@ -44,12 +47,12 @@ export function installSteps(settings: ServiceSettings, facts: MachineFacts): St
   ];
 }
 
-/** Returns the steps that stop and remove the service. Models and keys stay. */
+/** Returns the steps that stop and remove the service. Models, keys and the account `ACCOUNT` stay. */
 export function uninstallSteps(scope: Scope, facts: MachineFacts): Step[] {
   return [...removal(facts.installed, scope, facts), systemctlOf(scope)('daemon-reload')];
 }
 
-/** Returns a function that makes the step of a systemctl command, for the user's or the system's services. */
+/** Returns a function that makes a step which runs systemctl with these arguments, for the services of `scope`. */
 export function systemctlOf(scope: Scope): (...args: string[]) => Step & { kind: 'run' } {
   const command = ['systemctl', ...(scope === 'user' ? ['--user'] : [])];
   return (...args) => ({ kind: 'run', command: [...command, ...args] });
@@ -72,13 +75,13 @@ function account(home: string, { hasAccount }: MachineFacts): Step[] {
   return [{ kind: 'run', command: ['useradd', ...flags, ACCOUNT] }];
 }
 
-/** Returns the flags with which install(1) creates a folder that only the service can read. */
+/** Returns the flags with which install(1) gives a folder to the service's account. Other users cannot read it. */
 const owner = (scope: Scope): string[] =>
   scope === 'system' ? ['-m', '0750', '-o', ACCOUNT, '-g', ACCOUNT] : ['-m', '0700'];
 
 /** Folders whose contents a system service cannot see (`ProtectHome=yes`). */
 const HIDDEN = ['/home/', '/root/', '/run/user/'];
 
-/** Returns the first path that a system service cannot read; null if it can read all. */
+/** Returns the first of these absolute paths that a system service cannot read; null if it can read all. */
 export const hiddenFromService = (paths: readonly string[]): string | null =>
   paths.find((path) => HIDDEN.some((folder) => `${dirname(path)}/`.startsWith(folder))) ?? null;

@@ -1,16 +1,16 @@
 import { isLoopback } from '../loopback.ts';
 
 /**
- * Names the kind of a service: `user`, for one account, started at login; `system`, for the machine, started at boot.
+ * Kinds of services: `user` runs as one account and starts at its login; `system` runs as `ACCOUNT` and starts at boot.
  */
 export type Scope = 'user' | 'system';
 
-/** Describes the service that a unit starts. Paths are absolute. */
+/** Describes the service to install. Paths are absolute. */
 export interface ServiceSettings {
   readonly scope: Scope;
-  /** The Node executable, and the program that it runs. */
+  /** Paths of the Node executable and of the program that it runs. */
   readonly command: readonly [node: string, program: string];
-  /** Further flags of `assay serve`. */
+  /** Flags of `assay serve` besides `--host` and `--port`. */
   readonly flags: readonly string[];
   readonly host: string;
   readonly port: number;
@@ -24,14 +24,14 @@ export interface ServiceSettings {
   readonly memory: string;
   /** True: the service has no network except its port, which systemd opens. */
   readonly offline: boolean;
-  /** Groups whose members may use GPUs and NPUs. */
+  /** Groups whose members may use GPUs and NPUs, for the scope `system`; a user's service has the user's groups. */
   readonly deviceGroups: readonly string[];
 }
 
 /** Account that a system service runs as. */
 export const ACCOUNT = 'assay';
 
-/** Returns the units of a service by file name. Sources: systemd.exec(5), systemd.resource-control(5). */
+/** Returns the text of each unit file by its name. Sources: systemd.exec(5), systemd.resource-control(5). */
 export function serviceUnits(settings: ServiceSettings): Record<string, string> {
   const service = text([...unitSection(settings), ...serviceSection(settings), ...installSection(settings)]);
   return settings.offline
@@ -77,7 +77,7 @@ function serviceSection(settings: ServiceSettings): string[] {
     '# The server stops its own processes; running requests have 10 s.',
     'KillMode=mixed',
     'TimeoutStopSec=20',
-    '# The server starts an engine process again that was out of memory.',
+    '# The server restarts an engine process that ran out of memory.',
     'OOMPolicy=continue',
     `MemoryMax=${memory}`,
     'TasksMax=512',
@@ -98,7 +98,10 @@ function sandbox({ home, cache, host, offline, scope }: ServiceSettings): string
     'NoNewPrivileges=yes',
     ...(scope === 'system'
       ? ['CapabilityBoundingSet=', 'AmbientCapabilities=', 'ProtectClock=yes', 'ProtectKernelModules=yes']
-      : ["# Without it, systemd 252 drops these limits in a user's session and says nothing.", 'PrivateUsers=yes']),
+      : [
+          "# Without this, systemd 252 silently ignores the limits of this section in a user's session.",
+          'PrivateUsers=yes',
+        ]),
     'ProtectControlGroups=yes',
     'ProtectHostname=yes',
     'LockPersonality=yes',

@@ -11,12 +11,13 @@ import { samplerOf } from './sampler.ts';
 import { TakenIds } from './taken-ids.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Maximum time for sending the last spans when the server stops, in milliseconds. */
+/** Milliseconds that sending the last spans may take when the server stops. */
 const CLOSE_MS = 2_000;
 
 /**
- * Exports spans by OTLP over HTTP. The exporter reads the variables `OTEL_EXPORTER_OTLP_*` itself. `OTEL_SERVICE_NAME`
- * and `OTEL_RESOURCE_ATTRIBUTES` set the attributes that describe this server. Export errors are logged as `tracing`.
+ * Returns a `Tracing` that exports spans by OTLP over HTTP. The exporter reads `OTEL_EXPORTER_OTLP_*` from the process
+ * itself. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` set the attributes that describe this server. Logs export
+ * errors as warnings with the message `tracing`. Throws `UsageError` for an invalid sampler (`samplerOf`).
  */
 export function exportTraces(env: NodeJS.ProcessEnv, log: Logger): Tracing {
   const warn = (message: string) => log.warn({ message: reasonOf(message) }, 'tracing');

@@ -3,8 +3,10 @@ import { UsageError } from '../usage-error.ts';
 import type { Tracing } from './tracing.ts';
 
 /**
- * Opens tracing if the environment names a collector; otherwise returns null. Imports OpenTelemetry's packages only
- * when they are needed, because they would delay every start. Throws `UsageError` for a value that is not valid.
+ * Opens tracing if `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names a collector. Returns
+ * null if neither does, or if `OTEL_SDK_DISABLED` is true. Imports OpenTelemetry's packages only when they are needed,
+ * because they would delay every start. Throws `UsageError` if one of these addresses is not an HTTP URL, or if the
+ * sampler is invalid (`samplerOf`).
  */
 export async function openTracing(env: NodeJS.ProcessEnv, log: Logger): Promise<Tracing | null> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint } = env;

@@ -33,7 +33,7 @@ const PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path));
 export class RequestSpans {
   readonly #tracer: Tracer;
   readonly #ids: TakenIds;
-  /** Stages of running requests, by the id of the request's span. */
+  /** Stages of requests that `log` has not exported yet, by the id of the request's span. */
   readonly #stages = new Map<string, Stage[]>();
 
   constructor(tracer: Tracer, ids: TakenIds) {
@@ -41,7 +41,10 @@ export class RequestSpans {
     this.#ids = ids;
   }
 
-  /** Keeps the stages of an answered request until `log` exports the request. */
+  /**
+   * Keeps the stages of an answered request until `log` exports the request. Call it at the end of the answer, because
+   * the times of the stages count back from now. Ignores a request without a trace.
+   */
   answered({ trace: context, model, usage, metrics }: Answered): void {
     if (!context) return;
     const end = Date.now();
@@ -68,7 +71,10 @@ export class RequestSpans {
     if (oldest !== undefined && this.#stages.size > MOST_RUNNING) this.#stages.delete(oldest);
   }
 
-  /** Exports a request that has ended. A request whose answer is a stream is exported at the end of the stream. */
+  /**
+   * Exports the request of a log record, with its stages. Ignores a request without a trace, and the first record of a
+   * streamed answer: such a request is exported when its stream ends.
+   */
   log(record: RequestRecord): void {
     const { event, spanId, ms } = record;
     if (spanId === undefined || (event === 'request' && record.stream)) return;
@@ -112,7 +118,7 @@ function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
 }
 
-/** Returns the route that a path matches, with placeholders for variable parts; null if no route matches. */
+/** Returns the route that a path matches, such as `/v1/models/{model_id}`; null if no route matches. */
 function routeOf(path: string): string | null {
   if (PATHS.has(path)) return path;
   return path.startsWith('/v1/models/') ? '/v1/models/{model_id}' : null;

@@ -11,7 +11,8 @@ const PARENT_BASED = 'parentbased_';
 
 /**
  * Returns the sampler that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` specify (OpenTelemetry's environment
- * variables). Throws `UsageError` for unknown values.
+ * variables), by default `parentbased_always_on`. Throws `UsageError` for an unknown sampler, and for a ratio that is
+ * not from 0 to 1.
  */
 export function samplerOf(env: NodeJS.ProcessEnv): Sampler {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on';

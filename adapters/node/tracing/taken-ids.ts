@@ -2,13 +2,13 @@ import { type IdGenerator, RandomIdGenerator } from '@opentelemetry/sdk-trace';
 
 /**
  * Generates the ids of spans. The span of a request gets the ids that the request has had since it arrived, because the
- * log and the upstreams already have them. Other spans get random ids.
+ * log already has them. Other spans get random ids.
  */
 export class TakenIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #taken: { traceId: string; spanId: string } | null = null;
 
-  /** Runs `start`, which must start exactly one span, and gives that span these ids. Returns the result of `start`. */
+  /** Runs `start`, which must start exactly one span, and gives that span `ids`. Returns the result of `start`. */
   with<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
     this.#taken = ids;
     try {
