@@ -28,8 +28,8 @@ export interface AskFlags extends ModelFlags {
 const GROUP = 'Model:';
 
 /**
- * Adds the flags of `ModelFlags`. Call it after the command's own flags were added, which help lists first.
- * `defaultText` describes the default temperature in the help text.
+ * Adds the flags of `ModelFlags` to a command and returns it. Call it after adding the command's own flags, so that the
+ * help lists those first. `defaultText` describes the default temperature in the help text.
  */
 export function modelFlags(command: Command, defaultText: string): Command {
   const add = (flags: string, description: string, parse?: (text: string) => unknown) => {
@@ -42,13 +42,18 @@ export function modelFlags(command: Command, defaultText: string): Command {
   return connectionFlags(command);
 }
 
-/** Adds the flags of `AskFlags`. Call it after the command's own flags were added, which help lists first. */
+/**
+ * Adds the flags of `AskFlags` to a command and returns it. Call it after adding the command's own flags, so that the
+ * help lists those first.
+ */
 export function askFlags(command: Command): Command {
   const language = new Option('--language <code>', 'language of the answer').choices(LANGUAGES).helpGroup(GROUP);
   return modelFlags(command.addOption(language), '0');
 }
 
-/** Returns the request fields that the flags set. `defaultTokens` is `max_output_tokens` if the flag is absent. */
+/**
+ * Returns the request fields that the flags set. Without `--max-output-tokens`, `max_output_tokens` is `defaultTokens`.
+ */
 export function sharedFields(flags: AskFlags, defaultTokens: number): Record<string, unknown> {
   return {
     max_output_tokens: flags.maxOutputTokens ?? defaultTokens,
@@ -58,8 +63,9 @@ export function sharedFields(flags: AskFlags, defaultTokens: number): Record<str
 }
 
 /**
- * Opens a connection, finds the model to ask (`modelOf`), and passes both to `work`. Closes the connection when `work`
- * ends. If no server runs, the model is loaded in this process for this one call.
+ * Opens a connection, finds the model to ask (`modelOf`), passes both to `work`, and returns its result. Closes the
+ * connection when `work` ends. If no server runs, the model is loaded in this process for this one call. Throws the
+ * errors of `connect`, `modelOf` and `work`.
  */
 export async function withModel<T>(
   flags: ModelFlags,
@@ -75,9 +81,13 @@ export async function withModel<T>(
 
 /**
  * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded, or the
- * only one of an edge. Without a server, loads the model in this process.
+ * only one of an edge. Without a server, first loads a model in this process: `--model`, else `ASSAY_MODEL`, else
+ * `assay/starter`.
  *
- * @throws AssayError `model_not_loaded` if the server has no model loaded and the flag names none
+ * @throws AssayError `model_not_loaded` if the server has no model loaded and the flag names none; any error of the
+ *   load in this process
+ * @throws UsageError if the flag names no model and the edge has none or several
+ * @throws NoServerError if the connection breaks
  */
 export async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
   if (connection.url === null) {
@@ -101,7 +111,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   );
 }
 
-/** Returns the id of the only model of an edge, which has no loaded model of its own. */
+/** Returns the id of the only model that an edge lists. Throws `UsageError` if it lists none or several. */
 async function onlyModelOf(connection: Connection): Promise<string> {
   const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
   const [model, ...others] = data.map(({ id }) => id);
@@ -110,7 +120,10 @@ async function onlyModelOf(connection: Connection): Promise<string> {
   throw new UsageError(`${connection.url} has no single model to ask. Name one with --model.${named}`);
 }
 
-/** Warns on standard error if an answer was cut. `cut` has the names of the cut tasks if the request had several. */
+/**
+ * Warns on standard error if `response` was cut at the token limit. `cut` is the value of the response header that
+ * names the cut tasks, if the request had several.
+ */
 export function warnIfCut(
   response: { choices: readonly { finish_reason: string | null }[] },
   cut?: string | null,

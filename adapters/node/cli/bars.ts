@@ -3,7 +3,7 @@ const CELLS = 24;
 /** Characters that fill 0 to 7 eighths of a character cell. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/** Returns a line for each label, with a bar and a percentage: `yes  ██████  25.0%`. The bars are aligned. */
+/** Returns a line for each label, in aligned columns: the label, a bar of at most `CELLS` characters, a percentage. */
 export function bars(probabilities: readonly (readonly [label: string, probability: number])[]): string[] {
   const width = Math.max(...probabilities.map(([label]) => label.length));
   return probabilities.map(([label, probability]) => {

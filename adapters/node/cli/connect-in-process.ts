@@ -6,12 +6,15 @@ import { serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { type Connection, requestOf, successOf } from './request.ts';
 
-/** Key for requests inside this process. It has all rights, because the user who runs the command sends them. */
+/** Key of all requests inside this process. It has all rights, because they come from the user of the command. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
 /**
- * Creates the server's app inside this process and connects to it without a port. Imports the app only when called,
- * because the app is most of the program. Throws `UsageError` if `home` is not a folder.
+ * Creates the server's app inside this process and returns a connection to it, without a port. Imports the app only
+ * when called, because the app is most of the program. Closing the connection ends the app's processes.
+ *
+ * @param home folder with models and keys, which need not exist
+ * @throws UsageError if `home` is anything but a folder, or an `ASSAY_*` variable is invalid
  */
 export async function connectInProcess(home: string): Promise<Connection> {
   const [{ createApp }, { compose }, { createLog }] = await Promise.all([
@@ -40,7 +43,10 @@ export async function connectInProcess(home: string): Promise<Connection> {
   };
 }
 
-/** Rewords an error that refers to the server's log, because this process has no server and keeps no log. */
+/**
+ * Returns another error in place of one that refers to the server's log, because this process keeps no log. Returns any
+ * other error unchanged.
+ */
 export function withoutServer(error: unknown): unknown {
   if (!(error instanceof AssayError) || error.message !== INTERNAL_MESSAGE) return error;
   const message = 'An internal error occurred. Run the command again with ASSAY_DEBUG=1 to see the cause.';

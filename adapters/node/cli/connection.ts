@@ -18,7 +18,10 @@ export interface ConnectionFlags extends KeyFlags {
   json?: boolean;
 }
 
-/** Adds the flags that `connect` reads. Call it after the command's own flags were added, which help lists first. */
+/**
+ * Adds the flags that `connect` reads to a command and returns it; by default with `--json`. Call it after adding the
+ * command's own flags, so that the help lists those first.
+ */
 export function connectionFlags(command: Command, { json }: { json: boolean } = { json: true }): Command {
   const add = (flags: string, description: string) =>
     command.addOption(new Option(flags, description).helpGroup('Server and output:'));
@@ -31,18 +34,19 @@ export function connectionFlags(command: Command, { json }: { json: boolean } = 
 }
 
 /**
- * Timeout of the probe that looks for a running server, in milliseconds. Even on a busy machine a server answers
+ * Timeout in milliseconds of the request that looks for a running server. Even on a busy machine a server answers
  * earlier. Without a server, the connection is refused at once.
  */
 const PROBE_MS = 10_000;
 
 /**
- * Connects to the running server. If none runs and `alone` is true, connects to the app inside this process instead.
- * With `always`, connects to that app in any case. A server that `--url` or `ASSAY_URL` names must be running. With
- * `box`, it must not be an edge, whose boxes have the models.
+ * Connects to the server that `--url` or `ASSAY_URL` names, or else to one on this machine, at `PORT` or 8080. If none
+ * is named or runs and `alone` is true, connects to the app inside this process instead (`connectInProcess`). With
+ * `always`, does that without looking for a server. With `box`, refuses an edge, because only its boxes have models.
  *
- * @throws NoServerError if no server runs and `alone` is false, or if the named server does not answer
- * @throws UsageError if the address or the key flags are invalid
+ * @throws NoServerError if the named server does not answer, or if none runs and `alone` is false
+ * @throws UsageError if the address, the home folder or the flags of the key are invalid, or if `box` is true and the
+ *   server is an edge
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -76,7 +80,7 @@ export async function connect(
   return connectInProcess(home);
 }
 
-/** Finds out what answers at an address: a server, an edge, or null for nothing and for other programs. */
+/** Returns what answers at an address: a server or an edge; null if nothing or another program does. */
 async function kindOf(url: string): Promise<'server' | 'edge' | null> {
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });

@@ -3,9 +3,9 @@ import { chunksOf } from '../../../runtime/hub/chunks-of.ts';
 import { NoServerError } from './exit-code.ts';
 
 /**
- * Yields the data of each server-sent event of a response.
+ * Yields the data of each server-sent event of a response, as text.
  *
- * @throws NoServerError if the connection breaks before the response ends
+ * @throws NoServerError if the connection breaks or the request is aborted before the response ends
  */
 export async function* eventsOf(response: Response): AsyncGenerator<string> {
   const ready: string[] = [];

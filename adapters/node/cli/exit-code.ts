@@ -18,7 +18,7 @@ export const EXIT = {
   other: 70,
 } as const;
 
-/** Reports that a command needs a running server, but none answers. */
+/** Reports that a command needs a server and none answers, or that the connection to it broke. */
 export class NoServerError extends Error {}
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -41,7 +41,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   disk_full: EXIT.diskFull,
 };
 
-/** Returns the exit code for an error that a command threw; 70 for an unexpected one. */
+/** Returns the exit code for an error that a command threw; 70 (`EXIT.other`) for an unexpected one. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof NoServerError) return EXIT.noServer;

@@ -4,9 +4,12 @@ import { hashSecret } from '../../../lib/keys.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 
 /**
- * Returns the API key that the command line uses for a server on the same machine. The first call creates the key and
- * stores it in the file `cli-key` of the home folder, which only its owner can read. `assay keys` lists and revokes it
- * like any other key; the next call after that creates a new one.
+ * Returns the secret of the API key that the command line uses for a server on the same machine. The first call creates
+ * the key, named `CLI_KEY` and with all rights, and stores its secret in the file `cli-key` of the home folder, which
+ * only its owner can read. `assay keys` lists and revokes the key like any other; the next call then creates a new one.
+ *
+ * @throws UsageError if `keys.json` cannot be read, written or locked
+ * @throws Error if `keys.json` is damaged
  */
 export async function localKey(home: string): Promise<string> {
   const file = join(home, 'cli-key');

@@ -8,7 +8,7 @@ import { screen, shown } from './screen.ts';
 const compose: typeof import('../compose.ts').compose = async (...args) =>
   (await import('../compose.ts')).compose(...args);
 
-/** Returns the title for the process list. It omits the command's arguments, because they may contain an API key. */
+/** Returns the title of this process for the process list, without the arguments, which may contain an API key. */
 function titleOf(command: string | undefined): string {
   return command && /^[a-z-]+$/.test(command) ? `assay ${command}` : 'assay';
 }

@@ -10,6 +10,7 @@ import { table } from './screen.ts';
 
 /**
  * Returns the text that `assay` shows if no command is given: whether a server is running, and useful next commands.
+ * Throws `UsageError` if the address of the server is invalid.
  */
 export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
   const [state, steps] = await stepsOf(flags);
@@ -27,7 +28,7 @@ export async function nextSteps(flags: ConnectionFlags = {}): Promise<string> {
 
 const ASK = [`${COMMAND} decide "Is this urgent?" -o yes -o no -c "The server is down."`, 'answer one question'];
 
-/** Returns the step after the starter model, which is small: to fetch the model that suits this machine. */
+/** Returns the step that fetches the model recommended for this machine, if `active` is the small starter model. */
 function larger(active: string): string[][] {
   const model = modelFor(totalmem());
   return model && active === 'assay/starter' ? [[`${COMMAND} pull ${model.id}`, 'fetch a larger model']] : [];

@@ -1,6 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Returns an option parser for commander that accepts whole numbers from `least` to `most`. */
+/**
+ * Returns an option parser for commander that returns a whole number from `least` to `most`, and throws
+ * `InvalidArgumentError` for any other text.
+ */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -18,12 +21,12 @@ export function temperature(text: string): number {
   throw new InvalidArgumentError('Use a number from 0 to 2.');
 }
 
-/** Appends the value of an option that may be repeated to the list of its earlier values. */
+/** Returns the values of an option that may be repeated: `all` earlier ones, then `one`. */
 export function repeated(one: string, all: string[] | undefined): string[] {
   return [...(all ?? []), one];
 }
 
-/** Appends a value as `repeated` does. Throws `InvalidArgumentError` for a value that is there already. */
+/** Returns the values as `repeated` does. Throws `InvalidArgumentError` if `all` already has `one`. */
 export function distinct(one: string, all: string[] | undefined): string[] {
   if (all?.includes(one)) throw new InvalidArgumentError('It is given twice.');
   return repeated(one, all);

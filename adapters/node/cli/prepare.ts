@@ -5,7 +5,13 @@ import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
 import { type Connection, errorOf } from './request.ts';
 
-/** Lets the server download and compile a model, and shows the progress. Returns the server's report. */
+/**
+ * Lets the server download (with `allow_download`) and compile a model, and shows the progress unless `quiet` is true.
+ * Returns the server's report.
+ *
+ * @throws AssayError the error that the server reports; `internal_error` if the stream ends without a result
+ * @throws NoServerError if the connection breaks
+ */
 export async function prepareModel(
   connection: Connection,
   body: { model: string; max_prompt_len?: number; allow_download: boolean },

@@ -6,7 +6,7 @@ import { asDataUrls, type MediaFields } from './read-media.ts';
 import type { Connection } from './request.ts';
 import { screen, shown } from './screen.ts';
 
-/** Describes the flags of `assay decide --probabilities`. */
+/** Describes the flag `--probabilities` of `assay decide` and the flags that need it. */
 export interface ProbabilityFlags {
   probabilities?: boolean;
   orders?: number;
@@ -23,7 +23,10 @@ interface AskedChoice {
 
 const Answered = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
 
-/** Throws `UsageError` if a flag has no effect: with `--probabilities`, or without it. */
+/**
+ * Throws `UsageError` if a flag has no effect, either with `--probabilities` or without it, or if `--probabilities` has
+ * no options to score.
+ */
 export function checkProbabilityFlags(
   flags: ProbabilityFlags & { temperature?: number; maxOutputTokens?: number; language?: string },
   options: readonly string[],
@@ -43,7 +46,9 @@ export function checkProbabilityFlags(
     );
 }
 
-/** Asks the server for the probability of each option. Returns the response body, in System One's format. */
+/**
+ * Asks the server for the probability of each option. Returns the parsed body of the response, in System One's format.
+ */
 export async function askProbabilities(
   connection: Connection,
   model: string,
@@ -63,8 +68,8 @@ export async function askProbabilities(
 }
 
 /**
- * Prints the chosen option and a bar for each option, or the whole answer as JSON. Returns the chosen option; null if
- * the server abstained.
+ * Prints the chosen option and a bar for each option, or with `json` the whole answer as JSON. Returns the chosen
+ * option; null if the server abstained.
  */
 export function showProbabilities(
   answer: unknown,

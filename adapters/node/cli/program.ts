@@ -22,7 +22,7 @@ import { addService } from './commands/service.ts';
 import { addStatus } from './commands/status.ts';
 import { addTop } from './commands/top.ts';
 
-/** Builds the whole `assay` command. Throws errors; `exitCodeOf` turns them into exit codes. */
+/** Builds the whole `assay` command. Its `parseAsync` rejects with errors that `exitCodeOf` turns into exit codes. */
 export function createProgram(parts: { compose: typeof compose }): Command {
   const program = new Command('assay')
     .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
@@ -63,7 +63,10 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   return program;
 }
 
-/** Makes the errors of a command, and of the commands below it, name the help of the command that was typed. */
+/**
+ * Makes the usage errors of a command and its subcommands name the help of that command. `typed` is the command as the
+ * user types it.
+ */
 function nameHelp(command: Command, typed: string): void {
   const what = command.commands.length > 0 ? 'all commands' : 'its flags';
   command.showHelpAfterError(`(Run ${typed} --help for ${what}.)`);

@@ -3,13 +3,13 @@ import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/desc
 import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
 import { isWatched, screen } from './screen.ts';
 
-/** Shows the progress of a download: as a bar on a terminal, otherwise as a line every few seconds. */
+/** Shows the progress of a download and compile: as a bar on a terminal, otherwise as a line every few seconds. */
 export interface ProgressView {
   show(progress: DownloadProgress): void;
   end(): void;
 }
 
-/** Returns a bar if standard error is a terminal, otherwise lines; with `quiet`, shows nothing. */
+/** Returns a view that shows a bar if standard error is a terminal, otherwise lines; with `quiet`, nothing. */
 export function progressView(quiet: boolean, now: () => number = () => performance.now()): ProgressView {
   if (quiet) return { show: () => undefined, end: () => undefined };
   return isWatched() ? barView(now) : lineView(now, screen.note);
@@ -51,7 +51,7 @@ function barView(now: () => number): ProgressView {
 /** Milliseconds between two lines about the same stage. */
 const LINE_MS = 5_000;
 
-/** Returns a view that prints plain lines, for logs and pipes. */
+/** Returns a view that passes plain lines to `say`, for logs and pipes: at each new stage, and every `LINE_MS`. */
 export function lineView(now: () => number, say: (line: string) => void): ProgressView {
   let stage: string | null = null;
   let last = Number.NEGATIVE_INFINITY;

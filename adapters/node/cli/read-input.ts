@@ -16,7 +16,9 @@ export interface InputFlags {
  * Returns the text that the tasks are about: from `--context`, from `--file`, or else from standard input. With images
  * or audio the text is optional, so standard input is then read only for `--file -`.
  *
- * @throws UsageError if both flags are given, if the text cannot be read, or if standard input is a terminal
+ * @param command example of the command, to which the error message appends ways to give a text
+ * @throws UsageError if both flags are given, if the text cannot be read or is not UTF-8, or if there is no flag and
+ *   standard input is a terminal
  */
 export async function readContext(flags: InputFlags, command: string): Promise<string> {
   if (flags.context !== undefined && flags.file !== undefined)
@@ -34,7 +36,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
 
 let wasRead = false;
 
-/** Reads standard input as UTF-8 text. Throws `UsageError` if it is other data, or was read already. */
+/** Reads all of standard input as UTF-8 text. Throws `UsageError` if it is not UTF-8 or was read already. */
 export async function readStandardInput(): Promise<string> {
   if (wasRead) throw new UsageError('Standard input was read already. Give the text with --context or --file.');
   wasRead = true;
@@ -46,9 +48,7 @@ export async function readStandardInput(): Promise<string> {
   }
 }
 
-/**
- * Reads a file as UTF-8 text; `-` is standard input. Throws `UsageError` that says why the file cannot be read.
- */
+/** Reads a file as UTF-8 text; `-` is standard input. Throws `UsageError` if it cannot be read or is not UTF-8. */
 export async function readText(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
   try {
@@ -59,7 +59,7 @@ export async function readText(file: string): Promise<string> {
   }
 }
 
-/** Returns why a file could not be read, as the end of a sentence that begins with the file's name. */
+/** Returns the end of a sentence that begins with a file's name: why reading it as text failed with `cause`. */
 export function whyNotRead(cause: unknown): string {
   const code = systemCode(cause);
   if (code === 'ENOENT') return 'does not exist';
@@ -68,8 +68,9 @@ export function whyNotRead(cause: unknown): string {
 }
 
 /**
- * Parses `fileOrText` as JSON if it begins with `{` or `[`; otherwise reads the file of that name and parses its
- * content. Throws `UsageError` if the file cannot be read or the JSON is invalid; its message calls JSON text `name`.
+ * Parses `fileOrText` as JSON if it begins with `{` or `[`; otherwise reads the file of that name, or standard input
+ * for `-`, and parses its content. Throws `UsageError` if the file cannot be read or the JSON is invalid. `name` stands
+ * for `fileOrText` in the message if that is JSON itself.
  */
 export async function readJson(fileOrText: string, name: string): Promise<unknown> {
   const inPlace = /^\s*[[{]/.test(fileOrText);

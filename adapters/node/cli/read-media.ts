@@ -11,8 +11,9 @@ export interface MediaFlags {
   audio?: string[];
 }
 
-/** Help texts of the flags that name media files. */
+/** Help text of `--image`. */
 export const IMAGE_HELP = 'file with an image for the model; repeat the flag for each';
+/** Help text of `--audio`. */
 export const AUDIO_HELP = 'file with a recording for the model; repeat the flag for each';
 
 /** Describes a media file as an item of a request's `images` or `audio`. */
@@ -22,14 +23,14 @@ export interface SentMedia {
   data: string;
 }
 
-/** Describes the media fields of a request's body. A field without files is absent. */
+/** Describes the media fields of a request's body, whose items are of type `T`. A field without files is absent. */
 export interface MediaFields<T = SentMedia> {
   images?: T[];
   audio?: T[];
 }
 
 /**
- * Reads the files of `--image` and `--audio`. Throws `UsageError` for a file that is missing or has an unsupported
+ * Reads the files of `--image` and `--audio`. Throws `UsageError` for a file that cannot be read or has an unsupported
  * type.
  */
 export async function readMedia({ image, audio }: MediaFlags): Promise<MediaFields> {
@@ -69,7 +70,7 @@ function sent(type: string, bytes: Buffer): SentMedia {
   return { type: 'base64', mime_type: type, data: bytes.toString('base64') };
 }
 
-/** Returns the same fields with each file as a data URL. */
+/** Returns the same fields with each file as a `data:` URL. */
 export function asDataUrls({ images, audio }: MediaFields): MediaFields<string> {
   const url = ({ mime_type: mimeType, data }: SentMedia) => dataUrlOf({ mimeType, data });
   return { ...(images ? { images: images.map(url) } : {}), ...(audio ? { audio: audio.map(url) } : {}) };

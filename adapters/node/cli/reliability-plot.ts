@@ -11,8 +11,8 @@ export interface ReliabilityDiagram {
 }
 
 /**
- * Draws reliability diagrams side by side, as SVG. Where a bar ends at the diagonal, the model is well calibrated;
- * where it ends below, the model is overconfident.
+ * Returns an SVG image of reliability diagrams, side by side. Where a bar ends at the diagonal, the model is well
+ * calibrated; where it ends below, the model is overconfident.
  */
 export function reliabilityPlot(diagrams: readonly ReliabilityDiagram[]): string {
   const width = 2 * MARGIN + diagrams.length * SIDE + (diagrams.length - 1) * GAP;

@@ -15,12 +15,16 @@ export interface RequestOptions {
 export interface Connection {
   /** Address of the server; null for the app inside this process. */
   readonly url: string | null;
-  /** Sends a request and returns the response. Throws `AssayError` if its status is not a success. */
+  /**
+   * Sends a request and returns the response. Throws `AssayError` if its status is not a success, and `NoServerError`
+   * if the connection to the server breaks. Rejects if `options.signal` aborts.
+   */
   request(path: string, options?: RequestOptions): Promise<Response>;
+  /** Ends the app inside this process. Does nothing for a server. */
   close(): Promise<void>;
 }
 
-/** Returns method, headers and body of a request, for `fetch`. */
+/** Returns the second argument of `fetch` for a request. `key` is the API key; undefined to send none. */
 export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -34,7 +38,10 @@ export function requestOf({ body, method, accept, signal }: RequestOptions, key:
   };
 }
 
-/** Returns the response if its status is a success. Otherwise throws the `AssayError` in its body. */
+/**
+ * Returns the response if its status is a success. Otherwise throws the `AssayError` in its body, or
+ * `backend_unreachable` if the body has none.
+ */
 export async function successOf(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = await response.text();
@@ -47,7 +54,7 @@ export async function successOf(response: Response): Promise<Response> {
   );
 }
 
-/** Parses an error body to an `AssayError`; returns null for any other text. */
+/** Returns the `AssayError` that the JSON text of an error body describes; null for any other text. */
 export function errorOf(text: string): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;

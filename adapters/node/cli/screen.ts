@@ -10,7 +10,7 @@ export const screen = {
   json: (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`),
 };
 
-/** True if standard error is a terminal. */
+/** Tells whether standard error is a terminal. */
 export const isWatched = (): boolean => process.stderr.isTTY === true;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -24,7 +24,7 @@ export function shown(text: string, stream: { isTTY?: boolean } = process.stdout
   return stream.isTTY ? stripVTControlCharacters(text).replace(CONTROLS, '') : text;
 }
 
-/** Formats rows as lines of text with aligned columns. */
+/** Formats rows as lines of text with aligned columns. The first row determines the number of aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows

@@ -2,11 +2,11 @@
 export interface Sample {
   /** Time of the reading, in milliseconds of a monotonic clock. */
   at: number;
-  /** Value of each metric, summed over its labels. */
+  /** Value of each metric by its name, summed over its labels. */
   values: ReadonlyMap<string, number>;
 }
 
-/** Holds the figures that `assay top` shows. A figure is null if the server does not report it. */
+/** Holds the figures that `assay top` shows; rates are means over one interval. Null: the server does not report it. */
 export interface Figures {
   requests_running: number | null;
   requests_waiting: number | null;
@@ -19,7 +19,10 @@ export interface Figures {
   engine_restarts: number | null;
 }
 
-/** Parses Prometheus' text format, lines of `name{labels} value`. Skips comments and any other lines. */
+/**
+ * Parses Prometheus' text format, lines of `name{labels} value`. Skips comments, any other lines and values that are
+ * not finite. `at` is the time of the reading in milliseconds.
+ */
 export function readSample(text: string, at: number): Sample {
   const values = new Map<string, number>();
   for (const [, name, value] of text.matchAll(/^([a-zA-Z_:][\w:]*)(?:\{[^\n]*\})? (\S+)(?: \d+)?$/gm)) {

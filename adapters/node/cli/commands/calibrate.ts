@@ -59,7 +59,10 @@ export function addCalibrate(program: Command): void {
     });
 }
 
-/** Throws `UsageError` if the file's folder cannot be written to, before the model is asked for minutes. */
+/**
+ * Throws `UsageError` if the folder of `file` cannot be written to. Called before the model answers the questions,
+ * which may take minutes.
+ */
 async function checkFolder(file: string): Promise<void> {
   const folder = dirname(resolve(file));
   await access(folder, constants.W_OK).catch((cause: unknown) => {
@@ -122,8 +125,8 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
 }
 
 /**
- * Asks the model all labelled questions, with uncalibrated probabilities. Questions about the same text share a
- * request. Returns the labelled answers by kind of question.
+ * Asks the model all labelled questions, with uncalibrated probabilities. Up to `AT_ONCE` questions about the same text
+ * share a request. Returns the answers with their labels, by kind of question.
  */
 async function ask(
   connection: Connection,

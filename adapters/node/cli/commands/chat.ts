@@ -63,7 +63,7 @@ Examples:
   $ assay chat --image photo.jpg "What is this?"
   $ assay chat --system "You translate to German." < letter.txt`;
 
-/** Returns the content of a message: first its images and recordings, then its text. */
+/** Returns the content of a message: its text alone, or its images, its recordings and then its text. */
 function shownWith({ images = [], audio = [] }: MediaFields, said: string): Content {
   if (images.length + audio.length === 0) return said;
   const shown: ContentPart[] = images.map((image) => ({ type: 'image', image }));
@@ -102,7 +102,7 @@ async function converse(
   terminal.close();
 }
 
-/** Sends the conversation, prints the answer as it arrives, and returns the whole answer. */
+/** Sends the conversation and prints the answer: as it arrives, or with `--json` as the response. Returns its text. */
 async function answer(
   connection: Connection,
   model: string,
@@ -130,8 +130,8 @@ async function answer(
 }
 
 /**
- * Prints a streamed answer as it arrives, and returns the whole answer. Throws `AssayError` if the stream breaks off or
- * reports an error.
+ * Prints a streamed answer as it arrives, and returns its whole text. Throws `AssayError` if the stream ends early or
+ * reports an error, and `NoServerError` if the connection breaks.
  */
 async function written(response: Response): Promise<string> {
   let content = '';

@@ -109,8 +109,8 @@ function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): st
 }
 
 /**
- * Returns the number format in which the weights of each compiled model run here, and why it was chosen. A model that
- * was compiled for several prompt lengths is listed once.
+ * Returns the number format in which the weights of each compiled model run here, the one that was asked for, and why
+ * it was chosen. A model that was compiled for several prompt lengths is listed once.
  */
 async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
   const paths = new StorePaths({

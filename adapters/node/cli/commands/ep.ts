@@ -82,7 +82,7 @@ function pluginArgument(text: string): Plugin {
 
 const storeOf = (flags: PluginFlags): PluginStore => new PluginStore(assayHome(flags, process.env));
 
-/** Throws `UsageError` if a file cannot be read. Whether it is the right one, the store checks. */
+/** Throws `UsageError` if a file cannot be read. `PluginStore.install` checks its content. */
 async function checkReadable(file: string): Promise<void> {
   await access(file, constants.R_OK).catch((cause: unknown) => {
     throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });

@@ -59,7 +59,13 @@ Examples:
   $ assay load assay/starter
   $ assay load onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192`;
 
-/** Loads a model on the server. Compiles it first, with a progress display, if it is not compiled yet. */
+/**
+ * Loads a model on the server and returns the server's report. Compiles the model first if it is not compiled yet, and
+ * shows the progress unless `flags.json` is set.
+ *
+ * @throws AssayError the error that the server reports
+ * @throws NoServerError if the connection breaks
+ */
 export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
   const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
   const quiet = flags.json ?? false;

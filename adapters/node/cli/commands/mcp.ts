@@ -53,8 +53,9 @@ Examples:
   $ assay mcp --http --port 8081    # needs a key: assay keys add agent`;
 
 /**
- * Returns a function that sends requests to the model. The connection is opened at the first call, which may load a
- * model, because agents list the tools long before they call one. If opening fails, the next call tries again.
+ * Returns `ask`, which sends requests to the model, and `close`, which ends the connection. The first `ask` opens the
+ * connection, which may load a model, because agents list the tools long before they call one. If opening fails, the
+ * next `ask` tries again.
  */
 function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
   let opened: Promise<{ connection: Connection; loaded: string | null }> | undefined;

@@ -82,8 +82,8 @@ async function run(model: string, flags: PullFlags, download: boolean): Promise<
 const HUB_VARIABLES = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HF_ENDPOINT'] as const;
 
 /**
- * Adds to an error of the hub that a variable of this shell, which could help, counts only in the shell that starts the
- * server. Returns any other error as it is.
+ * Returns an error of the hub with a hint: if this shell sets one of `HUB_VARIABLES`, the server does not see it,
+ * because it has the variables of the shell that started it. Returns any other error unchanged.
  */
 export function withServersHub(error: unknown, env: NodeJS.ProcessEnv): unknown {
   const set = HUB_VARIABLES.find((name) => env[name]);

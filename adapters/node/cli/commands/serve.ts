@@ -90,7 +90,7 @@ Examples:
  */
 const ECHO_MS = 500;
 
-/** Resolves at the first Ctrl-C or SIGTERM. A second signal ends the process at once. */
+/** Resolves at the first Ctrl-C or SIGTERM. A second one ends the process at once, with exit code 1. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let first = Number.POSITIVE_INFINITY;

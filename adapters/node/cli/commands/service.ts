@@ -173,7 +173,7 @@ async function groupsThatExist(names: readonly string[]): Promise<string[]> {
   return names.filter((name) => groups.includes(name));
 }
 
-/** Prints a step, then performs it. Throws an `Error` if its command fails. */
+/** Prints a step, then performs it. Throws an `Error` if its command fails or its file cannot be written or removed. */
 async function perform(step: Step): Promise<void> {
   switch (step.kind) {
     case 'write':
