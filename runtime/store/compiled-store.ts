@@ -57,7 +57,9 @@ export async function findCompiled(
   const intact = compiled.record.files.map(async ({ name, size, sha256 }) => {
     const file = await paths.real(paths.file(compiled.directory, name));
     const stat = file ? await fs.stat(file).catch(() => null) : null;
-    return file !== null && stat?.size === size && (await hashFile(file, size, sha256)) === sha256;
+    if (file === null || stat?.size !== size) return false;
+    // A file that cannot be read counts as damaged, so that the model is compiled again.
+    return (await hashFile(file, size, sha256).catch(() => null)) === sha256;
   });
   return (await Promise.all(intact)).every(Boolean) ? compiled : null;
 }

@@ -731,6 +731,20 @@ describe('a compiled form', () => {
     }
   });
 
+  it('with a file that cannot be read is rebuilt', async () => {
+    const box = await testHost(hub, { precision: 'int8' });
+    await box.download(STARTER);
+    const [form] = await listCompiled(box.paths, STARTER);
+    const file = join(form!.directory, 'weights.bin');
+    await fs.rm(file);
+    await fs.mkdir(file);
+    const { size } = await fs.stat(file);
+    const files = form!.record.files.map((one) => (one.name === 'weights.bin' ? { ...one, size } : one));
+    await fs.writeFile(join(form!.directory, 'fingerprint.json'), JSON.stringify({ ...form!.record, files }));
+    expect(await box.download(STARTER)).toMatchObject({ compiled: true });
+    expect((await fs.stat(file)).isFile()).toBe(true);
+  });
+
   it('is not made of damaged weights, and the message names the file and what to do', async () => {
     const box = await testHost(hub);
     await box.download(QWEN);
