@@ -49,7 +49,8 @@ export class BlobFetcher {
         await this.#removePartial(file);
         continue;
       }
-      await fs.rm(blob, { force: true });
+      // Recursive, because a folder may be in the place of the file.
+      await fs.rm(blob, { force: true, recursive: true });
       missing.push(file);
     }
     return missing;

@@ -169,6 +169,7 @@ export async function publishSnapshot(
 async function linkBlob(blob: string, link: string): Promise<void> {
   const target = relativeTo(dirname(link), blob);
   if ((await fs.readlink(link).catch(() => null)) === target) return;
-  await fs.rm(link, { force: true });
+  // Recursive, because a folder may be in the place of the link.
+  await fs.rm(link, { force: true, recursive: true });
   await linkFile(blob, link, target);
 }

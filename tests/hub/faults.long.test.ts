@@ -184,6 +184,18 @@ describe('a flipped bit', () => {
     await expectWholeAndClean(box);
   });
 
+  it('or a folder in the place of a file or its link is found by the next pull, which mends it', async () => {
+    const box = await machine(hub);
+    await box.pull();
+    for (const place of [box.paths.blob(MODEL, data.sha256!), box.paths.snapshotFile(MODEL, model.commit, DATA)]) {
+      await fs.rm(place);
+      await fs.mkdir(place);
+      await fs.writeFile(`${place}/file`, '');
+      await box.pull();
+      await expectWholeAndClean(box);
+    }
+  });
+
   it('in a partial file that a crash left is found too', async () => {
     const box = await machine(hub);
     const size = data.content.length;
