@@ -212,6 +212,13 @@ describe('decide', () => {
   });
 });
 
+it('extract keeps the order of the fields, and numbers as they were written', async () => {
+  const { run } = await beside({ tasks: { answers: ['{"10":"a","2":1.50}'] } });
+  const args = ['extract', '-k', '10', '-k', '2', '-c', 'x'];
+  expect(await run(args)).toEqual({ code: 0, out: '{\n  "10": "a",\n  "2": 1.50\n}\n', err: '' });
+  expect((await run([...args, '--json'])).out).toContain('"result": {\n    "10": "a",\n    "2": 1.50\n  }');
+});
+
 it('extract prints the fields', async () => {
   const { run, recorded } = await beside({ tasks: { answers: ['{"vendor":"Acme","total":null}'] } });
   const schema = join(await newFolder(), 'schema.json');

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
+import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
+import { indented } from '../indented.ts';
 import { distinct, repeated } from '../parse-flags.ts';
 import { type InputFlags, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
@@ -33,15 +35,15 @@ export function addExtract(program: Command): void {
       }
       const instruction = asked ?? 'Extract the requested fields.';
       const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema, '--schema') };
-      const context = await readContext(flags, 'assay extract --key total');
+      const context = await readContext(flags, `${COMMAND} extract --key total`);
       const media = await readMedia(flags);
       const answer = await withModel(flags, async (connection, model) => {
         const keys = flags.key === undefined ? {} : { keys: flags.key };
         const body = { model, instruction, context, ...media, ...sharedFields(flags, TOKENS), ...keys, ...schema };
-        return (await connection.request('/extract', { body })).json();
+        return (await connection.request('/extract', { body })).text();
       });
-      const response = v.parse(ExtractResponse, answer);
-      screen.json(flags.json ? answer : response.result);
+      const response = v.parse(v.pipe(v.string(), v.parseJson(), ExtractResponse), answer);
+      screen.line(indented(flags.json ? answer : (response.choices[0]?.message.content ?? 'null')));
       warnIfCut(response);
     });
 }
