@@ -69,7 +69,12 @@ describe('calibrate', () => {
     ['--reset with a plot', ['--reset', '--plot', 'x.svg'], '', '--plot and --out need a file of labels.'],
     ['a folder that does not exist', ['FILE', '--out', '/none/x.json'], '', '/none cannot be written to (ENOENT).'],
     ['a line that is not JSON', ['FILE'], '{', 'line 1: This is not JSON: '],
-    ['a line without a text', ['FILE'], '{"label":true}', 'line 1: input is required. assay calibrate --help shows'],
+    [
+      'a line without a text',
+      ['FILE'],
+      '{"label":true}',
+      'line 1: input is required. npm run -s assay -- calibrate --help shows',
+    ],
     [
       'a question of no known type',
       ['FILE'],

@@ -14,6 +14,7 @@ import { type Label, readLabel, samplesOf } from '../../../../lib/calibration/la
 import { messageOf } from '../../../../lib/errors.ts';
 import { ModelList } from '../../../../lib/schema/model-list.ts';
 import { systemCode } from '../../../../runtime/store/disk-error.ts';
+import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, withModel } from '../ask.ts';
@@ -77,7 +78,7 @@ async function readLabels(file: string): Promise<Label[]> {
     try {
       return [readLabel(line)];
     } catch (error) {
-      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)} assay calibrate --help shows the form.`);
+      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)} ${COMMAND} calibrate --help shows the form.`);
     }
   });
   if (labels.length < FEWEST_LABELS) {

@@ -5,6 +5,7 @@ import * as v from 'valibot';
 import { AssayError, messageOf } from '../../../../lib/errors.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../../../../lib/schema/chat-completion.ts';
 import type { Metrics } from '../../../../lib/schema/metrics.ts';
+import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
 import { eventsOf } from '../events.ts';
@@ -43,7 +44,7 @@ export function addChat(program: Command): void {
       const talks = message === undefined && process.stdin.isTTY;
       const said = talks ? undefined : (message ?? (await readStandardInput()));
       if (said?.trim() === '' && media.images === undefined && media.audio === undefined)
-        throw new UsageError('The message is empty. Give one: assay chat "Write a haiku about parcels."');
+        throw new UsageError(`The message is empty. Give one: ${COMMAND} chat "Write a haiku about parcels."`);
       await withModel(flags, async (connection, model) => {
         const talk: Message[] = flags.system === undefined ? [] : [{ role: 'system', content: flags.system }];
         if (said === undefined) return converse(connection, model, talk, flags, media);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { DecideResponse } from '../../../../lib/schema/task-response.ts';
+import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { EXIT } from '../exit-code.ts';
@@ -53,7 +54,7 @@ export function addDecide(program: Command): void {
         throw new UsageError(`--expect ${flags.expect} is not one of the options. Use one of: ${options.join(', ')}.`);
       }
       checkProbabilityFlags(flags, options);
-      const context = await readContext(flags, 'assay decide "Is this urgent?"');
+      const context = await readContext(flags, `${COMMAND} decide "Is this urgent?"`);
       const media = await readMedia(flags);
       if (flags.probabilities) {
         const asked = { question, context, media, options, instruction: flags.instruction };

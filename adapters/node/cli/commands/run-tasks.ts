@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import * as v from 'valibot';
 import { RunTasksResponse } from '../../../../lib/schema/task-response.ts';
 import { CUT_TASKS_HEADER } from '../../../../lib/tasks/cut-tasks.ts';
+import { COMMAND, shellWord } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { repeated } from '../parse-flags.ts';
@@ -31,14 +32,14 @@ export function addRun(program: Command): void {
       const request = Array.isArray(content) ? { tasks: content } : content;
       if (typeof request !== 'object' || request === null || !('tasks' in request)) {
         throw new UsageError(
-          `${file} must contain a list of tasks or an object with "tasks". assay run --help shows an example.`,
+          `${file} must contain a list of tasks or an object with "tasks". ${COMMAND} run --help shows an example.`,
         );
       }
       const hasInput = 'context' in request || 'messages' in request;
       if (hasInput && (flags.context !== undefined || flags.file !== undefined)) {
         throw new UsageError(`${file} has a text already. Remove it there, or leave out --context and --file.`);
       }
-      const input = hasInput ? {} : { context: await readContext(flags, `assay run ${file}`) };
+      const input = hasInput ? {} : { context: await readContext(flags, `${COMMAND} run ${shellWord(file)}`) };
       const media = await readMedia(flags);
       const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
       const asked = flags.model ?? named;
