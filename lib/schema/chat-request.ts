@@ -170,14 +170,13 @@ export const ChatCompletionRequest = v.pipe(
       ? { code: 'invalid_value', at: ['top_logprobs'], message: 'needs logprobs: true' }
       : null,
   ),
-  rule(({ tools, tool_choice, response_format }) =>
+  rule(({ tools, tool_choice }) =>
     toolUseFields(
       {
         names: (tools ?? []).map((tool) => tool.function.name),
         choice: typeof tool_choice === 'object' ? tool_choice?.function : tool_choice,
-        format: response_format,
       },
-      { name: ['tool_choice', 'function', 'name'], format: ['response_format'] },
+      ['tool_choice', 'function', 'name'],
     ),
   ),
   rule((request) => answeredCalls(request)),

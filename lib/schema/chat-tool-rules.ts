@@ -30,33 +30,22 @@ export function toolFields({ role, content, tool_calls, tool_call_id }: MessageF
 interface ToolUseFields {
   names: readonly string[];
   choice?: string | { name: string } | null | undefined;
-  format?: { type: string } | null | undefined;
 }
 
 /**
- * Returns the first issue of the tool fields of a request, null if there is none. A tool choice must name one of the
- * tools, and while the model may call tools, the response format must be text.
+ * Returns the issue of a request's tool choice, null if there is none. It must name one of the tools.
  *
- * @param paths paths of the choice's name and of the format in the request, for errors
+ * @param namePath path of the choice's name in the request, for errors
  */
-export function toolUseFields(
-  { names, choice, format }: ToolUseFields,
-  paths: { name: readonly string[]; format: readonly string[] },
-): Finding | null {
+export function toolUseFields({ names, choice }: ToolUseFields, namePath: readonly string[]): Finding | null {
   if (names.length === 0) {
     const calls = choice && choice !== 'none' && choice !== 'auto';
     return calls ? { code: 'invalid_value', at: ['tool_choice'], message: 'needs tools' } : null;
   }
   if (choice && typeof choice === 'object' && !names.includes(choice.name)) {
-    return { code: 'invalid_value', at: paths.name, message: 'must be one of the tools' };
+    return { code: 'invalid_value', at: namePath, message: 'must be one of the tools' };
   }
-  if (choice === 'none' || !format || format.type === 'text') return null;
-  return {
-    code: 'unsupported_parameter',
-    at: paths.format,
-    message:
-      'must be text while the model may call tools. Set tool_choice to none, or send the schema as parameters of a tool',
-  };
+  return null;
 }
 
 /**

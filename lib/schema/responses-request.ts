@@ -179,11 +179,8 @@ export const ResponsesRequest = v.pipe(
         }
       : null,
   ),
-  rule(({ tools, tool_choice, text }) =>
-    toolUseFields(
-      { names: (tools ?? []).map(({ name }) => name), choice: tool_choice, format: text?.format },
-      { name: ['tool_choice', 'name'], format: ['text', 'format'] },
-    ),
+  rule(({ tools, tool_choice }) =>
+    toolUseFields({ names: (tools ?? []).map(({ name }) => name), choice: tool_choice }, ['tool_choice', 'name']),
   ),
 );
 export type ResponsesRequest = v.InferOutput<typeof ResponsesRequest>;

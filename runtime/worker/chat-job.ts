@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { ChatRequest } from '../../lib/backend.ts';
+import type { ChatRequest, ToolUse } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
@@ -8,6 +8,7 @@ import { type ChatDelta, ChatOutput } from '../text/output/chat-output.ts';
 import { JsonOutput } from '../text/output/json-output.ts';
 import { encodeChat } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
+import { type JsonOrCallsOutput, jsonOrCalls } from '../text/tools/json-or-calls.ts';
 import { toolForm } from '../text/tools/tool-form.ts';
 import type { ToolOutput } from '../text/tools/tool-output.ts';
 import type { JobPlan } from './task-job.ts';
@@ -33,8 +34,11 @@ const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
 
 interface AnswerForm {
   constraint: Constraint | null;
-  output: ChatOutput | JsonOutput | ToolOutput;
+  output: ChatOutput | JsonOutput | ToolOutput | JsonOrCallsOutput;
 }
+
+/** Tells whether the answer must be calls. Its format has no effect then. */
+const isForced = (tools: ToolUse | undefined): boolean => tools !== undefined && tools.choice !== 'auto';
 
 /**
  * Returns the grammar that constrains the answer to its requested format, and the reader that splits its tokens into
@@ -43,6 +47,9 @@ interface AnswerForm {
 function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, thinking: boolean): AnswerForm {
   const { vocabulary, template } = text;
   const stops = [...stop, ...template.stops];
+  if (tools && format.type === 'json' && !isForced(tools)) {
+    return jsonOrCalls(text, { use: tools, shape: format.shape, stops });
+  }
   if (tools) return toolForm(text, { use: tools, stops, thinking });
   if (format.type === 'text') {
     return { constraint: null, output: new ChatOutput(vocabulary, { stops, thinking, format: template.reasoning }) };
@@ -60,7 +67,7 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format, tools } = request;
   // A grammar that covers the whole answer leaves no room for reasoning.
-  const withGrammar = format.type === 'json' ? ({ thinking: false } as const) : {};
+  const withGrammar = format.type === 'json' && !isForced(tools) ? ({ thinking: false } as const) : {};
   const encoding = { ...withGrammar, tools: tools?.tools, limit: limits.maxPromptLen };
   const { ids, thinking } = encodeChat(text, request.messages, encoding);
   const { constraint, output } = answerForm(text, request, thinking);

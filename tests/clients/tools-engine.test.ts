@@ -38,6 +38,32 @@ afterAll(async () => {
   await machine?.close();
 });
 
+const verdict = {
+  type: 'object' as const,
+  properties: { warm: { type: 'boolean' as const } },
+  required: ['warm'],
+  additionalProperties: false,
+};
+
+describe('tools beside a format', () => {
+  const response_format = { type: 'json_schema' as const, json_schema: { name: 'verdict', schema: verdict } };
+
+  test.each([1, 2, 3, 4, 5, 6])('auto, seed %i: calls, or an answer in the format', async (seed) => {
+    const sent = { ...asked, tool_choice: 'auto' as const, tools, response_format, temperature: 2, seed };
+    const { choices } = await openai.chat.completions.create(sent);
+    const [{ message, finish_reason } = choices[0]!] = choices;
+    if (finish_reason === 'tool_calls') expect(message.content).toBeNull();
+    else expect(JSON.parse(message.content ?? '')).toEqual({ warm: expect.any(Boolean) });
+    const stream = openai.chat.completions.stream(sent);
+    expect((await stream.finalChatCompletion()).choices[0]?.message.content ?? null).toBe(message.content);
+  });
+
+  test('required: the format has no effect', async () => {
+    const { choices } = await openai.chat.completions.create({ ...asked, tools, response_format });
+    expect(choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } });
+  });
+});
+
 describe('the client of OpenAI', () => {
   test('a blocking answer', async () => {
     const { choices } = await openai.chat.completions.create({ ...asked, tools });

@@ -7,6 +7,7 @@ import { allowedTokens, randomFrom } from '../../../tests/grammar/random-model.t
 import { type ModelText, readModelText } from '../model-files.ts';
 import { opensThinking } from '../template/chat-template.ts';
 import { createTextModel, type TextModel } from '../text-model.ts';
+import { jsonOrCalls } from './json-or-calls.ts';
 import { toolForm } from './tool-form.ts';
 
 /* Tests each call format with a random model, which writes any token that the constraint allows. */
@@ -65,11 +66,17 @@ interface Script {
   random: () => number;
 }
 
-/** Writes an answer with random allowed tokens, calling constraint and output as the engine does. */
+/** Writes an answer with tools with random allowed tokens. */
 function written(model: TextModel, use: ToolUse, { first, random }: Script) {
   const prompt = model.template.render([{ role: 'user', content: 'Hi' }], { tools: use.tools });
   const thinking = opensThinking(prompt, model.template.reasoning);
-  const { constraint, output } = toolForm(model, { use, stops: [], thinking });
+  return driven(model, toolForm(model, { use, stops: [], thinking }), { first, random });
+}
+
+type Form = ReturnType<typeof toolForm> | ReturnType<typeof jsonOrCalls>;
+
+/** Writes an answer with random allowed tokens, calling constraint and output as the engine does. */
+function driven(model: TextModel, { constraint, output }: Form, { first, random }: Script) {
   const said = { reasoning: '', content: '', calls: [] as { name: string; arguments: string }[] };
   const read = ({ reasoning, content, calls = [] }: ReturnType<typeof output.push>) => {
     said.reasoning += reasoning;
@@ -94,7 +101,7 @@ function written(model: TextModel, use: ToolUse, { first, random }: Script) {
     read(output.push({ token }));
     constraint.accept(token);
   }
-  read(output.end());
+  read(output.end(!ended && !constraint.complete));
   return { ...said, whole: ended || constraint.complete };
 }
 
@@ -168,6 +175,52 @@ describe.each(FORMS)('%s, %s', (template, trigger, textBefore) => {
       for (const call of said.calls) expect(call.name).toBe(name);
       if (template !== 'hermes') expect(said.calls).toHaveLength(1);
     }
+  });
+});
+
+describe('JSON or calls', () => {
+  const shape = {
+    kind: 'schema',
+    schema: { type: 'object', properties: { ok: { enum: [1, 2] } }, required: ['ok'] },
+  } as const;
+  const use: ToolUse = { tools, choice: 'auto', parallel: true };
+  const read = (model: TextModel, first: readonly number[], random: () => number) => {
+    const { constraint, output } = jsonOrCalls(model, { use, shape, stops: [] });
+    return driven(model, { constraint, output }, { first, random });
+  };
+  const isJson = (text: string) => [1, 2].includes(JSON.parse(text).ok);
+
+  it.each(['hermes', 'mistral', 'mistral-args', 'list', 'signatures', 'actions', 'plan', 'declared', 'xml', 'seed'])(
+    '%s: each answer is either',
+    (template) => {
+      const model = modelWith(template);
+      const called = new Set<boolean>();
+      for (const seed of seeds) {
+        const { content, calls, reasoning, whole } = read(model, [], randomFrom(seed));
+        called.add(calls.length > 0);
+        expect(reasoning).toBe('');
+        if (calls.length === 0) expect(isJson(content)).toBe(true);
+        else expect(content).toBe('');
+        for (const call of whole ? calls : calls.slice(0, -1)) {
+          expect(validators.get(call.name)?.(JSON.parse(call.arguments))).toBe(true);
+        }
+      }
+      expect(called).toContain(true);
+      const [open] = model.tokenizer.encodeUser('{', true);
+      expect(isJson(read(model, [open!], randomFrom(0)).content)).toBe(true);
+    },
+  );
+
+  it.each(['llama3', 'harmony'])('%s: refused, because calls look like JSON or follow a header', (template) => {
+    expect(() => jsonOrCalls(modelWith(template), { use, shape, stops: [] })).toThrow(
+      expect.objectContaining({ code: 'unsupported_parameter', param: 'tools' }),
+    );
+  });
+
+  it('a cut answer is completed', () => {
+    const model = modelWith('hermes');
+    const { output } = jsonOrCalls(model, { use, shape, stops: [] });
+    expect(output.end(true).content).toBe('{"ok":null}');
   });
 });
 

@@ -13,6 +13,8 @@ interface ToolFormOptions {
   stops: readonly string[];
   /** True if the prompt ends inside a reasoning block. */
   thinking: boolean;
+  /** False: a forced call comes without reasoning. True by default. */
+  mayReason?: boolean;
 }
 
 /**
@@ -22,14 +24,14 @@ interface ToolFormOptions {
  */
 export function toolForm(
   { template, tokenizer, vocabulary }: TextModel,
-  { use, stops, thinking }: ToolFormOptions,
+  { use, stops, thinking, mayReason = true }: ToolFormOptions,
 ): { constraint: ToolConstraint; output: ToolOutput } {
   const format = template.tools();
   if (!format) throw new Error('a chat with tools was not refused');
   const { reasoning, thinks } = template;
   const grammar = callGrammar({ format, use, tokenizer, reasoning });
   // If several tokens spell the opening mark, a forced call is written without reasoning.
-  const open = thinks ? (tokenizer.id(reasoning.open) ?? null) : null;
+  const open = thinks && mayReason ? (tokenizer.id(reasoning.open) ?? null) : null;
   const constraint = new ToolConstraint({ grammar, vocabulary, reasoning, thinking, open });
   return {
     constraint,

@@ -100,7 +100,6 @@ const refused: readonly Refused[] = [
     'tool_choice.function.name',
   ],
   [{ tools: [tool('f')], parallel_tool_calls: 1 }, 'invalid_type', 'parallel_tool_calls'],
-  [{ tools: [tool('f')], response_format: { type: 'json_object' } }, 'unsupported_parameter', 'response_format'],
   [{ functions: [{ name: 'f' }] }, 'unsupported_parameter', 'functions'],
   [{ tool_choice: 'required' }, 'invalid_value', 'tool_choice'],
   [{ logit_bias: { 50256: -100 } }, 'unsupported_parameter', 'logit_bias'],

@@ -61,6 +61,11 @@ export const chatTools: readonly Row[] = [
     }),
   ),
   {
+    name: 'tools with a response_format: both reach the backend',
+    request: { path, json: { messages, tools, response_format: { type: 'json_object' } } },
+    expect: asked({ tools: use, format: { type: 'json', shape: { kind: 'any' } } }),
+  },
+  {
     name: 'a named tool is called once, whatever parallel_tool_calls is',
     request: {
       path,

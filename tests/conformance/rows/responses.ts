@@ -89,6 +89,11 @@ const requests: readonly [name: string, sent: object, request: object][] = [
   ],
   ['log-probabilities by include', { input: 'Hi', include: ['message.output_text.logprobs'] }, { topLogprobs: 0 }],
   [
+    'tools with JSON',
+    { input: 'Hi', tools: [ping], text: { format: { type: 'json_object' } } },
+    { format: { type: 'json', shape: { kind: 'any' } }, tools: expect.objectContaining({ choice: 'auto' }) },
+  ],
+  [
     'JSON with a schema',
     { input: 'Hi', text: { format: { type: 'json_object', schema } } },
     { format: { type: 'json', shape: { kind: 'schema', schema } } },
@@ -181,7 +186,6 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   ],
   [{ input: 'Hi', tool_choice: 'required' }, 'invalid_value', 'tool_choice'],
   [{ input: 'Hi', tools: [ping], tool_choice: { type: 'function', name: 'f' } }, 'invalid_value', 'tool_choice.name'],
-  [{ input: 'Hi', tools: [ping], text: { format: { type: 'json_object' } } }, 'unsupported_parameter', 'text.format'],
   [{ input: [{ type: 'function_call', call_id: 'a', name: 'ping' }] }, 'missing_field', 'input[0].arguments'],
   [
     { input: [{ type: 'function_call', call_id: 'a', name: 'ping', arguments: 'no' }] },
