@@ -9,7 +9,10 @@ export const storedKey = {
   set: (key: string): void => (key === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, key)),
 };
 
-/** Reports an error response of the server: its message, its code and, if there is one, the invalid field. */
+/**
+ * Reports an error response of the server: its message, status and code, and the path of an invalid field (`param`).
+ * Status 0: there was no response, or it ended early.
+ */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -34,8 +37,8 @@ interface CallOptions {
 }
 
 /**
- * Sends a request to the server of this page. Throws `ApiError` if the server does not answer with status 2xx, and an
- * `AbortError` if `signal` was aborted.
+ * Sends a request to the server of this page. Throws `ApiError` if the key has an invalid character, or if the server
+ * does not answer with status 2xx or not before `signal` times out; an `AbortError` if `signal` was aborted.
  */
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
   const { method, body, accept, signal, key = storedKey.get() } = options;
@@ -63,12 +66,13 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
   return response;
 }
 
-/** Maps a path to the last key with which the server refused it. */
+/** Maps a path to the last key that the server refused for it, with the error. */
 const refusals = new Map<string, { key: string; refusal: ApiError }>();
 
 /**
- * Reads a path again and again, for views that update themselves. While the server refuses the stored key, it throws
- * the refusal without a request, so that the browser's console does not fill with errors.
+ * Requests a path, with a timeout of ten seconds, for views that update themselves. Throws the errors of `call`. If the
+ * server has refused the stored key for this path, throws that error again without a request, so that the browser's
+ * console does not fill with errors.
  */
 export async function poll(path: string): Promise<Response> {
   const key = storedKey.get();

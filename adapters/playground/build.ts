@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { indexOf, readDocuments } from './documents.ts';
 
-/**
+/*
  * Builds the server's web pages into `dist/pages`: the playground, the API reference with its renderer (swagger-ui),
  * and the documentation as Markdown. npm runs this script after an install in a checkout (`prepare`) and before
  * packing.

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError } from './api.ts';
 
-/** Shows an error and what the user can do about it. */
+/** Shows an error and what the user can do about it; nothing if `error` is null or undefined. */
 export function Problem({ error }: { error: unknown }) {
   const element = useRef<HTMLDivElement>(null);
-  // On a narrow screen, it may be below what the user sees.
+  // On a narrow screen, the error may be below what the user sees.
   useEffect(() => element.current?.scrollIntoView({ block: 'nearest' }), [error]);
   if (error === null || error === undefined) return null;
   const { message, code, param, hint } = described(error);
@@ -27,7 +27,7 @@ export function Problem({ error }: { error: unknown }) {
   );
 }
 
-/** What to do on this page about some errors, whose messages speak to programs. */
+/** Actions on this page for some error codes, whose messages are written for programs. */
 const HINTS: Readonly<Record<string, string>> = {
   missing_api_key: 'The first start of the server shows a key; “assay keys add NAME” makes another.',
   invalid_api_key: 'Paste your key into “API key” above.',

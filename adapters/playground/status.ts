@@ -7,16 +7,21 @@ export interface Status {
   /** False if the server did not answer the last request. */
   reachable: boolean | null;
   health: Health | null;
+  /** Number of requests that the engine is answering. */
   running: number | null;
+  /** Number of requests in the queue. */
   waiting: number | null;
-  /** Resident bytes of the engine process. */
+  /** Resident memory of the engine process in bytes. */
   memory: number | null;
 }
 
 const UNKNOWN: Status = { reachable: null, health: null, running: null, waiting: null, memory: null };
 const POLL_MS = 3_000;
 
-/** Returns the server's state from `/health` and `/metrics`. Updates it every few seconds while the page is visible. */
+/**
+ * Returns the server's state, read from `/health` and `/metrics` every `POLL_MS` milliseconds while the page is
+ * visible, and a function that reads it at once.
+ */
 export function useStatus(): { status: Status; refresh(): void } {
   const [status, setStatus] = useState(UNKNOWN);
   // On a slow network, an answer may arrive after that to a later request.

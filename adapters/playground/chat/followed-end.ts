@@ -1,12 +1,12 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
-/** Pixels above the end of the page at which the user still counts as reading it. */
+/** Distance from the end of the page, in pixels, within which the user counts as having scrolled to it. */
 const NEAR_PX = 60;
 
 /**
- * Keeps the end of the page in sight while `content` grows and `element` is shown, until the user scrolls away from it.
- * Returns a function that goes to the end again.
+ * Scrolls to the end of the page whenever `content` changes and `element` is shown, unless the user has scrolled away
+ * from the end. Returns a function that makes the next change of `content` scroll in any case.
  */
 export function useFollowedEnd(element: RefObject<HTMLElement | null>, content: unknown): () => void {
   const following = useRef(true);

@@ -12,7 +12,10 @@ export interface ChatEnd {
   tokensPerSecond: number | null;
 }
 
-/** Reads a streamed chat completion. Throws `ApiError` if the stream reports an error or ends too early. */
+/**
+ * Reads a streamed chat completion: calls `onDelta` with each new part, and returns how the answer ended. Throws
+ * `ApiError` if the stream reports an error or ends early, and an `AbortError` if the request was aborted.
+ */
 export async function readChat(response: Response, onDelta: (delta: ChatDelta) => void): Promise<ChatEnd> {
   const end: ChatEnd = { finishReason: null, tokensPerSecond: null };
   let done = false;

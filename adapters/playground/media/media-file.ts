@@ -1,6 +1,6 @@
 import { splitDataUrl } from '../../../lib/data-url.ts';
 
-/** Holds an image or a recording that tasks or a message of a chat are about. */
+/** Holds an image or a recording, which is sent with tasks or a chat message. */
 export interface MediaFile {
   name: string;
   kind: 'image' | 'audio';
@@ -8,7 +8,10 @@ export interface MediaFile {
   url: string;
 }
 
-/** Reads a file that the user has chosen. Throws if it is neither an image nor a recording. */
+/**
+ * Reads a file that the user has chosen. Throws an `Error` if its type is neither an image nor a recording, or if it
+ * cannot be read.
+ */
 export async function readMedia(file: File): Promise<MediaFile> {
   const kind = (['image', 'audio'] as const).find((one) => file.type.startsWith(`${one}/`));
   if (!kind) throw new Error(`${file.name} is neither an image nor a recording. Choose a JPEG, PNG, WAV or MP3.`);
@@ -21,24 +24,29 @@ export async function readMedia(file: File): Promise<MediaFile> {
   return { name: file.name, kind, url };
 }
 
-/** Returns the same file with a placeholder for its content, which would be too long to read. */
+/** Returns a copy whose `url` has a placeholder for the content, which would be too long to display. */
 export function withoutContent(media: MediaFile): MediaFile {
   return { ...media, url: `${media.url.slice(0, media.url.indexOf(',') + 1)}BASE64_OF_${media.name}` };
 }
 
-/** Returns the member of `POST /v1/tasks` with a file. */
+/** Returns the member of a body of `POST /v1/tasks` that contains a file: `images` or `audio`. */
 export function tasksMedia({ kind, url }: MediaFile) {
   const input = base64Input(url);
   return kind === 'image' ? { images: [input] } : { audio: [input] };
 }
 
-/** Returns the input of `POST /v1/decisions` with a file before the text. */
+/**
+ * Returns the member `input` of a body of `POST /v1/decisions`: a user message with a file, then the text if there is
+ * any.
+ */
 export function decisionsInput({ kind, url }: MediaFile, text: string) {
   const part = kind === 'image' ? { type: 'input_image', image_url: url } : { type: 'input_audio', audio_url: url };
   return [{ role: 'user', content: [part, ...(text === '' ? [] : [{ type: 'input_text', text }])] }];
 }
 
-/** Returns the content of a message of `POST /v1/chat/completions`: a text, or a file with the text after it. */
+/**
+ * Returns the content of a message of `POST /v1/chat/completions`: a text, or a file and then the text if there is any.
+ */
 export function chatContent(text: string, media: MediaFile | undefined) {
   if (!media) return text;
   const { kind, url } = media;

@@ -9,7 +9,7 @@ interface Props {
   onDelete(id: string): void;
 }
 
-/** States in which the server does nothing with a model. */
+/** Statuses of a model that is not loaded and with which the server does nothing. */
 const IDLE: readonly ModelStatus[] = ['compiled', 'downloaded', 'available', 'error'];
 
 /** Shows the models of the machine, with their actions. */

@@ -13,7 +13,7 @@ interface Props {
   onChange(): void;
 }
 
-/** What a load or a pull reports about the form of the weights. */
+/** The part of the response to a load or a pull that the tab shows. */
 type Report = Pick<LoadResponse, 'precision_warning'>;
 
 /** Lists the models on this machine, with actions to pull, load, unload and delete them. */
@@ -36,7 +36,7 @@ export function ModelsTab({ shown, status, onChange }: Props) {
       .catch(setListError);
   }, [shown, status]);
 
-  /** Shows the end of an operation: `done` and the warning of the server, or its error. */
+  /** Shows how `work` ends: the text `done` with the warning of the server, if there is one, or the error. */
   const finish = async (work: Promise<Report | undefined>, done: string) => {
     setError(null);
     setNotice('');
@@ -48,7 +48,7 @@ export function ModelsTab({ shown, status, onChange }: Props) {
     }
     onChange();
   };
-  /** Runs an operation on the slot, while the other actions are disabled. */
+  /** Shows the text `doing` and disables the buttons of the table until `work` ends, then shows its end (`finish`). */
   const run = async (doing: string, work: Promise<Response>, done: string) => {
     setBusy(doing);
     await finish(

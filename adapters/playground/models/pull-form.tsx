@@ -4,13 +4,13 @@ import type { DownloadProgress, DownloadResponse } from '../../../lib/schema/mod
 import { pull } from './pull.ts';
 
 interface Props {
-  /** Called when a pull begins, with its promise. */
+  /** Called when a pull begins; `pulled` resolves when it ends. The form waits for the returned promise. */
   onPull(model: string, pulled: Promise<DownloadResponse>): Promise<void>;
 }
 
 interface Pulling {
   model: string;
-  /** Null until the server reports. */
+  /** Last progress that the server has reported; null if none. */
   progress: DownloadProgress | null;
   bytesPerSecond: number | null;
 }

@@ -3,8 +3,9 @@ import { ApiError, call } from '../api.ts';
 import { readEvents } from '../read-events.ts';
 
 /**
- * Lets the server download and compile a model, and reports the progress. Returns the server's last report. Throws
- * `ApiError`. The server continues if the page is closed.
+ * Lets the server download and compile a model, and calls `onProgress` with each report. Returns the final report.
+ * Throws `ApiError` if the server refuses or fails, or if the reports end early. The server continues if the page is
+ * closed.
  */
 export async function pull(model: string, onProgress: (progress: DownloadProgress) => void): Promise<DownloadResponse> {
   const body = { model, allow_download: true };

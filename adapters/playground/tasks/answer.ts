@@ -19,7 +19,7 @@ export interface Answer {
   rows: AnswerRow[];
   /** Probability of each option, in the order sent; empty if there are no options or no probabilities. */
   options: { label: string; probability: number }[];
-  /** True if no option was probable enough (`--abstain-below`). */
+  /** True if no option was probable enough for the server (flag `--abstain-below`). */
   abstained?: true;
 }
 
@@ -33,8 +33,8 @@ export interface Answers {
 }
 
 /**
- * Converts the response of `POST /v1/tasks`. The answers have the order of the tasks and not of the response's members,
- * because JavaScript moves members with names such as `10`.
+ * Converts the response of `POST /v1/tasks` to the displayed answers. These have the order of the tasks and not of the
+ * response's members, because JavaScript moves members with names such as `10`.
  */
 export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage }: RunTasksResponse): Answers {
   const answers = tasks.map(({ name, type }): Answer => {
@@ -51,7 +51,7 @@ export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage
   return { answers, cut, promptTokens: usage.prompt_tokens, chosenTokens: usage.completion_tokens };
 }
 
-/** Converts the response of `POST /v1/decisions`. */
+/** Converts the response of `POST /v1/decisions` to the displayed answers. `tasks` are the tasks that were sent. */
 export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsResponse): Answers {
   const { usage } = response;
   const answers = response.answers.map((answer, index): Answer => {
@@ -75,7 +75,7 @@ export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsRe
   return { answers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
 }
 
-/** Returns the name that a JSON Pointer (RFC 6901) to a member has. */
+/** Returns a JSON Pointer (RFC 6901) without the leading slash and with its escapes resolved: the name of a member. */
 const memberName = (pointer: string) => pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
 
 function shown(value: unknown): string | null {

@@ -68,7 +68,7 @@ export const EXAMPLES: readonly Example[] = [
   },
 ];
 
-/** Tells whether a draft is one of the examples, so that nothing is lost if another replaces it. */
+/** Tells whether a draft is an unchanged example, so that nothing is lost if another example replaces it. */
 export function isExample(draft: Draft): boolean {
   const text = (it: Draft) => JSON.stringify(tasksBody(it, ''));
   return EXAMPLES.some(({ make }) => text(make()) === text(draft));

@@ -1,7 +1,10 @@
 export const LANGUAGES = ['curl', 'TypeScript', 'Python'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** Returns a program that sends the request. It reads the key from `ASSAY_API_KEY`. */
+/**
+ * Returns the text of a program that sends `body` as JSON to `path` of the server `origin`, with POST, and prints the
+ * response. The program reads the key from the variable `ASSAY_API_KEY`.
+ */
 export function requestCode(language: Language, origin: string, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2);
   switch (language) {

@@ -10,12 +10,12 @@ export function storedDraft(): Draft | undefined {
   return read.success ? { ...read.output, tasks: read.output.tasks.map(newTask) } : undefined;
 }
 
-/** Stores a draft without its image or recording, which can be larger than the storage. */
+/** Stores a draft in session storage, without its image or recording, which can be larger than the storage. */
 export function storeDraft({ context, tasks, maxOutputTokens }: Draft): void {
   try {
     sessionStorage.setItem(DRAFT, JSON.stringify({ context, tasks, maxOutputTokens } satisfies StoredDraft));
   } catch {
-    // The text is too long for the storage: a reload brings the first example.
+    // The text is too long for the storage. A reload then shows the first example.
     sessionStorage.removeItem(DRAFT);
   }
 }

@@ -9,7 +9,7 @@ interface Props {
   onRemove(): void;
 }
 
-/** Returns the id of a field or a button of a task on the page. */
+/** Returns the id of the HTML element of a task's field or button. */
 export const taskElementId = ({ id }: TaskDraft, name: 'type' | 'name' | 'text' | 'list' | 'up' | 'down'): string =>
   `task-${id}-${name}`;
 

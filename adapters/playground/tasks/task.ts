@@ -1,18 +1,18 @@
 import * as v from 'valibot';
 import { decisionsInput, type MediaFile, tasksMedia } from '../media/media-file.ts';
 
-/** One task in the editor. Lists are texts with an item on each line. */
+/** One task in the editor. */
 const TaskFields = v.object({
   type: v.picklist(['decide', 'extract']),
   name: v.string(),
   /** The question of a decide task, the instruction of an extract task. */
   text: v.string(),
-  /** Options of a decide task, keys of an extract task. */
+  /** Options of a decide task or keys of an extract task, one on each line. */
   list: v.string(),
 });
 type TaskFields = v.InferOutput<typeof TaskFields>;
 
-/** The part of a draft that outlives the page. */
+/** The part of a draft that is kept when the page is reloaded. */
 export const StoredDraft = v.object({
   context: v.string(),
   tasks: v.pipe(v.array(TaskFields), v.minLength(1)),
@@ -38,7 +38,7 @@ export const items = (list: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** Returns the body of `POST /v1/tasks`. */
+/** Returns the body of `POST /v1/tasks` for a draft. `model` is a model id. */
 export function tasksBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
@@ -59,7 +59,7 @@ export function tasksBody({ context, media, tasks, maxOutputTokens }: Draft, mod
 export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
 
-/** Returns the body of `POST /v1/decisions`. */
+/** Returns the body of `POST /v1/decisions` for a draft with `hasProbabilities`. `model` is a model id. */
 export function decisionsBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
@@ -82,14 +82,14 @@ export function newTask(fields: TaskFields): TaskDraft {
   return { ...fields, id: next++ };
 }
 
-/** Returns a task for the end of a list, with a name that no other task has. */
+/** Returns a new decide task to add to `tasks`, with a name that none of them has. */
 export function anotherTask(tasks: readonly TaskDraft[]): TaskDraft {
   let number = tasks.length + 1;
   while (tasks.some(({ name }) => name === `task_${number}`)) number += 1;
   return newTask({ type: 'decide', name: `task_${number}`, text: '', list: 'yes\nno' });
 }
 
-/** Returns a copy of a list with one item moved by `step` places; unchanged if there is no such place. */
+/** Returns a copy of a list in which the item at index `from` is moved by `step`; unchanged if that is out of range. */
 export function moved<T>(list: readonly T[], from: number, step: number): T[] {
   const to = from + step;
   const copy = [...list];

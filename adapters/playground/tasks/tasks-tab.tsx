@@ -12,8 +12,8 @@ import { type Draft, decisionsBody, hasProbabilities, tasksBody } from './task.t
 import { TaskList } from './task-list.tsx';
 
 /**
- * Shows a context, a list of tasks about it, and their answers. `model` is the loaded model; `loading` is true while one
- * is being loaded, when nothing can be asked.
+ * Shows a context, a list of tasks about it, and their answers. `model` is the id of the loaded model, empty if there
+ * is none; `loading` is true while one is being loaded, when nothing can be asked.
  */
 export function TasksTab({ model, loading }: { model: string; loading: boolean }) {
   const [draft, setDraft] = useState<Draft>(() => storedDraft() ?? complaint.make());
