@@ -67,6 +67,11 @@ export async function connect(
         : `"${named}" is not a URL. Use one such as http://127.0.0.1:8080.`,
     );
   }
+  const { username, password } = new URL(url);
+  if (username || password)
+    throw new UsageError(
+      'The address must have no name and password. Give the key with --api-key-file or ASSAY_API_KEY.',
+    );
   const kind = await kindOf(url);
   if (box && kind === 'edge') {
     throw new UsageError(
