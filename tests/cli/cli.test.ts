@@ -182,6 +182,10 @@ describe('decide', () => {
     [['run', '[bad', '-c', 'x'], 'The list of tasks is not JSON'],
     [['extract', '--schema', '/none.json', '-c', 'x'], '/none.json does not exist.'],
     [['ep', 'install', 'openvino', '--file', '/none.whl'], '/none.whl does not exist.'],
+    [['decide', 'Urgent?', '-c', 'x', '-c', 'y'], "argument 'y' is invalid. It may be given only once."],
+    [['extract', '-k', 'a', '-f', 'x', '--file', 'y'], "argument 'y' is invalid. It may be given only once."],
+    [['chat', 'hi', '--system', 'x', '--system', ''], "argument '' is invalid. It may be given only once."],
+    [['status', '--url', 'http://me:secret@127.0.0.1:1'], 'The address must have no name and password. Give the key'],
     [['mcp', '--port', '8081'], '--port needs --http: add that flag.'],
     [['load', 'a/b', '--max-prompt-len', '8'], 'Use a whole number from 16 to 1048576.'],
   ])('%j is a mistake of the caller, with exit code 2', async (args, message) => {

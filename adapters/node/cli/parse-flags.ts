@@ -38,3 +38,12 @@ export function share(text: string): number {
   if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Use a number from 0 to 1.');
   return value;
 }
+
+/**
+ * Returns the text of an option that may be given once. Throws `InvalidArgumentError` if it was given before, because
+ * one of the two texts would be ignored.
+ */
+export function once(text: string, earlier: string | undefined): string {
+  if (earlier !== undefined) throw new InvalidArgumentError('It may be given only once.');
+  return text;
+}

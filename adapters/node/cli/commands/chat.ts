@@ -9,7 +9,7 @@ import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
 import { eventsOf } from '../events.ts';
-import { repeated } from '../parse-flags.ts';
+import { once, repeated } from '../parse-flags.ts';
 import { readStandardInput } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from '../read-media.ts';
 import { type Connection, errorOf } from '../request.ts';
@@ -33,7 +33,7 @@ export function addChat(program: Command): void {
       .command('chat')
       .description('Chat with the model; the answer is printed as it is generated.')
       .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
-      .option('--system <text>', 'instructions for the whole conversation')
+      .option('--system <text>', 'instructions for the whole conversation', once)
       .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated)
       .option('--audio <path>', `${AUDIO_HELP}, before the first message`, repeated),
     "the model's own, else 1",

@@ -5,7 +5,7 @@ import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { EXIT } from '../exit-code.ts';
-import { distinct, repeated, share, wholeNumber } from '../parse-flags.ts';
+import { distinct, once, repeated, share, wholeNumber } from '../parse-flags.ts';
 import { askProbabilities, checkProbabilityFlags, type ProbabilityFlags, showProbabilities } from '../probabilities.ts';
 import { type InputFlags, readContext } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
@@ -29,12 +29,12 @@ export function addDecide(program: Command): void {
       .description('Answer one question about a text, an image or a recording.')
       .argument('<question>', 'what to decide')
       .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinct)
-      .option('-f, --file <path>', 'file with the text (default: standard input)')
-      .option('-c, --context <text>', 'the text itself')
+      .option('-f, --file <path>', 'file with the text (default: standard input)', once)
+      .option('-c, --context <text>', 'the text itself', once)
       .option('-i, --image <path>', IMAGE_HELP, repeated)
       .option('--audio <path>', AUDIO_HELP, repeated)
-      .option('--instruction <text>', 'extra guidance, such as "Give a reason."')
-      .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other')
+      .option('--instruction <text>', 'extra guidance, such as "Give a reason."', once)
+      .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other', once)
       .option('-p, --probabilities', 'show the probability of each option')
       .option(
         '--orders <number>',

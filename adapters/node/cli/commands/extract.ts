@@ -5,7 +5,7 @@ import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { indented } from '../indented.ts';
-import { distinct, repeated } from '../parse-flags.ts';
+import { distinct, once, repeated } from '../parse-flags.ts';
 import { type InputFlags, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { screen } from '../screen.ts';
@@ -22,9 +22,9 @@ export function addExtract(program: Command): void {
       .description('Extract fields from a text, an image or a recording, as JSON.')
       .argument('[instruction]', 'what to extract; optional with --key or --schema')
       .option('-k, --key <name>', 'a field; repeat the flag for each', distinct)
-      .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}')
-      .option('-f, --file <path>', 'file with the text (default: standard input)')
-      .option('-c, --context <text>', 'the text itself')
+      .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}', once)
+      .option('-f, --file <path>', 'file with the text (default: standard input)', once)
+      .option('-c, --context <text>', 'the text itself', once)
       .option('-i, --image <path>', IMAGE_HELP, repeated)
       .option('--audio <path>', AUDIO_HELP, repeated),
   )

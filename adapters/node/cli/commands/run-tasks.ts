@@ -5,7 +5,7 @@ import { CUT_TASKS_HEADER } from '../../../../lib/tasks/cut-tasks.ts';
 import { COMMAND, shellWord } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
-import { repeated } from '../parse-flags.ts';
+import { once, repeated } from '../parse-flags.ts';
 import { type InputFlags, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { screen } from '../screen.ts';
@@ -21,8 +21,8 @@ export function addRun(program: Command): void {
       .command('run')
       .description('Run a file of tasks about one text, image or recording, in one request.')
       .argument('<tasks.json>', 'a list of tasks, or a whole request of POST /v1/tasks; - is standard input')
-      .option('-f, --file <path>', 'file with the text, if the tasks file has none (default: standard input)')
-      .option('-c, --context <text>', 'the text itself')
+      .option('-f, --file <path>', 'file with the text, if the tasks file has none (default: standard input)', once)
+      .option('-c, --context <text>', 'the text itself', once)
       .option('-i, --image <path>', IMAGE_HELP, repeated)
       .option('--audio <path>', AUDIO_HELP, repeated),
   )
