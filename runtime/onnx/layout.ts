@@ -56,7 +56,7 @@ const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|rec
  */
 export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const { graph } = model;
-  const inputs = graph.inputs.filter((input) => !graph.initializers.has(input.name));
+  const { inputs } = graph;
   const tokens = inputs.find((input) => input.name === 'input_ids');
   if (!tokens) throw unusable('it takes no input_ids; only text models are supported');
   if (tokens.dataType !== DataType.int64) throw unusable('its input_ids are not 64-bit integers');

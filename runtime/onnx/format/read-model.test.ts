@@ -74,6 +74,22 @@ test('integers of 64 bits that are written as numbers, not as bytes, are exact',
   expect([...new BigInt64Array(bytes.buffer)]).toEqual([2n ** 63n - 1n, -(2n ** 63n), -1n]);
 });
 
+test('weights that are inputs, too, are no inputs, as from IR version 4 on', () => {
+  const file = join(folder, 'model.onnx');
+  const weight = [
+    varintField(1, 1),
+    varintField(2, DataType.float),
+    bytesField(8, 'w'),
+    bytesField(9, new Uint8Array(4)),
+  ];
+  const input = (name: string) => bytesField(11, encodeFields([bytesField(1, name)]));
+  const graph = encodeFields([input('w'), input('input_ids'), bytesField(5, encodeFields(weight))]);
+  writeFileSync(file, encodeFields([varintField(1, 3), bytesField(7, graph)]));
+  const model = readModel(file);
+  expect(model.graph.inputs.map(({ name }) => name)).toEqual(['input_ids']);
+  expect(model.rest).toEqual([varintField(1, 4)]);
+});
+
 describe('files that cannot be used', () => {
   test.each<[string, Field[], RegExp]>([
     ['a path up', external({ location: '../weights.bin' }), /outside the model's folder/],

@@ -23,6 +23,7 @@ import {
   readField,
   text,
   varint,
+  varintField,
   varints,
 } from './wire.ts';
 
@@ -38,7 +39,14 @@ const MAX_FIELD_BYTES = 64 * 2 ** 20;
 const INLINE_BYTES = 4096;
 
 /**
- * Reads the graph of an ONNX file, and locates its weights without reading them. Throws `engine_failed` for a file that
+ * First version of the format (`ir_version`) in which weights need not be inputs, too. Those that are have a second
+ * shape, and onnxruntime does not prepare them as constants.
+ */
+const INPUTS_ONLY = 4;
+
+/**
+ * Reads the graph of an ONNX file, and locates its weights without reading them. Weights are never inputs of the
+ * result. Throws `engine_failed` for a file that
  * is damaged or too large, that has sparse weights, or that refers to files outside its folder.
  */
 export function readModel(file: string): Model {
@@ -59,9 +67,13 @@ export function readModel(file: string): Model {
         const domain = opset.find((part) => part.no === 1);
         const version = opset.find((part) => part.no === 2);
         model.opsets.set(domain ? text(domain.bytes) : '', version ? varint(version.bytes) : 0);
-      } else model.rest.push(bounded(source, span));
+      } else if (span.no === 1)
+        model.rest.push(varintField(1, Math.max(INPUTS_ONLY, varint(bounded(source, span).bytes))));
+      else model.rest.push(bounded(source, span));
     }
     if (graphs === 0) throw unusable('it has no graph');
+    const { inputs, initializers } = model.graph;
+    model.graph.inputs = inputs.filter(({ name }) => !initializers.has(name));
     return model;
   } finally {
     source.close();

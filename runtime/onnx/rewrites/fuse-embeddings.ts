@@ -35,8 +35,7 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
   const { graph } = decoder;
   const input = graph.inputs.find(({ name }) => name === EMBEDDINGS);
   const width = input?.dims.at(-1);
-  const { outputs } = embeddings.graph;
-  const given = embeddings.graph.inputs.filter(({ name }) => !embeddings.graph.initializers.has(name));
+  const { inputs: given, outputs } = embeddings.graph;
   const tokens = given.find(({ name }) => name === TOKENS) ?? given[0];
   const made = outputs.find(({ name }) => name === EMBEDDINGS) ?? outputs[0];
   if (!input || !tokens || !made) throw unusable('its decoder does not read the embeddings that embed_tokens makes');
