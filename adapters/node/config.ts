@@ -75,7 +75,7 @@ export const ServerConfig = v.object({
   ),
   /** Default number of orders, 1 to 8, in which questions with probabilities show their options. */
   orders: v.pipe(v.string(), v.regex(/^[1-8]$/, `must be a whole number, 1 to ${MOST_ORDERS}`), v.transform(Number)),
-  /** Default of `abstain_below`: the server abstains from a choice if no option has this probability, 0 to 1. */
+  /** Default of `abstain_below`, 0 to 1: the server abstains from a choice whose likeliest option is less probable. */
   abstainBelow: v.pipe(
     v.string(),
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
@@ -140,8 +140,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
 /**
  * Returns the configuration from flags and environment variables. An empty variable counts as not set.
  *
- * @throws UsageError that names the first invalid flag and its allowed values; or if the flags or variables for the API
- *   key or the home folder are invalid
+ * @throws UsageError if a flag or variable is invalid; the message names it and says what is allowed
  * @throws AssayError `invalid_value` if the home folder is below `~` and the account has none
  */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {

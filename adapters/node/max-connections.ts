@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 const DEFAULT = 1024;
 /** Descriptors that stay free for the server's own files, its child processes and downloads. */
 const RESERVED = 64;
-/** With so few descriptors that fewer connections remain, the server still accepts this many. */
+/** Number of connections that the server accepts even if fewer descriptors remain. */
 const MINIMUM = 8;
 
 /**

@@ -29,7 +29,9 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Formats a field as `key=value`, an object as one such text for each member, a list with commas. Omits empty ones. */
+/**
+ * Formats a field as `key=value`: an object as one such text for each member, a list with commas, none if it is empty.
+ */
 function fieldsOf(key: string, value: unknown): string[] {
   if (Array.isArray(value)) return value.length > 0 ? [`${key}=${value.map(shown).join(',')}`] : [];
   if (typeof value !== 'object' || value === null) return [`${key}=${shown(value)}`];

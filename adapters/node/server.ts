@@ -9,7 +9,7 @@ import { UsageError } from './usage-error.ts';
 
 /** Limits of every connection. `lib/json/body.ts` limits the bytes of a body while it reads them. */
 const LIMITS = {
-  /** Milliseconds in which all headers of a request must arrive; like the next, against clients that send slowly. */
+  /** Milliseconds in which all headers of a request must arrive; limits clients that send slowly, as does the next. */
   headersTimeout: 15_000,
   /** Milliseconds in which the whole request must arrive. */
   requestTimeout: 120_000,

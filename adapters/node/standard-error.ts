@@ -3,8 +3,8 @@ import { type DestinationStream, pino } from 'pino';
 import { systemCode } from '../../runtime/store/disk-error.ts';
 
 /**
- * Limit of the lines that wait because standard error cannot be written, in bytes. Further lines are dropped and
- * counted. A single line may be longer, because with `ASSAY_LOG_PROMPTS` it contains a prompt.
+ * Maximum total size in bytes of the lines that wait because standard error cannot be written. Further lines are
+ * dropped and counted. A single line may be longer, because with `ASSAY_LOG_PROMPTS` it contains a prompt.
  */
 const MAX_WAITING = 1024 * 1024;
 const RETRY_MS = 10;

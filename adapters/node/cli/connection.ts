@@ -41,7 +41,7 @@ const PROBE_MS = 10_000;
 
 /**
  * Connects to the server that `--url` or `ASSAY_URL` names, or else to one on this machine, at `PORT` or 8080. If none
- * is named or runs and `alone` is true, connects to the app inside this process instead (`connectInProcess`). With
+ * is named, none answers and `alone` is true, connects to the app inside this process (`connectInProcess`). With
  * `always`, does that without looking for a server. With `box`, refuses an edge, because only its boxes have models.
  *
  * @throws NoServerError if the named server does not answer, or if none runs and `alone` is false

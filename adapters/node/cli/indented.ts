@@ -2,7 +2,8 @@ import { splitItems, splitMembers } from '../../../lib/json/members.ts';
 
 /**
  * Formats a JSON text as `JSON.stringify` with an indent of two spaces does, but keeps the order of all members and the
- * spelling of numbers: parsing it would move members that are named by numbers, such as "10".
+ * spelling of numbers: parsing it would move members that are named by numbers, such as "10". `indent` is put before
+ * every line but the first.
  */
 export function indented(json: string, indent = ''): string {
   const text = json.trim();
