@@ -3,7 +3,7 @@ import type { Figure } from './report.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** Returns the figures of a benchmark that `--save` stored; an empty list if there are none. */
+/** Returns the stored figures of a benchmark (`npm run bench -- <bench> --save`); an empty list if there are none. */
 export function keptFigures(bench: string): Figure[] {
   const file = new URL(`${bench}.jsonl`, FOLDER);
   if (!existsSync(file)) return [];

@@ -17,7 +17,7 @@ alone and while a prompt of 4,096 tokens is read.`;
 interface Measured {
   name: string;
   system: RunningSystem;
-  /** True if the gaps between tokens are not measured: for one slot, and for other programs. */
+  /** True for Assay with one slot and for other programs, whose gaps between tokens are not measured. */
   single: boolean;
 }
 

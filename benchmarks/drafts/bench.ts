@@ -72,8 +72,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Runs each plan with both numbers of rows, in turn, which exposes both to the same state of the machine. Returns the
- * costs of both.
+ * Runs each plan with both numbers of logit rows in a run with drafts, in turn, which exposes both to the same state of
+ * the machine. Returns the total cost of each number.
  */
 async function compare(
   plans: readonly (() => JobPlan)[],
@@ -112,7 +112,7 @@ interface ModelLimits {
   contextLength: number;
 }
 
-/** Returns a plan with all extractions of a text; an empty list if the text has none. */
+/** Returns a list with one function, which plans all extractions of a text; an empty list if the text has none. */
 function extractions(text: TextModel, { context, tasks }: Text, limits: ModelLimits): (() => JobPlan)[] {
   const asked = tasks.flatMap(({ expected: _, corrected: __, skill: ___, ...task }, i) =>
     task.type === 'extract' ? [{ ...task, name: `t${i}` }] : [],

@@ -5,7 +5,7 @@ import type { SimulatedUpstream } from './simulated-upstream.ts';
 /** Holds the state on which a routing policy bases its choice. */
 export interface View {
   upstreams: readonly SimulatedUpstream[];
-  /** Returns the upstreams that a context prefers, best first. */
+  /** Returns the `RANKED` upstreams (`simulate.ts`) that the edge tries first for a context, in that order. */
   ranked(context: number): readonly SimulatedUpstream[];
   /** Total load of the fleet. */
   total: Load;

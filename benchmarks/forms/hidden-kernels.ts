@@ -13,11 +13,9 @@ export interface Kernels {
   env: Record<string, string>;
 }
 
-/**
- * Machine code with which onnxruntime tests whether the CPU has AVX-512 (`test $0x10000,%r10d`) and, a little further
- * on, VNNI (`and $0x800,%r11d`).
- */
+/** Machine code with which onnxruntime tests whether the CPU has AVX-512: `test $0x10000,%r10d`. */
 const AVX512_TEST = Buffer.from('41f7c200000100', 'hex');
+/** Machine code, a little further on, that tests whether the CPU has VNNI: `and $0x800,%r11d`. */
 const VNNI_TEST = Buffer.from('4181e300080000', 'hex');
 /** Largest distance between the two tests, in bytes. */
 const APART = 1024;

@@ -35,13 +35,13 @@ console.log(
   }),
 );
 
-/** Resets the peak of this process's resident memory (proc_pid_clear_refs(5)), and returns it in KiB. */
+/** Resets the peak of this process's resident memory (proc_pid_clear_refs(5)). Returns the new peak in KiB. */
 function startPeak(): number {
   writeFileSync('/proc/self/clear_refs', '5');
   return peakKib();
 }
 
-/** Returns the peak of this process's resident memory since `startPeak`, in KiB. */
+/** Returns the peak of this process's resident memory since `startPeak`, in KiB. Throws on systems but Linux. */
 function peakKib(): number {
   const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
   if (peak === undefined) throw new Error('The peak of the memory can be measured on Linux only.');

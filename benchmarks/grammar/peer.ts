@@ -3,7 +3,7 @@ import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
-/** Generates an answer of at most `limit` tokens with the choices of `choose`. Returns all its tokens in order. */
+/** Generates an answer with the choices of `choose` until it is complete or has `limit` tokens. Returns its tokens. */
 export function record(constraint: Constraint, choose: (constraint: Constraint) => number, limit: number): number[] {
   const tokens: number[] = [];
   while (tokens.length < limit) {

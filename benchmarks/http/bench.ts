@@ -64,7 +64,7 @@ interface Measured {
   logged: LoggedRequest[];
   /** Peak of the resident memory of server and engine process together, in bytes. */
   memory: number;
-  /** Mean number of processor cores used by each process. */
+  /** Mean number of processor cores that each process keeps busy during the measurement. */
   cores: { server: number; engine: number; clients: number };
 }
 

@@ -6,7 +6,7 @@ import type { Shape } from './shapes.ts';
 
 /** Special tokens with Qwen2's names, which some programs look for. */
 const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
-/** Values of `token_type` in llama.cpp's vocabulary. */
+// Values of `token_type` in llama.cpp's vocabulary.
 const NORMAL = 1;
 const CONTROL = 3;
 

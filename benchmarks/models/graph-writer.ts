@@ -42,7 +42,9 @@ export class GraphWriter {
     return this.constant(name, new Float32Array(length).fill(1));
   }
 
-  /** Multiplies `x` by a random matrix that preserves the magnitude of the numbers. Returns the name of the output. */
+  /**
+   * Adds a product of `x` and a random matrix that preserves the magnitude of the numbers. Returns its output's name.
+   */
   linear(name: string, x: string, inputs: number, outputs: number): string {
     return this.add('MatMul', [x, this.weight(`${name}.weight`, [inputs, outputs], Math.sqrt(3 / inputs))], [name]);
   }

@@ -16,7 +16,7 @@ export function isMet({ wanted, measured }: Goal): boolean {
   return 'most' in wanted ? measured <= wanted.most : measured >= wanted.least;
 }
 
-/** Returns a goal that the worst of the figures decides; an empty list if there are no figures. */
+/** Returns a list with one goal, whose measured figure is the worst of `figures`; an empty list if there are none. */
 export function worstOf(what: string, wanted: Goal['wanted'], figures: readonly Figure[], why?: string): Goal[] {
   const sorted = figures.toSorted((one, other) => one.value - other.value);
   const worst = 'most' in wanted ? sorted.at(-1) : sorted[0];

@@ -11,7 +11,7 @@ const PARALLEL_QUESTIONS = 16;
 const BATCH = 1536;
 
 /**
- * Runs node-llama-cpp, with one of two modes for several tasks on one context. `sequence` reads the context into one
+ * Opens node-llama-cpp, with one of two modes for several tasks on one context. `sequence` reads the context into one
  * sequence, which is cut back to the context after every task; this is the fastest way with the public API. `copies`
  * copies the context to a sequence for each task and runs the tasks in parallel; the method that copies is not public.
  */

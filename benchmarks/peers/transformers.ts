@@ -7,7 +7,7 @@ import { type Cost, measure } from '../systems/measure.ts';
 import type { OpenSystem } from '../systems/system.ts';
 
 /**
- * Runs transformers.js on onnxruntime-node, with one request for each task, as its users do. If the context is cached,
+ * Opens transformers.js on onnxruntime-node, with one request for each task, as its users do. If the context is cached,
  * every request gets the context's `past_key_values`.
  */
 export const open: OpenSystem = async ({ shape, weights, threads }) => {

@@ -74,8 +74,9 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Returns the simplest possible decode loop: it updates KV buffers in place, creates its tensors once and chooses
- * greedily. With `copies`, onnxruntime-node copies all results of a run.
+ * Returns a function that decodes `count` tokens after `from` cells of KV in the simplest possible loop: it updates KV
+ * buffers in place, creates its tensors once and chooses greedily. With `copies`, onnxruntime-node copies all results
+ * of a run.
  */
 async function bareDecoder(
   modelFolder: string,

@@ -11,10 +11,11 @@ import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 
-/** Holds one scored question: for each option, the tokens of its path and its total log-probability. */
+/** Holds one scored question: for each option, the number of tokens and the total log-probability of its best path. */
 interface Scored {
   lengths: number[];
   logprobs: number[];
+  /** Index of the right option. */
   expected: number;
 }
 
@@ -73,8 +74,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 }
 
 /**
- * Returns the most probable path of each option. An option of a task with an instruction has two paths: one ends the
- * answer, the other lets a reason follow.
+ * Returns the length in tokens and the log-probability of each option's most probable path. An option of a task with an
+ * instruction has two paths: one ends the answer, the other lets a reason follow.
  */
 function bestPaths({ paths, options }: OptionChoice, logprobs: ArrayLike<number>, count: number) {
   const best = Array.from({ length: count }, () => ({ length: 0, logprob: Number.NEGATIVE_INFINITY }));

@@ -37,7 +37,7 @@ type Question = Extract<Case, { type: 'decide' }>;
 interface Tally {
   asked: number;
   right: number;
-  /** Questions whose answer changed when their options were sent in reverse. */
+  /** Number of questions whose answer changed when their options were sent in reverse. */
   flipped: number;
 }
 
@@ -193,7 +193,7 @@ async function askText(
   }
 }
 
-/** Sends questions to /v1/decisions. Returns the chosen option of each question. */
+/** Sends questions to /v1/decisions. Returns the chosen option of each question; null where the server abstained. */
 async function ask(
   server: ServerProcess,
   input: string,

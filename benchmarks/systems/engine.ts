@@ -7,7 +7,7 @@ import { compiledRandomModel } from '../models/cache.ts';
 import { measure } from './measure.ts';
 import type { OpenSystem } from './system.ts';
 
-/** Runs Assay's engine without the server around it: tokens in, tokens out. */
+/** Opens Assay's engine without the server around it: tokens in, tokens out. */
 export const open: OpenSystem = async ({ shape, weights, threads, slots }) => {
   const model = await openModel(await compiledRandomModel(shape, weights, slots), { threads });
   return {

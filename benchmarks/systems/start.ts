@@ -24,8 +24,8 @@ export interface RunningSystem extends Required<System> {
 export const THREADS = Number(process.env.ASSAY_BENCHMARK_THREADS ?? Math.min(8, Math.max(1, cpus().length)));
 
 /**
- * Starts a system in its own process. Rejects with the system's error message if it does not start; so does a call that
- * fails.
+ * Starts a system in a process of its own. Rejects with the system's error message if it does not start. Each method of
+ * the returned system rejects in the same way if it fails.
  */
 export async function startSystem(
   program: Program,

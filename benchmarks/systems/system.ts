@@ -10,9 +10,9 @@ export interface System {
   branches(work: BranchesWork): Promise<{ cold: Cost; cached: Cost }>;
   /** Answers questions with three options each, about one context. */
   choices?(work: ChoicesWork): Promise<Cost & { promptTokens: number }>;
-  /** Runs a prompt up to its first generated token. */
+  /** Runs a prompt of `tokens` tokens up to its first generated token. */
   prefill(work: PrefillWork): Promise<Cost>;
-  /** Decodes `tokens` tokens, one after another, after a cached context. */
+  /** Decodes `tokens` tokens, one after another, after a cached context of `context` tokens. */
   decode(work: DecodeWork): Promise<Cost>;
   /** Answers unrelated requests that arrive at the same time. */
   crowd?(work: CrowdWork): Promise<Cost>;
@@ -81,7 +81,7 @@ export interface Settings {
   slots?: number;
 }
 
-/** Represents the function `open` that each system's module exports. */
+/** Starts a system. Each system's module exports such a function as `open`. */
 export type OpenSystem = (settings: Settings) => Promise<System>;
 
 export type Call = {

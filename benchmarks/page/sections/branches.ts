@@ -107,13 +107,13 @@ export const branches: Section = {
   ],
 };
 
-/** Returns the time of 16 tasks as a multiple of the time of one, without a cached context. */
+/** Returns Assay's time for 16 tasks as a multiple of its time for one, without a cached context. */
 function ofOneTask(figures: readonly Figure[], bits: number): number | undefined {
   return ofOne(figures).find(({ system, case: what }) => system === `Assay, ${bits} bits` && what === '16 tasks')
     ?.value;
 }
 
-/** Returns how many times as long as Assay node-llama-cpp's fastest mode takes for 16 tasks on a new context. */
+/** Returns the time of node-llama-cpp's fastest mode for 16 tasks on a new context, as a multiple of Assay's time. */
 function bestPeer(figures: readonly Figure[], gguf: string): number | undefined {
   const ratios = figures.filter(
     ({ system, case: what, metric }) =>

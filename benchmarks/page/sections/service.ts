@@ -49,7 +49,7 @@ export const grammar: Section = {
   ],
 };
 
-/** Selects the median time of a mask, over all schemas. */
+/** Returns the figures of Assay's median time for a mask, over all schemas. */
 function masks(figures: readonly Figure[]): Figure[] {
   return figures.filter(
     ({ system, case: what, metric }) =>
@@ -57,7 +57,7 @@ function masks(figures: readonly Figure[]): Figure[] {
   );
 }
 
-/** Selects the times to compile schemas that are accepted. */
+/** Returns the figures of Assay's time to compile schemas that are accepted. */
 function accepted(figures: readonly Figure[]): Figure[] {
   return figures.filter(
     ({ system, metric }) => system.startsWith('assay') && metric.startsWith('compile') && !system.includes('refused'),
