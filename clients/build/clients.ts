@@ -77,7 +77,7 @@ async function make(language: Language, urls: ServerUrls | undefined): Promise<s
   }
 }
 
-/** Runs a step unless there is a `reason` not to. Returns a text about the step for the report. */
+/** Runs a step unless there is a `reason` not to. Returns `done`, or that it was not done and why, for the report. */
 async function unless(reason: string | null, done: string, work: () => Promise<void>): Promise<string> {
   if (reason !== null) return `NOT ${done} (${reason})`;
   await work();

@@ -19,7 +19,7 @@ export function writeContract(language: string, form: Form): string {
   return file;
 }
 
-/** Writes a generated file unless it is unchanged, which spares a new compilation. */
+/** Writes the text `wanted` to a generated file unless it is unchanged, which spares a new compilation. */
 export function writeGenerated(file: string, wanted: string): void {
   mkdirSync(dirname(file), { recursive: true });
   if (readIfThere(file) !== wanted) writeFileSync(file, wanted);
@@ -33,7 +33,10 @@ function readIfThere(file: string): string | null {
   }
 }
 
-/** Throws if the manifest of a package has another version than the contract. */
+/**
+ * Throws an `Error` if the manifest of a package has another version than the contract. The first group of `pattern`
+ * captures the version.
+ */
 export function checkVersion(manifest: string, pattern: RegExp): void {
   const found = pattern.exec(readFileSync(manifest, 'utf8'))?.[1];
   if (found !== VERSION)

@@ -44,7 +44,7 @@ export async function compileWithoutSdk(
   return output;
 }
 
-/** Runs a compiled program. */
+/** Runs a compiled program: its path, then its arguments. Throws an `Error` if it fails. */
 export async function runWithoutSdk(command: readonly string[], env: Record<string, string>): Promise<void> {
   await host(['run', ...command], env);
 }

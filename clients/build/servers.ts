@@ -53,7 +53,11 @@ async function startHub(): Promise<HubServer> {
   return hub;
 }
 
-/** Starts `assay serve` with its own home folder and hub cache. Resolves when its slot has reached `state`. */
+/**
+ * Starts `assay serve` with its own home folder and hub cache. Resolves when `/health` reports `state`, with the URL,
+ * the folder of the hub cache, and a function that stops the server and removes its files. Throws an `Error` with the
+ * server's log if that takes too long.
+ */
 async function startServer(name: string, flags: string[], state: string, env: Record<string, string> = {}) {
   const home = mkdtempSync(`${tmpdir()}/assay-clients-`);
   const log = `${WORK}/${name}-server.log`;
