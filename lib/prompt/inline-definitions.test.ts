@@ -51,6 +51,8 @@ describe('inlineDefinitions', () => {
       object({ a: { const: ref('b') }, c: { enum: [{ $ref: 1 }], default: { $ref: '#/x' } } }),
     ],
     ['leaves out what is unused', object({ a: text }, { $schema: 's', $id: 'i', $comment: 'c' }), object({ a: text })],
+    ['leaves out what is unused inside', object({ a: { ...text, readOnly: true } }), object({ a: text })],
+    ['keeps a property with such a name', object({ readOnly: text }), object({ readOnly: text })],
     [
       'knows names that have to be escaped',
       object({ a: { $ref: '#/$defs/a~1b%20~0c' } }, { $defs: { 'a/b ~c': text } }),

@@ -3,7 +3,9 @@ import { LIMITS } from '../grammar/limits.ts';
 import { KEYWORDS } from '../grammar/schema/keywords.ts';
 
 /** Keywords that are omitted from the prompt, because they say nothing about the answer. */
-const UNUSED: readonly string[] = ['$schema', '$id', '$comment'];
+const UNUSED: readonly string[] = [
+  ...['$schema', '$id', '$comment', 'propertyNames', 'deprecated', 'readOnly', 'writeOnly', 'discriminator'],
+];
 /**
  * Keywords that may stand beside a `$ref` that is replaced by its definition. They override those of the definition.
  */

@@ -73,6 +73,13 @@ describe('refuses', () => {
     ['a broken count', object({ a: { maxLength: 1.5 } }), 'invalid_value', 'schema.properties.a.maxLength'],
     ['a bound that is text', object({ a: { minimum: '1' } }), 'invalid_type', 'schema.properties.a.minimum'],
     ['a step of zero', object({ a: { multipleOf: 0 } }), 'invalid_value', 'schema.properties.a.multipleOf'],
+    [
+      'names that obey a schema',
+      object({ a: { propertyNames: { enum: ['b'] } } }),
+      'unsupported_schema',
+      'schema.properties.a.propertyNames',
+    ],
+    ['a flag that is text', object({ a: { deprecated: 'yes' } }), 'invalid_type', 'schema.properties.a.deprecated'],
     ['an unknown format', object({ a: { format: 'phone' } }), 'unsupported_schema', 'schema.properties.a.format'],
     ['an empty enum', object({ a: { enum: [] } }), 'invalid_value', 'schema.properties.a.enum'],
     ['an empty anyOf', object({ a: { anyOf: [] } }), 'invalid_value', 'schema.properties.a.anyOf'],
@@ -104,6 +111,17 @@ describe('refuses', () => {
     for (let i = 0; i < 100_000; i++) schema = [schema];
     expect(() => check({ a: schema })).toThrow(expect.objectContaining({ code: 'unsupported_schema' }));
   });
+});
+
+// As zod and Pydantic write records, unions with a discriminator, and notes for readers.
+test.each([
+  { propertyNames: { type: 'string' }, additionalProperties: { type: 'number' } },
+  { propertyNames: {} },
+  { propertyNames: true },
+  { anyOf: [object({ k: { const: 'a' } }), object({ k: { const: 'b' } })], discriminator: { propertyName: 'k' } },
+  { type: 'string', deprecated: true, readOnly: true, writeOnly: false },
+])('accepts keywords without effect: %j', (schema) => {
+  expect(check(object({ a: schema })).kind).toBe('schema');
 });
 
 describe('a whole number beyond 2^53', () => {

@@ -37,6 +37,9 @@ const checkText = (v: Json, path: string): void => {
 const text = value(checkText);
 const note = annotation(checkText);
 const anything = () => {};
+const flag = annotation((v, path) => {
+  if (typeof v !== 'boolean') wrongType(path, 'true or false', v);
+});
 const finite = value((v, path) => {
   if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
 });
@@ -78,6 +81,12 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['$schema', note],
   ['$id', annotation(checkId)],
   ['$comment', note],
+  ['propertyNames', annotation(checkAnyName)],
+  ['deprecated', flag],
+  ['readOnly', flag],
+  ['writeOnly', flag],
+  // OpenAPI's hint which of the alternatives to read; the alternatives themselves are enforced.
+  ['discriminator', annotation((v, path) => (isObject(v) ? undefined : wrongType(path, 'an object', v)))],
 ]);
 
 /** Hints for some unsupported keywords: what to write instead. */
@@ -148,6 +157,13 @@ function checkFormat(v: Json, path: string): void {
   if (!FORMATS.includes(v as Format)) {
     refuse(path, `the format ${show(v)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
   }
+}
+
+/** Accepts only schemas that all names obey. Names are always strings, and zod says so of each record. */
+function checkAnyName(v: Json, path: string): void {
+  if (v === true || (isObject(v) && Object.entries(v).every(([name, one]) => name === 'type' && one === 'string')))
+    return;
+  refuse(path, 'limits the names, which is not supported; name the properties in `properties`.');
 }
 
 function checkId(v: Json, path: string): void {
