@@ -59,10 +59,10 @@ export function addKeys(program: Command): void {
     )
     .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, priority, admin } = flags;
-      const useless = models.find((pattern) => !pattern.includes('*') && asModelId(pattern) === null);
+      const useless = models.find((pattern) => !isUseful(pattern));
       if (useless !== undefined) {
         throw new UsageError(
-          `--models ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*.`,
+          `--models ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*; separate several by spaces.`,
         );
       }
       const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
@@ -106,6 +106,11 @@ Examples:
   $ assay keys list
   $ assay keys revoke web-shop
   $ assay keys add web-shop --edge staging`;
+
+/** Tells whether a pattern may match a model id: after each `*` is replaced, only characters of ids are left. */
+function isUseful(pattern: string): boolean {
+  return pattern.includes('*') ? /^[\w./*-]+$/.test(pattern) : asModelId(pattern) !== null;
+}
 
 function keyName(text: string): string {
   if (/^[\w.-]{1,64}$/.test(text)) return text;
