@@ -14,7 +14,6 @@ import { PLATFORM } from '../../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
 import { judge } from '../../../../runtime/slot/judge-device.ts';
 import { listAllCompiled } from '../../../../runtime/store/compiled-store.ts';
-import { DTYPES } from '../../../../runtime/store/dtypes.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { openIsolation } from '../../../../runtime/supervisor/isolation/isolation.ts';
@@ -82,7 +81,7 @@ export function addDoctor(program: Command): void {
 /** Reports whether and how a model on the hub will run on this machine. Sets exit code 1 if the model cannot run. */
 async function reportModel(name: string, json: boolean): Promise<void> {
   const hub = await openHub(hubEnvironment());
-  const dtype = DTYPES.find((one) => one === process.env.ASSAY_DTYPE);
+  const { dtype } = serverConfig({}, process.env);
   const signal = new AbortController().signal;
   const found = await examineModel(hub, parseModelId(name), { device: 'CPU', ...(dtype ? { dtype } : {}), signal });
   if (json) screen.json(found);
