@@ -186,6 +186,8 @@ describe('decide', () => {
     [['extract', '-k', 'a', '-f', 'x', '--file', 'y'], "argument 'y' is invalid. It may be given only once."],
     [['chat', 'hi', '--system', 'x', '--system', ''], "argument '' is invalid. It may be given only once."],
     [['status', '--url', 'http://me:secret@127.0.0.1:1'], 'The address must have no name and password. Give the key'],
+    [['run', '{"tasks":[],"model":5,"context":"x"}'], 'The request: model must be a string.'],
+    [['run', '{"tasks":[],"context":"x"}', '-c', 'y'], 'assay: The request has a text already. Remove it there'],
     [['mcp', '--port', '8081'], '--port needs --http: add that flag.'],
     [['load', 'a/b', '--max-prompt-len', '8'], 'Use a whole number from 16 to 1048576.'],
   ])('%j is a mistake of the caller, with exit code 2', async (args, message) => {
@@ -611,6 +613,14 @@ describe('the server', () => {
   });
 });
 
+it.each([
+  [['doctor', '--model', 'a/b'], { ASSAY_DTYPE: 'q5' }, '--dtype (ASSAY_DTYPE) must be one of '],
+  [['doctor'], { ASSAY_ISOLATION: 'none' }, '--isolation (ASSAY_ISOLATION) must be one of '],
+])('%j with %j says what to set', async (args, env, message) => {
+  const { code, err } = await assay(args, { env });
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
+});
+
 describe('keys', () => {
   it('are added, listed without their secret, and revoked', async () => {
     const home = await newFolder();
@@ -633,8 +643,9 @@ describe('keys', () => {
     expect((await run('add', 'twice')).code).toBe(2);
     expect((await run('add', 'bad name')).code).toBe(2);
     expect((await run('add', 'hurry', '--priority', 'urgent')).code).toBe(2);
+    expect((await run('add', 'useless', '--models', 'assay/*,acme/*')).err).toContain('matches no model id');
     expect((await run('add', 'useless', '--models', 'assay/*', 'starter')).err).toBe(
-      'assay: --models starter matches no model id. Use an id such as assay/starter, or a pattern such as assay/*.\n',
+      'assay: --models starter matches no model id. Use an id such as assay/starter, or a pattern such as assay/*; separate several by spaces.\n',
     );
   });
 });

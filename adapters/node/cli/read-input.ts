@@ -73,11 +73,15 @@ export function whyNotRead(cause: unknown): string {
  * for `fileOrText` in the message if that is JSON itself.
  */
 export async function readJson(fileOrText: string, name: string): Promise<unknown> {
-  const inPlace = /^\s*[[{]/.test(fileOrText);
-  const source = inPlace ? fileOrText : await readText(fileOrText);
+  const source = isJsonText(fileOrText) ? fileOrText : await readText(fileOrText);
   try {
     return JSON.parse(source);
   } catch (cause) {
-    throw new UsageError(`${inPlace ? name : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
+    throw new UsageError(`${isJsonText(fileOrText) ? name : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** Tells whether an argument is JSON itself, and not the name of a file. */
+export function isJsonText(fileOrText: string): boolean {
+  return /^\s*[[{]/.test(fileOrText);
 }

@@ -6,7 +6,7 @@ import { COMMAND, shellWord } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { once, repeated } from '../parse-flags.ts';
-import { type InputFlags, readContext, readJson } from '../read-input.ts';
+import { type InputFlags, isJsonText, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { screen } from '../screen.ts';
 
@@ -29,19 +29,21 @@ export function addRun(program: Command): void {
     .addHelpText('after', RUN_HELP)
     .action(async (file: string, flags: RunFlags) => {
       const content = await readJson(file, 'The list of tasks');
+      const name = isJsonText(file) ? 'The request' : file;
       const request = Array.isArray(content) ? { tasks: content } : content;
       if (typeof request !== 'object' || request === null || !('tasks' in request)) {
         throw new UsageError(
-          `${file} must contain a list of tasks or an object with "tasks". ${COMMAND} run --help shows an example.`,
+          `${name} must contain a list of tasks or an object with "tasks". ${COMMAND} run --help shows an example.`,
         );
       }
       const hasInput = 'context' in request || 'messages' in request;
       if (hasInput && (flags.context !== undefined || flags.file !== undefined)) {
-        throw new UsageError(`${file} has a text already. Remove it there, or leave out --context and --file.`);
+        throw new UsageError(`${name} has a text already. Remove it there, or leave out --context and --file.`);
       }
       const input = hasInput ? {} : { context: await readContext(flags, `${COMMAND} run ${shellWord(file)}`) };
       const media = await readMedia(flags);
-      const named = 'model' in request && typeof request.model === 'string' ? request.model : undefined;
+      const named = 'model' in request ? request.model : undefined;
+      if (named !== undefined && typeof named !== 'string') throw new UsageError(`${name}: model must be a string.`);
       const asked = flags.model ?? named;
       const { answer, cut } = await withModel(
         { ...flags, ...(asked === undefined ? {} : { model: asked }) },
