@@ -3,16 +3,19 @@ import { join, posix } from 'node:path';
 
 /** Holds a document of the repository, as the server serves it. */
 export interface Document {
-  /** Path in the repository, which is also the URL path. */
+  /** Path in the repository, such as `docs/cli.md`; the URL path is the same after a `/`. */
   path: string;
   title: string;
   text: string;
 }
 
-/** Documents beside `docs/` that its pages and the README link to. */
+/** Paths of the documents outside `docs/` to which its pages and the README link. */
 const OTHERS = ['SECURITY.md', 'CHANGELOG.md', 'clients/README.md', 'models/starter/README.md'];
 
-/** Returns README, `docs/` and the documents they link to, and the paths of the pictures in them. */
+/**
+ * Returns the README, the documents in `docs/` and those of `OTHERS`, and the paths of the pictures in `docs/`. `root`
+ * is the folder of the repository.
+ */
 export async function readDocuments(root: string): Promise<{ documents: Document[]; pictures: string[] }> {
   const docs = (await readdir(join(root, 'docs'), { recursive: true })).map((name) => `docs/${name}`).sort();
   const paths = ['README.md', ...docs.filter((path) => path.endsWith('.md')), ...OTHERS];
@@ -25,7 +28,10 @@ export async function readDocuments(root: string): Promise<{ documents: Document
   return { documents: await Promise.all(documents), pictures };
 }
 
-/** Replaces links to files that are not served, such as tests, by their texts. Leaves code as it is. */
+/**
+ * Returns `text`, the Markdown of the document at `path`, in which each link to a file that is not in `served` is
+ * replaced by the link's text. Leaves code blocks as they are.
+ */
 export function withServedLinks(path: string, text: string, served: ReadonlySet<string>): string {
   const link = /```[\s\S]*?```|(?<!!)\[([^\]]*)\]\(([^)\s]+)\)/g;
   return text.replace(link, (whole: string, label: string | undefined, target: string | undefined) => {
@@ -35,7 +41,7 @@ export function withServedLinks(path: string, text: string, served: ReadonlySet<
   });
 }
 
-/** Returns the index of the documents for language models (https://llmstxt.org). */
+/** Returns the text of `/llms.txt` (https://llmstxt.org), with a link to each document; `optional` ones come last. */
 export function indexOf(documents: readonly Document[], optional: readonly Document[]): string {
   const links = (list: readonly Document[]) => list.map(({ path, title }) => `- [${title}](/${path})`);
   const summary = 'Many small judgement tasks about one shared context in one request, with a local language model.';

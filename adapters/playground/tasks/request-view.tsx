@@ -1,12 +1,12 @@
 import { useRef, useState } from 'preact/hooks';
 import { LANGUAGES, type Language, requestCode } from './request-code.ts';
 
-/** Milliseconds for which the button tells that the code was copied. */
+/** Milliseconds for which the button shows that the code was copied. */
 const COPIED_MS = 1_500;
 
 /**
  * Copies a text. Browsers have a clipboard on https and on this machine only; elsewhere, this selects `shown`, which
- * displays the text. Returns whether the text was copied.
+ * displays the text. Resolves to true if the text was copied.
  */
 async function copyText(text: string, shown: HTMLElement | null): Promise<boolean> {
   try {
