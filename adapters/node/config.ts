@@ -35,7 +35,7 @@ export const ServerConfig = v.object({
   /** Address to listen on. */
   host: v.pipe(
     v.string(),
-    // An address of IPv6 is often written as in a URL: [::1].
+    // An IPv6 address is often written in brackets, as in a URL: [::1].
     v.transform((text) => text.replace(/^\[(.*)\]$/, '$1')),
     v.nonEmpty('must be an address or a host name'),
   ),

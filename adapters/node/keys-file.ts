@@ -71,7 +71,7 @@ export class KeysStore {
   }
 
   /**
-   * Revokes a key. A running server refuses it from its next request on. Throws `UsageError` if no key has this name.
+   * Revokes a key. A running server refuses it from the next request on. Throws `UsageError` if no key has this name.
    */
   async revoke(name: string): Promise<void> {
     await this.#change((keys) => {

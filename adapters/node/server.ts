@@ -76,8 +76,8 @@ export async function startServer(
   });
   await listen(server, host, port, activated ?? null);
   const address = server.address();
-  // `host` decides whether keys and Hosts are checked (rules M-18 and M-19). A socket that other machines reach while
-  // `host` is a loopback address would therefore be open to them without a key.
+  // `host` decides whether keys and Hosts are checked (docs/interface.md, M-18 and M-19). A socket that other machines
+  // reach while `host` is a loopback address would therefore be open to them without a key.
   if (address === null || typeof address === 'string' || (activated != null && !isSameReach(address.address, host))) {
     server.close();
     throw new UsageError(

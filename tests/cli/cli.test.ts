@@ -213,7 +213,7 @@ describe('decide', () => {
     const { code, err } = await run(['decide', 'Urgent?'], 'x');
     expect({ code, err }).toEqual({
       code: 4,
-      err: 'assay: The server has no model loaded (its slot is error). It broke. Load one: npm run -s assay -- load assay/starter\n',
+      err: 'assay: The server has no model loaded (state: error). It broke. Load one: npm run -s assay -- load assay/starter\n',
     });
   });
 });

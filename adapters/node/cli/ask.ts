@@ -107,7 +107,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   const why = reason ? ` ${reason}` : '';
   throw new AssayError(
     'model_not_loaded',
-    `The server has no model loaded (its slot is ${state}).${why} Load one: ${COMMAND} load assay/starter`,
+    `The server has no model loaded (state: ${state}).${why} Load one: ${COMMAND} load assay/starter`,
   );
 }
 

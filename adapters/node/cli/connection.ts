@@ -91,7 +91,7 @@ async function kindOf(url: string): Promise<'server' | 'edge' | null> {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_MS) });
     const health: unknown = await response.json().catch(() => null);
     if (v.is(EdgeHealth, health)) return 'edge';
-    // Another body may be that of an error, which has a request id.
+    // Any other body may be an error of a server, whose responses all have a request id.
     return v.is(Health, health) || response.headers.has('x-request-id') ? 'server' : null;
   } catch {
     return null;

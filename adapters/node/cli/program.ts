@@ -28,7 +28,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
     .description('Many small judgement tasks about one shared context, in one request, with a local language model.')
     .version(VERSION)
     .exitOverride()
-    // Commander's own messages begin as those of the commands do.
+    // Begins Commander's own messages with `assay: `, as all others.
     .configureOutput({ outputError: (message, write) => write(message.replace(/^error: /, 'assay: ')) })
     .addHelpText('after', EXAMPLES);
   program.commandsGroup('Ask:');

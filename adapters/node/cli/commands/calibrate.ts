@@ -122,7 +122,7 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
   for (const [kind, { temperature }] of Object.entries(kinds)) {
     if (temperature === 1) screen.note(`No temperature improves ${kind}: its probabilities stay as they are.`);
   }
-  await store(calibration, flags, connection);
+  await store(calibration, flags);
 }
 
 /**
@@ -170,15 +170,14 @@ function plot(samples: ReadonlyMap<CalibratedKind, readonly Labelled[]>, kinds: 
   return reliabilityPlot(diagrams);
 }
 
-async function store(calibration: Calibration, flags: CalibrateFlags, connection: Connection): Promise<void> {
+async function store(calibration: Calibration, flags: CalibrateFlags): Promise<void> {
   if (flags.out !== undefined) {
     await writeFile(flags.out, `${JSON.stringify(calibration, null, 2)}\n`);
     screen.note(`Written to ${flags.out}. To use it, copy it to <home>/calibrations/${calibration.fingerprint}.json.`);
     return;
   }
   const file = await (await calibrations(flags)).write(calibration);
-  const who = connection.url === null ? 'Every server' : `${connection.url}`;
-  screen.note(`Stored at ${file}. ${who} with this home uses it from the next request on.`);
+  screen.note(`Stored at ${file}. A server with this home folder uses it from its next request on.`);
 }
 
 async function reset(flags: CalibrateFlags, fingerprint: string): Promise<void> {
