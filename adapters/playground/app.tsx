@@ -58,7 +58,7 @@ export function App() {
           <TasksTab model={active === 'none' ? '' : active} loading={state === 'loading'} />
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
-          <ChatTab />
+          <ChatTab loading={state === 'loading'} />
         </section>
         <section id="panel-Models" role="tabpanel" aria-labelledby="tab-Models" hidden={tab !== 'Models'}>
           <ModelsTab shown={tab === 'Models'} status={status} onChange={refresh} />

@@ -99,6 +99,12 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     const loading = page.getByRole('button', { name: 'Loading the model…' });
     await loading.waitFor();
     expect(await loading.isDisabled()).toBe(true);
+    await page.getByRole('tab', { name: 'Chat' }).click();
+    await page.getByLabel('Message').fill('Hello!');
+    await page.keyboard.press('Enter');
+    expect(await loading.isDisabled()).toBe(true);
+    expect(await page.getByLabel('Message').inputValue()).toBe('Hello!');
+    await page.getByRole('tab', { name: 'Tasks' }).click();
     await page.unroute('**/health');
     await page.getByRole('button', { name: 'Ask', exact: true }).waitFor();
   });

@@ -23,8 +23,11 @@ const said = (role: Message['role'], content: string, media?: MediaFile): Messag
   note: '',
 });
 
-/** Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. */
-export function ChatTab() {
+/**
+ * Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. `loading` is true while a
+ * model is being loaded, when nothing can be asked.
+ */
+export function ChatTab({ loading }: { loading: boolean }) {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');
   const [media, setMedia] = useState<MediaFile | undefined>();
@@ -36,7 +39,7 @@ export function ChatTab() {
 
   const send = async () => {
     const question = text.trim();
-    if ((question === '' && !media) || running) return;
+    if ((question === '' && !media) || running || loading) return;
     const history = [...messages, said('user', question, media)];
     const answer = said('assistant', '');
     const show = () => setMessages([...history, { ...answer }]);
@@ -145,8 +148,8 @@ export function ChatTab() {
               Stop
             </button>
           ) : (
-            <button type="submit" class="primary">
-              Send
+            <button type="submit" class="primary" disabled={loading}>
+              {loading ? 'Loading the model…' : 'Send'}
             </button>
           )}
           <button

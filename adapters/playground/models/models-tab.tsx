@@ -66,16 +66,18 @@ export function ModelsTab({ shown, status, onChange }: Props) {
       </p>
       <Problem error={error} />
       <Problem error={listError} />
-      <ModelTable
-        models={models}
-        busy={busy !== ''}
-        onLoad={(model) => run(`Loading ${model}…`, call('/load', { body: { model } }), `${model} is loaded.`)}
-        onUnload={(model) => run(`Unloading ${model}…`, call('/unload', { method: 'POST' }), `${model} is unloaded.`)}
-        onDelete={(model) => {
-          if (!confirm(`Delete ${model} with its weights?`)) return;
-          void run(`Deleting ${model}…`, call('/delete', { body: { model } }), `${model} is deleted.`);
-        }}
-      />
+      {models.length > 0 && (
+        <ModelTable
+          models={models}
+          busy={busy !== ''}
+          onLoad={(model) => run(`Loading ${model}…`, call('/load', { body: { model } }), `${model} is loaded.`)}
+          onUnload={(model) => run(`Unloading ${model}…`, call('/unload', { method: 'POST' }), `${model} is unloaded.`)}
+          onDelete={(model) => {
+            if (!confirm(`Delete ${model} with its weights?`)) return;
+            void run(`Deleting ${model}…`, call('/delete', { body: { model } }), `${model} is deleted.`);
+          }}
+        />
+      )}
     </div>
   );
 }
