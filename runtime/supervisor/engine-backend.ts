@@ -48,7 +48,7 @@ export interface EngineBackendOptions {
   calibration?(): Promise<Calibration | null>;
   /**
    * Number of orders in which each question shows its options, if a request asks for probabilities but sets no
-   * `orders`. The probabilities are averaged over the orders. Absent: 1.
+   * `orders`. The log-probabilities are averaged over the orders. Absent: 1.
    */
   orders?: number;
   /** True to log prompts and answers, which may be private. */
