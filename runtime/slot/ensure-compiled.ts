@@ -4,6 +4,7 @@ import type { DeviceDecision } from '../../lib/host.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type CompiledModel, findCompiled } from '../store/compiled-store.ts';
+import { diskError } from '../store/disk-error.ts';
 import { type Fingerprint, sourceFiles, sourceHash } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
@@ -51,7 +52,9 @@ export async function ensureCompiled(
   await paths.makeDirectory(paths.compiledModel(model.id));
   const held = await lock(paths.compileLock(model.id), context.clock, options.signal, () =>
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'another process is compiling it' }),
-  );
+  ).catch((error: unknown) => {
+    throw diskError(error, 'ASSAY_HOME');
+  });
   const decisions: DeviceDecision[] = [];
   try {
     for (const [index, device] of devices.entries()) {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rmdir, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rmdir, stat } from 'node:fs/promises';
 import { platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -116,6 +116,17 @@ describe('a lock', () => {
       AbortSignal.timeout(1000),
     ).catch((thrown: unknown) => thrown);
     expect(isFileError(error)).toBe(true);
+  });
+
+  // Root may write to every file.
+  it.skipIf(process.getuid?.() === 0)('of a file that may only be read has no holder', async () => {
+    const file = await lockFile();
+    await touch(file);
+    await chmod(file, 0o444);
+    expect(() => tryLock(file)).toThrow('EACCES');
+    await chmod(dirname(file), 0o555);
+    tryLock(file)!.release();
+    await chmod(dirname(file), 0o755);
   });
 
   it('is given up when the caller aborts', async () => {

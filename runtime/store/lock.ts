@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
@@ -21,7 +21,8 @@ export interface HeldLock {
  * Acquires a lock without waiting. Returns null if another process (or another holder in this one) holds it, or has
  * just removed its directory.
  *
- * @throws the file system's error if the file cannot be opened
+ * @throws the file system's error if the file cannot be opened, or if this account may only read it although it may
+ *   write to its directory
  */
 export function tryLock(file: string): HeldLock | null {
   for (;;) {
@@ -43,6 +44,7 @@ function openExclusively(file: string): DatabaseSync | null {
     database = new DatabaseSync(file, { timeout: 0 });
     // With the journal in memory nothing is written: the file stays empty, and only its lock is used.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');
+    checkExclusive(file);
     return database;
   } catch (error) {
     database?.close();
@@ -51,6 +53,24 @@ function openExclusively(file: string): DatabaseSync | null {
     if (errcode === SQLITE_BUSY || (errcode === SQLITE_CANTOPEN && mayBeOpened(file))) return null;
     // This property marks SQLite's error as one of the file system (see `isFileError`).
     throw Object.assign(error as Error, { syscall: 'open' });
+  }
+}
+
+/**
+ * Throws the system's error (`EACCES`) if this account may only read the lock file, but may write to its directory:
+ * SQLite then gives the lock to every process of the account. In a read-only directory there is nothing to protect.
+ */
+function checkExclusive(file: string): void {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch {
+    return;
+  }
+  try {
+    accessSync(file, constants.W_OK);
+  } catch (error) {
+    // Its last holder may have removed it meanwhile.
+    if (systemCode(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -45,21 +45,26 @@ export async function removeModel(
 
 async function takeLocks(paths: StorePaths, model: ModelId): Promise<HeldLock[]> {
   const held: HeldLock[] = [];
-  for (const [directory, file] of [
-    [paths.locks(model), paths.modelLock(model)],
-    [paths.compiledModel(model), paths.compileLock(model)],
+  for (const [directory, file, variable] of [
+    [paths.locks(model), paths.modelLock(model), 'HF_HUB_CACHE'],
+    [paths.compiledModel(model), paths.compileLock(model), 'ASSAY_HOME'],
   ] as const) {
     if ((await paths.real(directory)) === null) continue;
-    const lock = tryLock(file);
-    if (lock) {
+    try {
+      const lock = tryLock(file);
+      if (!lock) throw inUseElsewhere(model);
       held.push(lock);
-      continue;
+    } catch (error) {
+      for (const other of held) other.release();
+      throw diskError(error, variable);
     }
-    for (const other of held) other.release();
-    const busy = `${model} is being downloaded or compiled by another process. Try again when it has finished.`;
-    throw new AssayError('operation_in_progress', busy, { param: 'model' });
   }
   return held;
+}
+
+function inUseElsewhere(model: ModelId): AssayError {
+  const busy = `${model} is being downloaded or compiled by another process. Try again when it has finished.`;
+  return new AssayError('operation_in_progress', busy, { param: 'model' });
 }
 
 async function removeFiles(paths: StorePaths, model: ModelId, compiledOnly: boolean): Promise<Removed[]> {
