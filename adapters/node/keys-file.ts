@@ -82,6 +82,19 @@ export class KeysStore {
     });
   }
 
+  /**
+   * Runs `work`, which may change keys, while no other process runs work with the same name in this home. Returns its
+   * result.
+   */
+  async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const held = await this.#lock(join(dirname(this.file), `${name}.lock`));
+    try {
+      return await work();
+    } finally {
+      held.release();
+    }
+  }
+
   #stamp(): string {
     try {
       return stampOf(this.file);
@@ -115,8 +128,7 @@ export class KeysStore {
    * always see a complete file, because the new file is written beside the old one and then renamed.
    */
   async #change(change: (keys: readonly FiledKey[]) => FiledKey[]): Promise<void> {
-    await mkdir(dirname(this.file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
-    const held = await this.#lock();
+    const held = await this.#lock(`${this.file}.lock`);
     const next = `${this.file}.${process.pid}.tmp`;
     try {
       const keys = change(await this.#parse());
@@ -128,9 +140,10 @@ export class KeysStore {
     }
   }
 
-  #lock(): Promise<HeldLock> {
+  async #lock(file: string): Promise<HeldLock> {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(this.#unusable);
     const timeout = AbortSignal.timeout(this.#lockMs);
-    return lock(`${this.file}.lock`, this.#clock, timeout).catch((cause) => {
+    return lock(file, this.#clock, timeout).catch((cause) => {
       if (cause !== timeout.reason) return this.#unusable(cause);
       throw new UsageError(
         `${this.file} could not be locked within ${this.#lockMs / 1000} seconds. If another process is changing keys, ` +

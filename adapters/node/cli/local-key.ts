@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hashSecret } from '../../../lib/keys.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
@@ -14,13 +14,23 @@ import { CLI_KEY, KeysStore } from '../keys-file.ts';
 export async function localKey(home: string): Promise<string> {
   const file = join(home, 'cli-key');
   const store = new KeysStore(home);
-  const keys = await store.list();
+  // Commands that start at the same time, as by `xargs -P`, share one key.
+  return (
+    (await savedKey(file, store)) ??
+    store.alone('cli-key', async () => (await savedKey(file, store)) ?? makeKey(file, store))
+  );
+}
+
+/** Returns the secret in the file; null if it is not that of the key `CLI_KEY`. */
+async function savedKey(file: string, store: KeysStore): Promise<string | null> {
+  const known = (await store.list()).find((key) => key.name === CLI_KEY);
   const saved = (await readFile(file, 'utf8').catch(() => '')).trim();
-  const known = keys.find((key) => key.name === CLI_KEY);
-  if (saved && known?.sha256 === (await hashSecret(saved))) return saved;
-  if (known) await store.revoke(CLI_KEY);
+  return saved && known?.sha256 === (await hashSecret(saved)) ? saved : null;
+}
+
+async function makeKey(file: string, store: KeysStore): Promise<string> {
+  if ((await store.list()).some((key) => key.name === CLI_KEY)) await store.revoke(CLI_KEY);
   const secret = await store.create({ name: CLI_KEY, models: ['*'], scopes: ['admin'] });
-  await mkdir(home, { recursive: true, mode: 0o700 });
   await writeFile(file, `${secret}\n`, { mode: 0o600 });
   await chmod(file, 0o600);
   return secret;
