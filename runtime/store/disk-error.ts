@@ -18,6 +18,13 @@ export function diskError(error: unknown, variable: 'HF_HUB_CACHE' | 'ASSAY_HOME
       { cause: error },
     );
   }
+  if (code === 'EFBIG') {
+    return new AssayError(
+      'disk_full',
+      `The disk of ${variable} does not take files this large (FAT32: 4 GiB), or a limit of this account forbids them (ulimit -f). Set ${variable} to a directory on another disk, then run the command again.`,
+      { cause: error },
+    );
+  }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || isMkdir(error)) {
     return new AssayError(
       'internal_error',
