@@ -220,10 +220,11 @@ describe('installing from a file', () => {
   });
 
   test('a wheel that names files outside of it', async () => {
-    const bytes = zipOf({ '../outside.so': 'x' });
+    const bytes = zipOf({ 'onnx_ep/libplugin.so': 'x', '../outside.so': 'x' });
     const file = join(home, 'some.whl');
     writeFileSync(file, bytes);
     await expect(store.install(plugin(bytes), { file })).rejects.toThrow(/invalid relative path|outside/);
+    expect(readdirSync(join(home, 'plugins'))).toEqual([]);
   });
 });
 

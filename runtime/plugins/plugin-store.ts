@@ -99,9 +99,9 @@ export class PluginStore {
           `Another process is installing ${plugin.name}. Run the command again when it has finished.`,
         );
       }
+      const staging = join(this.#root, `.staging-${plugin.name}`);
       try {
         const local = 'file' in from ? await localWheels(from.file, wheel) : await this.#download(plugin, wheel, from);
-        const staging = join(this.#root, `.staging-${plugin.name}`);
         await fs.rm(staging, { recursive: true, force: true });
         const files = [];
         for (const { path, files: wanted } of local) files.push(...(await unpackWheel(path, staging, wanted)));
@@ -112,6 +112,8 @@ export class PluginStore {
         await fs.rename(staging, directory);
         if (!('file' in from)) for (const { path } of local) await fs.rm(path, { force: true });
       } finally {
+        // After a full disk, half a plugin would fill it.
+        await fs.rm(staging, { recursive: true, force: true }).catch(() => undefined);
         lock.discard();
       }
     } catch (error) {
