@@ -81,6 +81,12 @@ describe('refuses', () => {
     ],
     ['a flag that is text', object({ a: { deprecated: 'yes' } }), 'invalid_type', 'schema.properties.a.deprecated'],
     ['an unknown format', object({ a: { format: 'phone' } }), 'unsupported_schema', 'schema.properties.a.format'],
+    [
+      'one that is no text, beside a pattern',
+      object({ a: { format: 3, pattern: 'a' } }),
+      'invalid_type',
+      'schema.properties.a.format',
+    ],
     ['an empty enum', object({ a: { enum: [] } }), 'invalid_value', 'schema.properties.a.enum'],
     ['an empty anyOf', object({ a: { anyOf: [] } }), 'invalid_value', 'schema.properties.a.anyOf'],
     ['required that is no list', { required: 'a' }, 'invalid_type', 'schema.required'],
@@ -120,6 +126,7 @@ test.each([
   { propertyNames: true },
   { anyOf: [object({ k: { const: 'a' } }), object({ k: { const: 'b' } })], discriminator: { propertyName: 'k' } },
   { type: 'string', deprecated: true, readOnly: true, writeOnly: false },
+  { type: 'string', format: 'e164', pattern: '^\\+[1-9][0-9]{6,14}$' },
 ])('accepts keywords without effect: %j', (schema) => {
   expect(check(object({ a: schema })).kind).toBe('schema');
 });
