@@ -68,6 +68,8 @@ describe('calibrate', () => {
     ['too few labels', ['FILE'], LABELS.slice(0, 5).join('\n'), 'has 5 labels. Calibration needs at least 20'],
     ['--reset with a plot', ['--reset', '--plot', 'x.svg'], '', '--plot and --out need a file of labels.'],
     ['a folder that does not exist', ['FILE', '--out', '/none/x.json'], '', '/none cannot be written to (ENOENT).'],
+    ['a folder as the file', ['FILE', '--plot', '/'], '', '/ is a folder. Name a file.'],
+    ['no name of a file', ['FILE', '--out', ''], '', '--plot and --out need the name of a file.'],
     ['a line that is not JSON', ['FILE'], '{', 'line 1: This is not JSON: '],
     [
       'a line without a text',

@@ -1,4 +1,4 @@
-import { access, constants, writeFile } from 'node:fs/promises';
+import { access, constants, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import * as v from 'valibot';
@@ -50,7 +50,7 @@ export function addCalibrate(program: Command): void {
         throw new UsageError('Give either a file of labels or --reset.');
       const written = [flags.plot, flags.out].filter((path) => path !== undefined);
       if (flags.reset && written.length > 0) throw new UsageError('--plot and --out need a file of labels.');
-      await Promise.all(written.map(checkFolder));
+      await Promise.all(written.map(checkWritable));
       const labels = file === undefined ? [] : await readLabels(file);
       await withModel(flags, async (connection, model) => {
         const fingerprint = await fingerprintOf(connection, model);
@@ -60,14 +60,15 @@ export function addCalibrate(program: Command): void {
     });
 }
 
-/**
- * Throws `UsageError` if the folder of `file` cannot be written to. Called before the model answers the questions,
- * which may take minutes.
- */
-async function checkFolder(file: string): Promise<void> {
-  const folder = dirname(resolve(file));
-  await access(folder, constants.W_OK).catch((cause: unknown) => {
-    throw new UsageError(`${folder} cannot be written to (${systemCode(cause)}). Choose another folder.`, { cause });
+/** Throws `UsageError` if the file cannot be written, before the model is asked for minutes. */
+async function checkWritable(file: string): Promise<void> {
+  if (file === '') throw new UsageError('--plot and --out need the name of a file.');
+  const path = resolve(file);
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory()) throw new UsageError(`${path} is a folder. Name a file.`);
+  const place = found ? path : dirname(path);
+  await access(place, constants.W_OK).catch((cause: unknown) => {
+    throw new UsageError(`${place} cannot be written to (${systemCode(cause)}). Choose another folder.`, { cause });
   });
 }
 
