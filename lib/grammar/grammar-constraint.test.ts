@@ -33,3 +33,22 @@ it('a text that repeats itself is closed only with tokens that begin with the wi
   );
   expect(allowed).toEqual(['w'.charCodeAt(0), AB + 1]);
 });
+
+it('a text that repeats itself is led to an end that its pattern allows', () => {
+  const constraint = constraintOf({ type: 'string', pattern: '^[a-z]+(?:-error|-exception)$' });
+  constraint.skip('{"v":"');
+  for (let i = 0; i < 80; i++) constraint.accept(AB);
+  let chosen = 0;
+  for (constraint.takeForced(); !constraint.complete && chosen < 10; constraint.takeForced()) {
+    constraint.accept(allowedTokens(constraint, vocabulary).at(-1)!);
+    chosen++;
+  }
+  expect(constraint.text()).toBe(`{"v":"${'ab'.repeat(80)}-error"}`);
+});
+
+it('a text that repeats itself may go on without a pattern until it has its least length', () => {
+  const constraint = constraintOf({ type: 'string', minLength: 200 });
+  constraint.skip('{"v":"');
+  for (let i = 0; i < 80; i++) constraint.accept(AB);
+  expect(allowedTokens(constraint, vocabulary)).toContain('x'.charCodeAt(0));
+});

@@ -22,7 +22,7 @@ const MOST_FORCED = 65_536;
 
 /**
  * Thresholds at which the tokens of a string count as a loop. From then on the string is closed wherever the grammar
- * allows it.
+ * allows it, and a string with a pattern or format is led to its shortest end.
  */
 const STRING_LOOP: LoopBounds = { tokens: 64, distinct: 16 };
 
@@ -52,6 +52,8 @@ export class GrammarConstraint implements Constraint {
   private readonly missing: Missing;
   /** Watches the tokens of the current string for repetition. */
   private stringLoop = new LoopDetector(STRING_LOOP);
+  /** True while the current string is led to its end, during which its tokens may no longer count as a loop. */
+  private ending = false;
 
   constructor(automaton: Automaton, masks: Masks, missing: Missing = new Map()) {
     this.automaton = automaton;
@@ -91,8 +93,8 @@ export class GrammarConstraint implements Constraint {
 
   mask(into: Uint32Array): void {
     // Withheld bytes come first: a token that only closes the string does not begin with them.
-    const closes = this.stringLoop.looping && this.withheld.length === 0;
-    if (closes && (this.closingQuote(into) || this.closingTag(into))) return;
+    const closes = (this.stringLoop.looping || this.ending) && this.withheld.length === 0;
+    if (closes && (this.closingQuote(into) || this.closingTag(into) || this.nearerEnd(into))) return;
     this.masks.fill(this.state, this.withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
@@ -109,8 +111,12 @@ export class GrammarConstraint implements Constraint {
       if (state && !inString(state)) leftString = true;
     }
     if (!bytes || !state) throw new RangeError(`token ${token} is not allowed here`);
-    if (leftString) this.stringLoop.clear();
+    if (leftString) {
+      this.stringLoop.clear();
+      this.ending = false;
+    }
     if (inString(state)) this.stringLoop.push(token);
+    if (this.stringLoop.looping && stringsWithRules(state)) this.ending = true;
     this.state = state;
     this.append(bytes);
     this.withheld = NOTHING;
@@ -176,6 +182,7 @@ export class GrammarConstraint implements Constraint {
     copy.withheld = this.withheld;
     copy.withheldNode = this.withheldNode;
     copy.stringLoop = this.stringLoop.fork();
+    copy.ending = this.ending;
     return copy;
   }
 
@@ -201,6 +208,17 @@ export class GrammarConstraint implements Constraint {
     const closed = this.state.with(others.length > 0 ? others : raw.flatMap(({ closing }) => closing ?? []));
     if (!closed) return false;
     this.masks.fill(closed, 0, into);
+    return into.some((word) => word !== 0);
+  }
+
+  /**
+   * Marks only the tokens that bring the current string nearer to its end. Returns false if there are none, or if the
+   * string has no pattern and no format.
+   */
+  private nearerEnd(into: Uint32Array): boolean {
+    const strings = stringsWithRules(this.state);
+    if (!strings) return false;
+    this.masks.fillNearerEnd(strings, into);
     return into.some((word) => word !== 0);
   }
 
@@ -272,6 +290,12 @@ function midCharacter(bytes: readonly number[]): boolean {
 
 function inString({ frames }: State): boolean {
   return frames.some((frame) => frame instanceof StringFrame || frame instanceof RawTextFrame);
+}
+
+/** Returns the frames of a state if all of them read a string with a pattern or format; null otherwise. */
+function stringsWithRules({ frames }: State): readonly StringFrame[] | null {
+  const strings = frames.filter((frame) => frame instanceof StringFrame);
+  return strings.length === frames.length && strings.every(({ language }) => language.dfa) ? strings : null;
 }
 
 /**

@@ -49,7 +49,7 @@ export class StringLanguage {
    * Returns the smallest number of characters that complete a text that reached `state` after `length` characters; -1
    * if it cannot be completed.
    */
-  private rest(state: number, length: number): number {
+  rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
     if (this.dfa?.states === 0) return -1;
     return this.shortest ? (this.shortest[state * (this.min + 1) + missing] ?? -1) : missing;

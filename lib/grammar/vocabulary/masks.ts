@@ -76,6 +76,12 @@ export class Masks {
     if (after) walkNumber(this.trie, at(frames, 0), after, into);
   }
 
+  /** Marks the tokens after which one of these strings is nearer to its shortest end. */
+  fillNearerEnd(strings: readonly StringFrame[], into: Uint32Array): void {
+    into.fill(0);
+    for (const { language, place } of strings) addMask(into, this.strings.nearerEnd(language, place));
+  }
+
   private addString(frame: StringFrame, state: State, into: Uint32Array): void {
     const { inside, exits } = this.strings.at(frame.language, frame.place);
     addMask(into, inside);

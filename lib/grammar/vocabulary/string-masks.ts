@@ -62,6 +62,16 @@ export class StringMasks {
     return cached(this.masks, MOST_MASKS, key, () => this.compute(language, shared, advanceRaw)).inside;
   }
 
+  /** Returns the tokens after which a string is nearer to its shortest end than at `place`. */
+  nearerEnd(language: StringLanguage, place: Readonly<Place>): Uint32Array {
+    const mask = new Uint32Array(this.words);
+    const rest = language.rest(place.state, place.length);
+    walkString(this.trie, language, place, (node, { state, length, pending }, closes) => {
+      if (!closes && pending === PLAIN && language.rest(state, length) < rest) mark(this.trie, node, mask);
+    });
+    return mask;
+  }
+
   /**
    * Returns a position with the same mask. All positions too far from the maximum length for a token to reach it share
    * one.
