@@ -27,6 +27,9 @@ describe('the key', () => {
   test.each<[string, KeyFlags, Record<string, string>, RegExp]>([
     ['two flags', { apiKey: 'f', apiKeyFile: key }, {}, /--api-key and --api-key-file both/],
     ['two variables', {}, { ASSAY_API_KEY: 'e', ASSAY_API_KEY_FILE: key }, /ASSAY_API_KEY and ASSAY_API_KEY_FILE both/],
+    ['a space', { apiKey: 'a b' }, {}, /has a space or a character that is not ASCII/],
+    ['a line break', {}, { ASSAY_API_KEY: 'a\nb' }, /has a space or a character that is not ASCII/],
+    ['other letters', { apiKeyFile: file('other', 'ключ') }, {}, /has a space or a character that is not ASCII/],
     ['no file', { apiKeyFile: join(folder, 'none') }, {}, /cannot be read \(ENOENT\)/],
     ['a folder', { apiKeyFile: folder }, {}, /cannot be read|does not hold one key/],
     ['an empty file', { apiKeyFile: file('empty', '\n') }, {}, /does not hold one key/],

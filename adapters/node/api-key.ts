@@ -22,7 +22,7 @@ const MAX_FILE_BYTES = 4096;
  * `ASSAY_API_KEY_FILE` gives; undefined if no flag or variable is set. An empty variable counts as not set.
  *
  * @throws UsageError if both flags, or without flags both variables, are set; or if the file cannot be read, has more
- *   than 4,096 bytes, or contains anything but one key
+ *   than 4,096 bytes, or contains anything but one key; or if the key is not visible ASCII
  */
 export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined>): string | undefined {
   const given = { apiKey: env.ASSAY_API_KEY || undefined, apiKeyFile: env.ASSAY_API_KEY_FILE || undefined };
@@ -32,7 +32,10 @@ export function apiKeyOf(flags: KeyFlags, env: Record<string, string | undefined
     const [one, other] = byFlag ? ['--api-key', '--api-key-file'] : ['ASSAY_API_KEY', 'ASSAY_API_KEY_FILE'];
     throw new UsageError(`${one} and ${other} both give a key. Use only one.`);
   }
-  return apiKeyFile === undefined ? apiKey : keyInFile(apiKeyFile);
+  const key = apiKeyFile === undefined ? apiKey : keyInFile(apiKeyFile);
+  // Other characters cannot be sent in a header. An empty key is refused by the server.
+  if (key === undefined || /^[\x21-\x7e]*$/.test(key)) return key;
+  throw new UsageError('The API key has a space or a character that is not ASCII. Check that it was copied whole.');
 }
 
 function keyInFile(file: string): string {

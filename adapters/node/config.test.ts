@@ -98,7 +98,8 @@ test.each([
   [{ abstainBelow: '1.1' }, '--abstain-below (ASSAY_ABSTAIN_BELOW) must be a number from 0 to 1.'],
   [{ confidence: 'gini' }, '--confidence (ASSAY_CONFIDENCE) must be one of entropy, margin.'],
   [{ isolation: 'some' }, '--isolation (ASSAY_ISOLATION) must be one of auto, strict, off.'],
-  [{ apiKey: 'a b' }, '--api-key (ASSAY_API_KEY) must be 1 to 256 visible ASCII characters.'],
+  [{ apiKey: 'a b' }, 'The API key has a space or a character that is not ASCII. Check that it was copied whole.'],
+  [{ apiKey: 'a'.repeat(257) }, '--api-key (ASSAY_API_KEY) must be 1 to 256 visible ASCII characters.'],
   [{ allowOrigin: ['http://x/'] }, '--allow-origin must be an origin, such as http://localhost:3000.'],
   [
     { allowMediaHost: ['https://a.example.com'] },
