@@ -74,6 +74,19 @@ describe('decide', () => {
     });
   });
 
+  it('reads texts with the line ends and the byte order mark of Windows', async () => {
+    const { run, recorded } = await beside(yes);
+    const file = join(await newFolder(), 'mail.txt');
+    await writeFile(file, '\uFEFFHelp!\r\n\r\nBo\r\n');
+    await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no', '-f', file]);
+    await run(['decide', 'Urgent?', '-o', 'yes', '-o', 'no'], '\uFEFFHelp!\r\n\r\nBo\r\n');
+    const context = 'Help!\n\nBo\n';
+    expect(recorded.filter(({ call }) => call === 'runTasks')).toMatchObject([
+      { batch: { input: { context } } },
+      { batch: { input: { context } } },
+    ]);
+  });
+
   it('--image sends the file, and reads no standard input', async () => {
     const { run, recorded } = await beside(yes);
     const file = fileURLToPath(new URL('../fixtures/media/images/wide.png', import.meta.url));

@@ -42,7 +42,7 @@ export async function readStandardInput(): Promise<string> {
   wasRead = true;
   const bytes = await buffer(process.stdin);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return decoded(bytes);
   } catch (cause) {
     throw new UsageError('Standard input is not UTF-8 text. Convert it first, such as with iconv.', { cause });
   }
@@ -52,7 +52,7 @@ export async function readStandardInput(): Promise<string> {
 export async function readText(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+    return decoded(await readFile(file));
   } catch (cause) {
     // Shows the absolute path, because `npm run` changes to the checkout's folder, and relative paths count from there.
     throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
@@ -84,4 +84,12 @@ export async function readJson(fileOrText: string, name: string): Promise<unknow
 /** Tells whether an argument is JSON itself, and not the name of a file. */
 export function isJsonText(fileOrText: string): boolean {
   return /^\s*[[{]/.test(fileOrText);
+}
+
+/**
+ * Decodes UTF-8 and writes the line ends of Windows as `\n`, because small models answer worse about `\r\n`. Throws if
+ * the bytes are not UTF-8.
+ */
+function decoded(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replaceAll('\r\n', '\n');
 }
