@@ -19,7 +19,7 @@ export type { ModelStatus } from './schema/model-list.ts';
 export interface InferenceBackend {
   /** Lists all models that this backend knows, including the active one. */
   listModels(call: Call): Promise<readonly ListedModel[]>;
-  /** Answers every task of the batch, each as if it had been sent alone. */
+  /** Answers every task of the batch, each as if it had been sent alone, except that all share `maxOutputTokens`. */
   runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
   /**
    * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning`, `content` and

@@ -18,7 +18,7 @@ export interface Parts {
   host: ModelHost;
   /** Answers `GET /metrics`. */
   metrics: (app: AppFigures) => Promise<Response>;
-  /** Begins the shutdown: ends downloads, compiles and loads, which can be repeated. Running requests continue. */
+  /** Begins the shutdown: ends downloads, compilations and loads, which can be repeated. Running requests continue. */
   beginClose(): Promise<void>;
   /** Aborts all work that is still running, and ends the engine process and the media process. */
   close(): Promise<void>;

@@ -37,9 +37,9 @@ export interface Serving {
   /** Resolves when loading the first model has succeeded or failed; at once if no model is loaded at start. */
   loaded: Promise<unknown>;
   /**
-   * Stops the server. It accepts no new connections, ends downloads, compiles and loads, and gives running requests ten
-   * seconds, and requests that are still arriving two, to finish; then it ends the engine. Resolves to false if some
-   * requests were cut off.
+   * Stops the server. It accepts no new connections, ends downloads, compilations and loads, and gives running requests
+   * ten seconds, and requests that are still arriving two, to finish; then it ends the engine. Resolves to false if
+   * some requests were cut off.
    */
   stop(): Promise<boolean>;
 }

@@ -28,7 +28,7 @@ export function logprobsOf(probabilities: readonly number[]): number[] {
  * Averages the answers to one question that was asked with its options in several orders. Returns the normalised mean
  * of the log-probabilities, which corresponds to the geometric mean of the probabilities.
  *
- * @param answers for each order, the log-probability of each option, in the same order of options
+ * @param answers a list of log-probabilities for each order; index `i` is the same option in every list
  */
 export function averaged(answers: readonly (readonly number[])[]): number[] {
   const [first = []] = answers;

@@ -40,5 +40,7 @@ it('an account without a home folder needs one only for paths in it', () => {
     throw new Error('no home');
   };
   expect(hubEnvironment({ HF_HOME: '/hf' }, noHome)).toMatchObject({ hubCache: '/hf/hub' });
+  const both = { HF_HUB_CACHE: '/cache', HF_TOKEN_PATH: '/t' };
+  expect(hubEnvironment(both, noHome)).toMatchObject({ hubCache: '/cache', tokenFile: '/t' });
   for (const env of [{}, { HF_HOME: '~/hf' }]) expect(() => hubEnvironment(env, noHome)).toThrow('no home');
 });

@@ -39,11 +39,11 @@ export function homeFolder(): string {
  */
 export function hubEnvironment(env: Variables = process.env, home: () => string = homeFolder): HubEnvironment {
   const path = (name: string): string | undefined => (env[name] ? expandHome(env[name], home) : undefined);
-  const hfHome = path('HF_HOME') ?? join(path('XDG_CACHE_HOME') ?? join(home(), '.cache'), 'huggingface');
+  const hfHome = () => path('HF_HOME') ?? join(path('XDG_CACHE_HOME') ?? join(home(), '.cache'), 'huggingface');
   return {
-    hubCache: path('HF_HUB_CACHE') ?? path('HUGGINGFACE_HUB_CACHE') ?? join(hfHome, 'hub'),
+    hubCache: path('HF_HUB_CACHE') ?? path('HUGGINGFACE_HUB_CACHE') ?? join(hfHome(), 'hub'),
     endpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
-    tokenFile: path('HF_TOKEN_PATH') ?? join(hfHome, 'token'),
+    tokenFile: path('HF_TOKEN_PATH') ?? join(hfHome(), 'token'),
     token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || null,
     offline: YES.has((env.HF_HUB_OFFLINE || env.TRANSFORMERS_OFFLINE || '').toUpperCase()),
   };

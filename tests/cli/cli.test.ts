@@ -215,7 +215,7 @@ describe('decide', () => {
     const cut = { names: ['result'], more: 0 };
     const { run } = await beside({ tasks: { finishReason: 'length', cut, answers: ['{"value":"ye"}'] } });
     expect((await run(['decide', 'Urgent?'], 'x')).err).toBe(
-      'The answer was cut. The token limit was reached; raise it with --max-output-tokens.\n',
+      "The answer was cut. Raise the token limit with --max-output-tokens. If that does not help, the input fills the model's context, or the answer repeats itself.\n",
     );
   });
 
@@ -281,7 +281,7 @@ describe('run', () => {
     const cut = { names: ['urgent', '10'], more: 0 };
     const { run } = await beside({ tasks: { ...script.tasks, finishReason: 'length', cut } });
     expect((await run(['run', await fileOf(tasks)], 'text')).err).toBe(
-      'These answers were cut: urgent, 10. The token limit was reached; raise it with --max-output-tokens.\n',
+      "These answers were cut: urgent, 10. Raise the token limit with --max-output-tokens. If that does not help, the input fills the model's context, or the answer repeats itself.\n",
     );
   });
 

@@ -121,8 +121,9 @@ async function onlyModelOf(connection: Connection): Promise<string> {
 }
 
 /**
- * Warns on standard error if `response` was cut at the token limit. `cut` is the value of the response header that
- * names the cut tasks, if the request had several.
+ * Warns on standard error if `response` was cut (`finish_reason` is `length`): at the token limit, at the end of the
+ * context, or because a chat's answer repeated itself. `cut` is the value of the response header that names the cut
+ * tasks, if the request had several.
  */
 export function warnIfCut(
   response: { choices: readonly { finish_reason: string | null }[] },
@@ -130,5 +131,7 @@ export function warnIfCut(
 ): void {
   if (response.choices[0]?.finish_reason !== 'length') return;
   const what = cut ? `These answers were cut: ${shown(cut, process.stderr)}.` : 'The answer was cut.';
-  screen.note(`${what} The token limit was reached; raise it with --max-output-tokens.`);
+  screen.note(
+    `${what} Raise the token limit with --max-output-tokens. If that does not help, the input fills the model's context, or the answer repeats itself.`,
+  );
 }

@@ -67,8 +67,8 @@ function parsedDfa(pattern: string, fuel: Fuel): Dfa {
 /**
  * Returns the language of the texts that satisfy all rules.
  *
- * @param side `generates`: the texts that are generated; `accepts`: at least all valid texts, which are more if there
- *   is a format
+ * @param side `generates`: the texts that are generated; `accepts`: all valid texts and, if there is a format, also
+ *   some invalid ones
  * @param ofPattern returns the automaton of a pattern, such as a cached one
  * @throws TooLarge if the language needs too many states or steps; also what `ofPattern` throws
  */

@@ -30,8 +30,8 @@ interface Group {
  * with its states at the beginning and end of a match.
  *
  * @param source a pattern that `new RegExp(source, 'u')` has accepted
- * @throws UnsupportedPattern for lookaround, back references and word boundaries, which look beyond the characters read
- *   so far, and for inline modifiers
+ * @throws UnsupportedPattern for lookaround, back references, word boundaries and inline modifiers, which are not
+ *   compiled to an automaton
  * @throws TooLarge for more than `LIMITS.patternParts` states
  */
 export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {

@@ -7,7 +7,7 @@ export class TokenBudget {
   readonly #total: number;
   readonly #shares: BudgetShare[] = [];
 
-  /** @param total maximum number of completion tokens of all branches with a share from `addShare` together */
+  /** @param total maximum number of completion tokens of all shares from `addShare` together */
   constructor(total: number) {
     this.#total = total;
   }

@@ -4,7 +4,7 @@ import { bytesField, encodeFields, fieldsOf, text, varintField } from './wire.ts
 /** Holds a branch of an `If` node. Its nodes may read values of the graph around it. */
 export interface Subgraph {
   nodes: Node[];
-  /** Results, in the order of the node's outputs. onnxruntime needs at least their number of dimensions. */
+  /** Results, in the order of the node's outputs. Each must state its number of dimensions, for onnxruntime. */
   outputs: ValueInfo[];
 }
 

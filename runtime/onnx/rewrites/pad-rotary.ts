@@ -3,7 +3,8 @@ import { readPieces } from '../format/tensor-data.ts';
 
 /**
  * Number of rows to add to a rotary table, for the cells that the packed branches of a job may need after the longest
- * prompt: suffixes and answers. `Limits.cells` of the engine bounds them.
+ * prompt: suffixes and answers (`Limits.cells` of the engine, three quarters of these rows), copies of cells, and
+ * drafts.
  */
 export const SPARE_ROWS = 16_384;
 

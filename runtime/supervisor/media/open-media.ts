@@ -10,7 +10,7 @@ import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-imag
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
 import { mapMedia, mediaOf } from './work-media.ts';
 
-/** Counts the images, or the recordings, of requests for the metrics. */
+/** Updates the metrics of one kind of media: the files of requests, and the requests refused because of one. */
 export interface MediaCounts {
   /** Counts a file that was opened: its size in pixels or samples is known. */
   opened(): void;
