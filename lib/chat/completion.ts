@@ -58,8 +58,8 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 
 /**
  * Builds the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
- * then one chunk with the finish reason. `metrics` is in the last chunk. With `includeUsage`, that is one more, without
- * choices and with the usage, and all others have `usage: null`, as in OpenAI's API (docs/interface.md, M-17). Throws
+ * then one final chunk with the finish reason, usage and metrics (docs/interface.md, M-17). With `includeUsage`, usage
+ * and metrics are in one more chunk, without choices, and all others have `usage: null`, as in OpenAI's API. Throws
  * `engine_failed` if the events end before `finish`.
  */
 export async function* completionChunks(
@@ -86,12 +86,12 @@ export async function* completionChunks(
       yield chunk({ tool_calls: [callDelta(head, event)] });
     }
     if (event.type === 'finish') {
-      const { metrics } = event;
       const finished = chunk({}, { finish_reason: finishReason(event, called) });
-      if (!includeUsage) yield { ...finished, metrics };
+      const figures = { usage: chatUsage(event), metrics: event.metrics };
+      if (!includeUsage) yield { ...finished, ...figures };
       else {
         yield finished;
-        yield { ...whole, choices: [], usage: chatUsage(event), metrics };
+        yield { ...whole, choices: [], ...figures };
       }
       return;
     }

@@ -82,8 +82,9 @@ export const ChatChunkChoice = v.object({
 });
 
 /**
- * One event of a stream of `POST /v1/chat/completions`. The last event has `metrics`. One event has a `finish_reason`
- * that is not null, and an empty delta; with `stream_options.include_usage`, one more event follows, without choices.
+ * One event of a stream of `POST /v1/chat/completions`. The last event has a `finish_reason` that is not null, `usage`
+ * and `metrics`; its delta is empty. With `stream_options.include_usage`, one more event follows, which has `usage` and
+ * `metrics` instead, and no choices.
  */
 export const ChatCompletionChunk = v.object({
   ...head,
@@ -95,7 +96,7 @@ export const ChatCompletionChunk = v.object({
   ),
   usage: v.pipe(
     v.nullish(ChatUsage),
-    v.description('Sent with stream_options.include_usage only: in the last event; null in all others.'),
+    v.description('In the last event. With stream_options.include_usage, it is null in all others.'),
   ),
   metrics: v.optional(Metrics),
 });

@@ -125,7 +125,10 @@ export const ChatCompletionRequest = v.pipe(
     stream_options: v.nullish(
       v.object({
         include_usage: v.nullish(
-          v.pipe(v.boolean(), v.description('Whether the stream ends with an event with the usage. Default: false.')),
+          v.pipe(
+            v.boolean(),
+            v.description('Whether the usage is in an event of its own, without choices, at the end. Default: false.'),
+          ),
         ),
       }),
     ),

@@ -10,7 +10,7 @@ const chunk = (delta: object, rest: object = {}) => ({
   choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...rest }],
 });
 const role = chunk({ role: 'assistant' });
-const last = { ...chunk({}, { finish_reason: 'stop' }), metrics };
+const last = { ...chunk({}, { finish_reason: 'stop' }), usage, metrics };
 const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
 
 /** workerd reports a client's close only at the next write. */
@@ -19,7 +19,7 @@ const nothingWritten = { hosts: ['workerd', 'edge'], because: 'nothing is writte
 /** docs/interface.md, M-17. */
 export const chatStreamRows: readonly Row[] = [
   {
-    name: 'the order: role, reasoning, content, one final chunk with metrics, [DONE]',
+    name: 'the order: role, reasoning, content, one final chunk with usage and metrics, [DONE]',
     script: { chat: [start, thinks('Hm'), thinks('…'), says('Hel'), says('lo'), finish] },
     request: { path, json },
     expect: {
@@ -48,7 +48,7 @@ export const chatStreamRows: readonly Row[] = [
     expect: { events: [role, chunk({ content: 'a\n\ndata: x\r\n\u2028' }), chunk({ content: '😀' }), last, '[DONE]'] },
   },
   {
-    name: 'stream_options.include_usage: false: no usage',
+    name: 'stream_options.include_usage: false is the default',
     script: { chat: [start, says('x'), finish] },
     request: { path, json: { ...json, stream_options: { include_usage: false } } },
     expect: { events: [role, chunk({ content: 'x' }), last, '[DONE]'] },

@@ -163,7 +163,7 @@ export const chatTools: readonly Row[] = [
         chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":' } }] }),
         chunk({ tool_calls: [{ index: 0, function: { arguments: '"Rome"}' } }] }),
         chunk({ tool_calls: [{ index: 1, id: id(1), type: 'function', function: { name: 'ping', arguments: '{}' } }] }),
-        { ...chunk({}, 'tool_calls'), metrics },
+        { ...chunk({}, 'tool_calls'), usage, metrics },
         '[DONE]',
       ],
     },
