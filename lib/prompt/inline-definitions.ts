@@ -1,11 +1,9 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
-import { KEYWORDS } from '../grammar/schema/keywords.ts';
+import { KEYWORDS, WITHOUT_EFFECT } from '../grammar/schema/keywords.ts';
 
 /** Keywords that are omitted from the prompt, because they say nothing about the answer. */
-const UNUSED: readonly string[] = [
-  ...['$schema', '$id', '$comment', 'propertyNames', 'deprecated', 'readOnly', 'writeOnly', 'discriminator'],
-];
+const UNUSED: readonly string[] = ['$schema', '$id', '$comment', ...WITHOUT_EFFECT];
 /**
  * Keywords that may stand beside a `$ref` that is replaced by its definition. They override those of the definition.
  */

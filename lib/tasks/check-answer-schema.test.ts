@@ -119,16 +119,25 @@ describe('refuses', () => {
   });
 });
 
-// As zod and Pydantic write records, unions with a discriminator, and notes for readers.
-test.each([
+// As zod and Pydantic write records, unions with a discriminator, notes for readers, and formats.
+describe.each([
   { propertyNames: { type: 'string' }, additionalProperties: { type: 'number' } },
   { propertyNames: {} },
   { propertyNames: true },
   { anyOf: [object({ k: { const: 'a' } }), object({ k: { const: 'b' } })], discriminator: { propertyName: 'k' } },
   { type: 'string', deprecated: true, readOnly: true, writeOnly: false },
   { type: 'string', format: 'e164', pattern: '^\\+[1-9][0-9]{6,14}$' },
-])('accepts keywords without effect: %j', (schema) => {
-  expect(check(object({ a: schema })).kind).toBe('schema');
+])('what has no effect, %j,', (part) => {
+  const schema = object({ a: part });
+
+  test('is accepted in a chat', () => {
+    expect(checkAnswerSchema({ schema, param: 'schema', jsonSchemaOnly: true }).kind).toBe('schema');
+  });
+
+  test('is refused in a task', () => {
+    const param = expect.stringMatching(/^schema\.properties\.a\.\w+$/u);
+    expect(() => check(schema)).toThrow(expect.objectContaining({ code: 'unsupported_schema', param }));
+  });
 });
 
 describe('a whole number beyond 2^53', () => {

@@ -5,13 +5,14 @@ import { checkSize } from '../grammar/schema/check-size.ts';
 import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
 import { refuseChangedNumbers } from './exact-numbers.ts';
+import { refuseIgnoredKeywords } from './ignored-keywords.ts';
 
 export interface AnswerSchemaRequest {
   /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
   schema: unknown;
   /**
-   * True to allow no shorthand, as for a chat's `json_schema`. As shorthand, `{"type":"string"}` would mean an object
-   * with a field `type`.
+   * True for the schemas of chats: no shorthand, because as shorthand `{"type":"string"}` would mean an object with a
+   * field `type`; and keywords without effect are accepted (`WITHOUT_EFFECT`), because clients write them.
    */
   jsonSchemaOnly?: boolean;
   /** Path of the schema in the request, for errors: `tasks[2].schema`. */
@@ -28,8 +29,7 @@ export interface AnswerSchemaRequest {
 }
 
 /**
- * Returns the shape of an answer with this schema, with a shorthand expanded, if a grammar can enforce it. Every
- * accepted keyword is enforced while decoding; none is ignored.
+ * Returns the shape of an answer with this schema, with a shorthand expanded, if a grammar can enforce it.
  *
  * @throws AssayError `invalid_type` or `invalid_value` for a malformed schema, or for `keys` that it does not have;
  *   `unsupported_schema` for a schema that cannot be enforced, that is too large, or that nothing satisfies. `param` is
@@ -47,6 +47,7 @@ export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
     ...(keysParam === undefined ? {} : { keysPath: keysParam }),
     ...(fuel ? { fuel } : {}),
   });
+  if (!jsonSchemaOnly) refuseIgnoredKeywords(json, param);
   refuseChangedNumbers(json, param);
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }

@@ -1,7 +1,8 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
 import { decimal } from '../grammar/number/decimal.ts';
-import { childrenOf, KEYWORDS } from '../grammar/schema/keywords.ts';
+import { KEYWORDS } from '../grammar/schema/keywords.ts';
 import { isObject, refuse } from '../grammar/schema/problem.ts';
+import { subschemas } from '../grammar/schema/subschemas.ts';
 import { writtenNumber } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 
@@ -13,19 +14,10 @@ import { pathTo } from '../param-path.ts';
  * @param path path of the schema in the caller's input, for errors
  */
 export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
-  const open: [schema: Json, path: string][] = [[schema, path]];
-  for (let top = open.pop(); top !== undefined; top = open.pop()) {
-    const [one, at] = top;
-    if (!isObject(one)) continue;
+  for (const [one, at] of subschemas(schema, path)) {
     for (const [keyword, value] of Object.entries<Json>(one)) {
       const rule = KEYWORDS.get(keyword);
-      const below = pathTo(at, keyword);
-      if (!rule) continue;
-      if (rule.holds !== 'value') {
-        for (const [name, child] of childrenOf(rule.holds, value, below)) {
-          open.push([child, rule.holds === 'schema' ? below : pathTo(below, name)]);
-        }
-      } else if (!rule.annotation) checkValue(one, keyword, value, below);
+      if (rule?.holds === 'value' && !rule.annotation) checkValue(one, keyword, value, pathTo(at, keyword));
     }
   }
 }

@@ -89,6 +89,9 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['discriminator', annotation((v, path) => (isObject(v) ? undefined : wrongType(path, 'an object', v)))],
 ]);
 
+/** Keywords of `KEYWORDS` that have no effect on answers and say nothing about them, but that libraries often write. */
+export const WITHOUT_EFFECT = ['propertyNames', 'deprecated', 'readOnly', 'writeOnly', 'discriminator'] as const;
+
 /** Hints for some unsupported keywords: what to write instead. */
 const INSTEAD: { readonly [keyword: string]: string } = {
   definitions: 'Use `$defs`.',
@@ -162,9 +165,12 @@ export function isSpelledOut({ format, pattern }: { readonly [keyword: string]: 
 function checkFormat(v: Json, path: string): void {
   if (typeof v !== 'string') wrongType(path, 'a string', v);
   // `includes` compares only.
-  if (!FORMATS.includes(v as Format)) {
-    refuse(path, `the format ${show(v)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
-  }
+  if (!FORMATS.includes(v as Format)) refuseFormat(v, path);
+}
+
+/** Throws `unsupported_schema` for a format that is not in `FORMATS`. */
+export function refuseFormat(format: Json | undefined, path: string): never {
+  refuse(path, `the format ${show(format)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
 }
 
 /** Accepts only schemas that all names obey. Names are always strings, and zod says so of each record. */
