@@ -7,7 +7,8 @@ WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 # Runs no install scripts: none is needed, and "prepare" would build pages whose sources are not copied yet.
 RUN npm ci --ignore-scripts
-COPY tsconfig*.json openapi.json README.md CHANGELOG.md CONTRIBUTING.md ./
+COPY tsconfig*.json openapi.json README.md CHANGELOG.md SECURITY.md ./
+COPY clients/README.md clients/
 COPY docs docs
 COPY examples examples
 COPY lib lib

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { readDocuments } from '../../adapters/playground/documents.ts';
 
 /*
  * What a machine without Docker can check of the Dockerfile, compose.yaml and nginx.conf. docs/deploy.md says how they
@@ -41,6 +42,16 @@ describe('the Dockerfile', async () => {
   test('copies all that the build compiles', async () => {
     const { include } = JSON.parse(await read('tsconfig.build.json'));
     for (const pattern of include as string[]) expect(copied).toContain(pattern.split('/')[0]);
+  });
+
+  test('copies all documents that the pages serve', async () => {
+    const { documents } = await readDocuments(ROOT);
+    for (const { path } of documents) {
+      expect(
+        copied.some((from) => path === from || path.startsWith(`${from}/`)),
+        path,
+      ).toBe(true);
+    }
   });
 
   test('takes from the build what the package has', async () => {

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Lists what `npm run build` and `npm pack` read. */
 const SOURCES = [
   ...['adapters', 'handlers', 'lib', 'runtime', 'docs', 'examples', 'models', 'openapi.json'],
-  ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+  ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'clients/README.md'],
   ...['tsconfig.base.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.pages.json'],
 ];
 
