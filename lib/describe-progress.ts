@@ -17,8 +17,8 @@ export class DownloadSpeed {
   #seen: { at: number; bytes: number }[] = [];
 
   /**
-   * Adds a reading; `at` is in milliseconds. Returns the bytes per second, or null if it is too early to tell. A new
-   * stage counts its bytes from the start.
+   * Adds a reading; `at` is in milliseconds. Returns the bytes per second, or null if it is too early to tell. A change
+   * of stage discards the earlier readings, because each stage counts its bytes from 0.
    */
   add(at: number, { status, bytes }: DownloadProgress): number | null {
     if (status !== this.#stage) this.#seen = [];

@@ -10,6 +10,7 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
 import { close, type Missing, settledLength } from './closing.ts';
 import type { Constraint } from './constraint.ts';
+import { fillEnding, inString, stringsWithRules } from './string-ending.ts';
 import type { Masks } from './vocabulary/masks.ts';
 import { descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
@@ -93,8 +94,8 @@ export class GrammarConstraint implements Constraint {
 
   mask(into: Uint32Array): void {
     // Withheld bytes come first: a token that only closes the string does not begin with them.
-    const closes = (this.stringLoop.looping || this.ending) && this.withheld.length === 0;
-    if (closes && (this.closingQuote(into) || this.closingTag(into) || this.nearerEnd(into))) return;
+    const ends = (this.stringLoop.looping || this.ending) && this.withheld.length === 0;
+    if (ends && fillEnding(this.masks, this.state, into)) return;
     this.masks.fill(this.state, this.withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
@@ -186,42 +187,6 @@ export class GrammarConstraint implements Constraint {
     return copy;
   }
 
-  /**
-   * Marks only the tokens that begin with the closing quote of the current string. Returns false if no such token is
-   * allowed.
-   */
-  private closingQuote(into: Uint32Array): boolean {
-    const closed = inString(this.state) ? this.state.next(BYTE.quote) : null;
-    const node = descend(this.masks.trie, Uint8Array.of(BYTE.quote));
-    // After a backslash, a quote is a character of the string.
-    if (!closed || closed.complete || inString(closed) || node < 0) return false;
-    this.masks.fill(closed, node, into);
-    return into.some((word) => word !== 0);
-  }
-
-  /** Marks only the tokens that end the current raw text. Returns false if no such token is allowed. */
-  private closingTag(into: Uint32Array): boolean {
-    const raw = this.state.frames.filter((frame) => frame instanceof RawTextFrame);
-    if (raw.length === 0) return false;
-    // A closing tag that the model has begun must be continued; otherwise it could begin one again and again.
-    const others = this.state.frames.filter((frame) => !(frame instanceof RawTextFrame));
-    const closed = this.state.with(others.length > 0 ? others : raw.flatMap(({ closing }) => closing ?? []));
-    if (!closed) return false;
-    this.masks.fill(closed, 0, into);
-    return into.some((word) => word !== 0);
-  }
-
-  /**
-   * Marks only the tokens that bring the current string nearer to its end. Returns false if there are none, or if the
-   * string has no pattern and no format.
-   */
-  private nearerEnd(into: Uint32Array): boolean {
-    const strings = stringsWithRules(this.state);
-    if (!strings) return false;
-    this.masks.fillNearerEnd(strings, into);
-    return into.some((word) => word !== 0);
-  }
-
   /** Accepts a text without choosing tokens for it. Throws a RangeError if the grammar does not allow it here. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
@@ -286,16 +251,6 @@ function midCharacter(bytes: readonly number[]): boolean {
   const first = at(bytes, lead);
   const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   return bytes.length - lead < length;
-}
-
-function inString({ frames }: State): boolean {
-  return frames.some((frame) => frame instanceof StringFrame || frame instanceof RawTextFrame);
-}
-
-/** Returns the frames of a state if all of them read a string with a pattern or format; null otherwise. */
-function stringsWithRules({ frames }: State): readonly StringFrame[] | null {
-  const strings = frames.filter((frame) => frame instanceof StringFrame);
-  return strings.length === frames.length && strings.every(({ language }) => language.dfa) ? strings : null;
 }
 
 /**

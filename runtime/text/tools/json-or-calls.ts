@@ -30,18 +30,18 @@ export function jsonOrCalls(
   const calls = toolForm(text, { use: forced, stops, thinking: false, mayReason: false });
   const constraint = new JsonOrCalls(json, calls.constraint);
   // A model that writes headers has written that of its answer once its reasoning is ended.
-  if (template.reasoning.channels || constraint.isAmbiguous(vocabulary.size)) throw new AssayError(...AMBIGUOUS);
+  if (template.reasoning.channels || constraint.isAmbiguous(vocabulary.size)) throw ambiguous();
   return {
     constraint,
     output: new JsonOrCallsOutput(constraint, new JsonOutput(vocabulary, json, stops), calls.output),
   };
 }
 
-const AMBIGUOUS: ConstructorParameters<typeof AssayError> = [
-  'unsupported_parameter',
-  'The loaded model cannot choose between tool calls and JSON: it writes both alike. Set tool_choice to none or required, or send the schema as parameters of a tool.',
-  { param: 'tools' },
-];
+function ambiguous(): AssayError {
+  const message =
+    'The loaded model cannot choose between tool calls and JSON, because both begin alike. Set tool_choice to none or required, or send the schema as parameters of a tool.';
+  return new AssayError('unsupported_parameter', message, { param: 'tools' });
+}
 
 /** Constrains an answer to JSON or to calls. The first token decides which. */
 export class JsonOrCalls implements Constraint {
