@@ -18,6 +18,7 @@ import { operationRows } from './rows/operations.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
 import { responsesRows } from './rows/responses.ts';
+import { responsesRefusals } from './rows/responses-refusals.ts';
 import { routeRows } from './rows/routes.ts';
 import { statusRows } from './rows/status.ts';
 import { systemOneErrors } from './rows/systemone-errors.ts';
@@ -36,6 +37,7 @@ export const tables: Record<string, readonly Row[]> = {
   'chat streams': chatStreamRows,
   'chat tools': chatTools,
   responses: responsesRows,
+  'responses refusals': responsesRefusals,
   'bad JSON': badJson,
   'decision service: requests': decisionRequests,
   'decision service: responses': decisionResponses,
