@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../answer-shape.ts';
-import { isSpelledOut, refuseFormat, refuseKeyword, WITHOUT_EFFECT } from '../grammar/schema/keywords.ts';
+import { patternDefinesFormat, refuseFormat, refuseKeyword, WITHOUT_EFFECT } from '../grammar/schema/keywords.ts';
 import { subschemas } from '../grammar/schema/subschemas.ts';
 import { pathTo } from '../param-path.ts';
 
@@ -15,6 +15,6 @@ export function refuseIgnoredKeywords(schema: JsonSchema, path: string): void {
   for (const [one, at] of subschemas(schema, path)) {
     const ignored = WITHOUT_EFFECT.find((keyword) => Object.hasOwn(one, keyword));
     if (ignored !== undefined) refuseKeyword(pathTo(at, ignored), ignored, one);
-    if (isSpelledOut(one)) refuseFormat(one.format, pathTo(at, 'format'));
+    if (patternDefinesFormat(one)) refuseFormat(one.format, pathTo(at, 'format'));
   }
 }

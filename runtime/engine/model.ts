@@ -3,7 +3,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
-import { loaderWords } from '../ort-plugin/loader-words.ts';
+import { loadFailureReason } from '../ort-plugin/load-failure-reason.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { KvShape } from './cache/sequence.ts';
 import type { Forward } from './forward/forward.ts';
@@ -64,7 +64,7 @@ function loadFailure({ device }: Manifest, cause: unknown): string {
   const again = "delete the model's compiled files (assay rm --compiled-only <model>) and load it again.";
   return device === 'CPU'
     ? `The compiled model does not load: ${again} If it fails again, onnxruntime probably has no kernels for it on the CPU: take another model.`
-    : `The model does not load on a ${device} of this machine: ${loaderWords(cause)}. See what is missing: assay doctor. If that shows a ${device} that works, ${again}`;
+    : `The model does not load on a ${device} of this machine: ${loadFailureReason(cause)}. See what is missing: assay doctor. If that shows a ${device} that works, ${again}`;
 }
 
 async function openForward(

@@ -1,7 +1,7 @@
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type EpDevice, OrtEnvironment } from './environment.ts';
-import { loaderWords } from './loader-words.ts';
+import { loadFailureReason } from './load-failure-reason.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
@@ -55,7 +55,7 @@ export async function openDevice(target: PluginTarget): Promise<OpenDevice> {
     env.release();
     throw new AssayError(
       'engine_failed',
-      `The plugin ${target.plugin} does not load on this machine: ${loaderWords(cause)}. Install what is missing (docs/devices.md), or use another device (--device).`,
+      `The plugin ${target.plugin} does not load on this machine: ${loadFailureReason(cause)}. Install what is missing (docs/devices.md), or use another device (--device).`,
       { cause },
     );
   }

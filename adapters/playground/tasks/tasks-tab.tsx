@@ -28,7 +28,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
   const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
 
   const start = (example: Example) => {
-    if (!isExample(draft) && !confirm(`Replace the context and the tasks by the example “${example.title}”?`)) return;
+    if (!isExample(draft) && !confirm(`Replace the context and the tasks with the example “${example.title}”?`)) return;
     setDraft(example.make());
     setOutcome(null);
     setError(null);

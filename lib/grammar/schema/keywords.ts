@@ -158,7 +158,7 @@ function checkList(v: Json, path: string): readonly Json[] {
  * Tells whether a `pattern` beside an unknown `format` says what the format means, as zod writes its formats. The
  * pattern is enforced, and the format is then a mere name.
  */
-export function isSpelledOut({ format, pattern }: { readonly [keyword: string]: Json }): boolean {
+export function patternDefinesFormat({ format, pattern }: { readonly [keyword: string]: Json }): boolean {
   return typeof format === 'string' && typeof pattern === 'string' && !FORMATS.includes(format as Format);
 }
 

@@ -3,7 +3,7 @@ import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import { checkSize } from './check-size.ts';
 import type { SchemaDocument, TypeName } from './document.ts';
-import { childrenOf, isSpelledOut, KEYWORDS, refuseKeyword, wrongType } from './keywords.ts';
+import { childrenOf, KEYWORDS, patternDefinesFormat, refuseKeyword, wrongType } from './keywords.ts';
 import { isObject } from './problem.ts';
 import { type Draft, refuseLoops, target } from './references.ts';
 
@@ -59,7 +59,7 @@ function read(draft: Draft, add: (json: Json, path: string, resource: number) =>
     const rule = KEYWORDS.get(keyword);
     if (!rule) refuseKeyword(path, keyword, draft.json);
     if (rule.holds === 'value') {
-      if (keyword === 'format' && isSpelledOut(draft.json)) continue;
+      if (keyword === 'format' && patternDefinesFormat(draft.json)) continue;
       rule.check(value, path);
       store(draft, keyword, value);
       continue;

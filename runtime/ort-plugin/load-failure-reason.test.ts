@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loaderWords } from './loader-words.ts';
+import { loadFailureReason } from './load-failure-reason.ts';
 
 it.each([
   [
@@ -18,5 +18,5 @@ it.each([
   ['Load model from C:\\Users\\a\\model.onnx failed', 'Load model from model.onnx failed'],
   ['1/2 of and/or', '1/2 of and/or'],
 ])('shortens %j', (message, words) => {
-  expect(loaderWords(new Error(message))).toBe(words);
+  expect(loadFailureReason(new Error(message))).toBe(words);
 });
