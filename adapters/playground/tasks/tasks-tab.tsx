@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { MediaField } from '../media/media-field.tsx';
 import { withoutContent } from '../media/media-file.ts';
@@ -17,7 +17,8 @@ import { TaskList } from './task-list.tsx';
  */
 export function TasksTab({ model, loading }: { model: string; loading: boolean }) {
   const [draft, setDraft] = useState<Draft>(() => storedDraft() ?? complaint.make());
-  useEffect(() => storeDraft(draft), [draft]);
+  // Stored before the browser paints, because a reload right after a change must not lose it.
+  useLayoutEffect(() => storeDraft(draft), [draft]);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
