@@ -8,6 +8,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseJson } from '../../lib/json/parse.ts';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
+import { readSafetensors } from '../../runtime/checkpoint/safetensors.ts';
 import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/template/chat-template.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
@@ -170,6 +171,24 @@ export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
       const file = join(modelFolder(), 'model.onnx');
       writeFileSync(file, bytes);
       await named(() => readModel(file));
+    },
+  },
+  /** The safetensors reader: every tensor that it names is within the file. */
+  safetensors: {
+    words: [
+      ...JSON_WORDS,
+      ...['dtype', 'shape', 'data_offsets', '__metadata__', 'F32', 'BF16', 'F4'].map((word) => `"${word}"`),
+      '\x40\x00\x00\x00\x00\x00\x00\x00{',
+      '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
+    ],
+    async run(bytes) {
+      const file = join(modelFolder(), 'model.safetensors');
+      writeFileSync(file, bytes);
+      await named(() => {
+        for (const { data, dims } of readSafetensors(file).values()) {
+          assert('file' in data && data.offset + data.length <= bytes.length && dims.every(Number.isSafeInteger));
+        }
+      });
     },
   },
   /** The files of a tokenizer. A tokenizer that loads encodes a text or fails; it never hangs on a short one. */

@@ -42,7 +42,10 @@ const LAYERS: readonly Layer[] = [
   runtime('text', 'store'),
   // Shared by the server, the media process and the engine process; pixels and samples, no model.
   runtime('media', 'store'),
-  runtime('compile', 'onnx', 'store'),
+  // Reads the weights of published checkpoints, and writes graphs that compute with them.
+  runtime('checkpoint', 'onnx'),
+  runtime('graph', 'checkpoint', 'onnx'),
+  runtime('compile', 'checkpoint', 'graph', 'onnx', 'store'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
   runtime('protocol', 'compile', 'media/media-plan.ts', 'ort-plugin/plugin-target.ts'),
