@@ -1,17 +1,15 @@
 import { type CompletionHead, completion, completionChunks } from '../lib/chat/completion.ts';
 import { chatRequest } from '../lib/chat/request.ts';
 import type { ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
-import { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
+import type { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
 import { SSE_DONE, sseData } from '../lib/sse.ts';
-import { readRequest } from './body.ts';
-import type { AppHandler, Services } from './context.ts';
+import type { AppContext, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
 /** Handles `POST /v1/chat/completions`: answers with one JSON body or, if `stream` is true, with a stream of events. */
-export function chatCompletions(services: Services): AppHandler {
-  return async (c) => {
-    const sent = await readRequest(c, ChatCompletionRequest);
+export function chatCompletions(services: Services) {
+  return async (c: AppContext, sent: ChatCompletionRequest): Promise<Response> => {
     const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent));
     const head: CompletionHead = { id: `chatcmpl-${c.get('requestId')}`, created, model };
     if (!sent.stream) return c.json(await completion(head, events));

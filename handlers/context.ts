@@ -3,7 +3,7 @@ import type { InferenceBackend } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Api, ErrorFormat } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
-import type { BodyShare } from '../lib/json/body-budget.ts';
+import type { BodyBudget, BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 import type { QuestionSettings } from '../lib/questions/settings.ts';
 import type { TraceContext } from '../lib/trace-context.ts';
@@ -77,7 +77,10 @@ export interface AppFigures {
 
 /** Holds the dependencies of the handlers: `AppDeps`, with the defaults of the members below filled in. */
 export type Services = AppDeps &
-  Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs' | 'bodyBytes'>>;
+  Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs'>> & {
+    /** Budget of the bodies of all running requests (`AppDeps.bodyBytes`). */
+    bodies: BodyBudget;
+  };
 
 export interface GuardSettings {
   /** Accepts only loopback names in the Host header (against DNS rebinding). */
@@ -94,6 +97,8 @@ export interface RequestRecord {
   requestId: string;
   method: string;
   path: string;
+  /** Path of the route in the contract, such as `/v1/models/{model_id}`; absent if none matched. */
+  route?: string;
   status: number;
   /** Milliseconds since the request arrived. */
   ms: number;
@@ -123,6 +128,8 @@ export interface AppEnv {
     begin: number;
     /** Format of the error responses to this request. */
     api: ErrorFormat;
+    /** Path of the request's route in the contract, such as `/v1/models/{model_id}`; absent if there is no route. */
+    route?: string;
     /** The request's share of the body budget (`AppDeps.bodyBytes`). */
     body: BodyShare;
     /** The caller's API key; present on routes that require one. */

@@ -1,10 +1,9 @@
 import { AssayError } from '../lib/errors.ts';
 import type { DownloadEvent, ModelHost } from '../lib/host.ts';
-import { type DownloadProgress, DownloadRequest, type DownloadResponse } from '../lib/schema/model-operations.ts';
+import type { DownloadProgress, DownloadRequest, DownloadResponse } from '../lib/schema/model-operations.ts';
 import { sseData } from '../lib/sse.ts';
 import { allowedModel } from './allowed-model.ts';
-import { readRequest } from './body.ts';
-import type { AppHandler, Services } from './context.ts';
+import type { AppContext, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
 
 /**
@@ -12,9 +11,8 @@ import { eventStream } from './event-stream.ts';
  * `Accept: text/event-stream`, streams the progress. If the caller disconnects, the download continues unless it is
  * still fetching the list of files (`ModelHost.download`).
  */
-export function download(host: ModelHost, services: Services): AppHandler {
-  return async (c) => {
-    const sent = await readRequest(c, DownloadRequest);
+export function download(host: ModelHost, services: Services) {
+  return async (c: AppContext, sent: DownloadRequest): Promise<Response> => {
     const model = allowedModel(c, sent.model);
     const { max_prompt_len: maxPromptLen, allow_download: allowDownload } = sent;
     const options = { allowDownload, ...(maxPromptLen === undefined ? {} : { maxPromptLen }) };

@@ -1,23 +1,22 @@
 import type { ModelHost } from '../lib/host.ts';
 import type { ModelId } from '../lib/model-id.ts';
-import {
+import type {
   DeleteRequest,
-  type DeleteResponse,
+  DeleteResponse,
   LoadRequest,
-  type LoadResponse,
-  type UnloadResponse,
+  LoadResponse,
+  UnloadResponse,
 } from '../lib/schema/model-operations.ts';
 import { allowedModel } from './allowed-model.ts';
-import { readNothing, readRequest } from './body.ts';
+import { readNothing } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
 
 /**
  * Handles `POST /load` and `POST /v1/models/load`: loads a model, compiled first if needed, and answers when it is
  * loaded.
  */
-export function load(host: ModelHost): AppHandler {
-  return async (c) => {
-    const { model, max_prompt_len } = await readRequest(c, LoadRequest);
+export function load(host: ModelHost) {
+  return async (c: AppContext, { model, max_prompt_len }: LoadRequest): Promise<Response> => {
     const id = allowedModel(c, model);
     const report = await host.load(id, max_prompt_len === undefined ? {} : { maxPromptLen: max_prompt_len });
     return c.json<LoadResponse>({ status: 'success', state: 'loaded', ...report });
@@ -34,11 +33,9 @@ export function unload(host: ModelHost): AppHandler {
 }
 
 /** Handles `POST /delete` and `POST /v1/models/delete`: deletes the files of a model, or only the compiled ones. */
-export function deleteModel(host: ModelHost): AppHandler {
-  return async (c) => {
-    const { model, compiled_only } = await readRequest(c, DeleteRequest);
-    return remove(c, host, allowedModel(c, model), compiled_only);
-  };
+export function deleteModel(host: ModelHost) {
+  return (c: AppContext, { model, compiled_only }: DeleteRequest): Promise<Response> =>
+    remove(c, host, allowedModel(c, model), compiled_only);
 }
 
 /** Handles `DELETE /v1/models/{model_id}`: deletes all files of a model. The slash in the id may be sent as `%2F`. */

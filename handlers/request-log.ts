@@ -3,12 +3,14 @@ import type { AppContext, RequestRecord, Services } from './context.ts';
 /** Logs an event of the request. If the log itself throws, the request is not affected. */
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
+  const route = c.get('route');
   try {
     log({
       event,
       requestId: c.get('requestId'),
       method: c.req.method,
       path: c.req.path,
+      ...(route === undefined ? {} : { route }),
       status: c.res.status,
       ms: clock.now() - c.get('begin'),
       ...(key === undefined ? {} : { key }),

@@ -1,11 +1,10 @@
 import { responsesEvents } from '../lib/responses/events.ts';
 import { responsesHead } from '../lib/responses/head.ts';
 import { responsesRequest } from '../lib/responses/request.ts';
-import { ResponsesRequest } from '../lib/schema/responses-request.ts';
+import type { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
 import { sseEvent } from '../lib/sse.ts';
-import { readRequest } from './body.ts';
-import type { AppHandler, Services } from './context.ts';
+import type { AppContext, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
 import { eventStream } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
@@ -14,9 +13,8 @@ import { startChat } from './started-chat.ts';
  * Handles `POST /v1/responses`, a chat in the format of OpenAI's Responses API: answers with one JSON body or, if
  * `stream` is true, with a stream of events. Responses are not stored.
  */
-export function responses(services: Services): AppHandler {
-  return async (c) => {
-    const sent = await readRequest(c, ResponsesRequest);
+export function responses(services: Services) {
+  return async (c: AppContext, sent: ResponsesRequest): Promise<Response> => {
     const { model, created, events, leaving } = await startChat(c, services, responsesRequest(sent));
     const head = responsesHead(sent, { id: `resp_${c.get('requestId')}`, created, model });
     const all = responsesEvents(head, events);

@@ -1,52 +1,274 @@
-import type { Hono } from 'hono';
-import type { ErrorFormat } from '../lib/error-status.ts';
-import { AssayError } from '../lib/errors.ts';
-import type { AppEnv, AppHandler, AppMiddleware } from './context.ts';
-import { errorResponse } from './error-response.ts';
+import type * as v from 'valibot';
+import { openApiText } from '../lib/openapi/document.ts';
+import type { Operation } from '../lib/openapi/operation.ts';
+import { ChatCompletion, ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
+import { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
+import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
+import { Model, ModelList } from '../lib/schema/model-list.ts';
+import {
+  DeleteRequest,
+  DeleteResponse,
+  DownloadEvent,
+  DownloadRequest,
+  DownloadResponse,
+  LoadRequest,
+  LoadResponse,
+  UnloadResponse,
+} from '../lib/schema/model-operations.ts';
+import { ResponsesRequest } from '../lib/schema/responses-request.ts';
+import { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
+import { EdgeHealth, Health, ServerStatus } from '../lib/schema/status.ts';
+import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
+import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
+import { answering } from './answer.ts';
+import { readRequest } from './body.ts';
+import { chatCompletions } from './chat.ts';
+import type { AppContext, AppHandler, Services } from './context.ts';
+import { download } from './download.ts';
+import { DECISION, EXTRACTION, OPENAI_DECISIONS, SYSTEM_ONE, TASKS } from './formats.ts';
+import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
+import { listModels, retrieveModel } from './models.ts';
+import { responses } from './responses.ts';
+import { browsersToPlayground, health, serverStatus } from './status.ts';
 
-export type Method = 'GET' | 'POST' | 'DELETE';
-type Mount = (method: Method, paths: readonly string[], handler: AppHandler) => void;
-
-/**
- * Describes how one method of a path is handled: by the middleware `before`, such as the check of a key, and then by
- * the handler.
- */
-interface Route {
-  method: Method;
-  before: readonly AppMiddleware[];
-  handler: AppHandler;
+/** Represents an operation of the contract with the handler that answers it. */
+export interface Route extends Operation {
+  /** True if a caller that needs a key also needs its scope `admin`. */
+  admin?: true;
+  /** Creates the handler; undefined if the app lacks what it needs, such as a `ModelHost`: there is no route then. */
+  handler(services: Services): AppHandler | undefined;
 }
 
 /**
- * Returns a function that mounts a handler at one or more paths, behind the middleware `before`. Errors on these paths
- * have the format `api`.
+ * Returns the members of a route whose handler gets the body of the request, checked against a schema. The content type
+ * must be JSON.
  */
-export function routesOf(app: Hono<AppEnv>, api: ErrorFormat, ...before: AppMiddleware[]): Mount {
-  return (method, paths, handler) => {
-    for (const path of paths) mountPath(app, api, path, [{ method, before, handler }]);
+function reading<TSchema extends v.GenericSchema>(
+  request: TSchema,
+  handlerOf: (
+    services: Services,
+  ) => ((c: AppContext, sent: v.InferOutput<TSchema>) => Promise<Response> | Response) | undefined,
+): Pick<Route, 'request' | 'handler'> {
+  return {
+    request,
+    handler(services) {
+      const handle = handlerOf(services);
+      return handle && (async (c) => handle(c, await readRequest(c, request)));
+    },
   };
 }
 
-/** Mounts the given methods of a path. Any other method is answered with status 405 and an `Allow` header. */
-export function mountPath(app: Hono<AppEnv>, api: ErrorFormat, path: string, routes: readonly Route[]): void {
-  app.use(path, (c, next) => {
-    c.set('api', api);
-    return next();
-  });
-  for (const { method, before, handler } of routes) app.on(method, [path], ...before, handler);
-  app.all(path, (c) => {
-    const methods = routes.map(({ method }) => method);
-    return methodNotAllowed(c.req.method, methods, api);
-  });
-}
+const asking = { method: 'POST', key: 'always' } as const;
+const decisions = { ...asking, errors: [400, 422, 429] } as const;
+const get = { api: 'models', method: 'GET', key: 'off loopback', errors: [] } as const;
+const post = { api: 'models', method: 'POST', key: 'off loopback' } as const;
+const status = {
+  ...get,
+  response: Health,
+  edge: EdgeHealth,
+  handler: ({ host }: Services) => host && health(host),
+} as const;
+const listing = { ...get, response: ModelList, handler: listModels } as const;
+const own = { ...get, own: true } as const;
+const BODY = [400, 413, 415, 429] as const;
+const loading = {
+  ...post,
+  ...reading(LoadRequest, ({ host }) => host && load(host)),
+  admin: true,
+  response: LoadResponse,
+  errors: [...BODY, 404, 409, 507],
+} as const;
+const downloading = {
+  ...post,
+  ...reading(DownloadRequest, (services) => services.host && download(services.host, services)),
+  admin: true,
+  response: DownloadResponse,
+  events: DownloadEvent,
+  errors: [...BODY, 404, 409, 502, 507],
+  description:
+    'Responds when the model is downloaded and compiled, which can take many minutes. With Accept: text/event-stream the ' +
+    'response is a stream of progress events that ends with a DownloadResponse or an ErrorBody. The download continues if the ' +
+    'caller disconnects, unless it is still fetching the list of files; a second call joins it.',
+} as const;
+const deleting = {
+  ...post,
+  ...reading(DeleteRequest, ({ host }) => host && deleteModel(host)),
+  admin: true,
+  response: DeleteResponse,
+  errors: [...BODY, 404, 409],
+  description: 'Deletes the compiled files and, unless compiled_only is true, the downloaded weights and lock files.',
+} as const;
 
-/** Returns the response to a method that a path does not have, with an `Allow` header. */
-export function methodNotAllowed(method: string, allowed: readonly Method[], api: ErrorFormat): Response {
-  const error = new AssayError(
-    'method_not_allowed',
-    `${method} is not allowed here; this path takes ${allowed.join(' and ')}.`,
-  );
-  const response = errorResponse(error, api);
-  response.headers.set('allow', allowed.map((one) => (one === 'GET' ? 'GET, HEAD' : one)).join(', '));
-  return response;
+/**
+ * All routes of both APIs: `createApp` mounts them, the contract documents them, and spans have their paths as names.
+ * The document lists them in this order.
+ */
+export const ROUTES: readonly Route[] = [
+  {
+    ...decisions,
+    path: '/v1/tasks',
+    id: 'runTasks',
+    summary: 'Answer a list of tasks about one shared context',
+    ...answering(TASKS),
+    response: RunTasksResponse,
+  },
+  {
+    ...decisions,
+    path: '/v1/decide-extract',
+    id: 'decideExtract',
+    summary: 'Alias of /v1/tasks, for older clients',
+    ...answering(TASKS),
+    response: RunTasksResponse,
+  },
+  {
+    ...decisions,
+    path: '/decide',
+    id: 'decide',
+    summary: 'Answer one decide task',
+    ...answering(DECISION),
+    response: DecideResponse,
+  },
+  {
+    ...decisions,
+    path: '/extract',
+    id: 'extract',
+    summary: 'Answer one extract task',
+    ...answering(EXTRACTION),
+    response: ExtractResponse,
+  },
+  {
+    ...asking,
+    path: '/v1/decisions',
+    id: 'createDecision',
+    summary: "Answer questions with probabilities, in the format of OpenAI's Decisions API",
+    description:
+      'Accepts the requests that decisions.create of the OpenAI SDKs sends, and in addition questions of type extract. A body ' +
+      'with state instead of input is handled as by /v1/systemone.',
+    ...answering(OPENAI_DECISIONS, SYSTEM_ONE),
+    response: DecisionsResponse,
+    errors: [400, 404, 409, 413, 415, 429],
+  },
+  {
+    ...asking,
+    path: '/v1/systemone',
+    id: 'askSystemOne',
+    summary: 'Answer questions with probabilities, in the format of System One',
+    description:
+      'Answers named questions about a text or a JSON value. A body with input instead of state is handled as by /v1/decisions.',
+    ...answering(SYSTEM_ONE, OPENAI_DECISIONS),
+    response: SystemOneResponse,
+    errors: [400, 404, 413, 422, 429],
+  },
+  {
+    ...get,
+    path: '/',
+    id: 'getServerStatus',
+    summary: 'Get the status of the server',
+    response: ServerStatus,
+    key: 'never',
+    handler: ({ host, pages }) =>
+      host && (pages?.has('/playground') ? browsersToPlayground(serverStatus(host)) : serverStatus(host)),
+  },
+  { ...status, path: '/health', id: 'getHealth', summary: 'Get the state of the loaded model', key: 'never' },
+  { ...status, path: '/currentmodel', id: 'getCurrentModel', summary: 'Alias of /health' },
+  { ...listing, path: '/v1/models', id: 'listModels', summary: 'List the models on this machine' },
+  { ...listing, path: '/models', id: 'listModelsShort', summary: 'Alias of /v1/models' },
+  {
+    ...get,
+    path: '/v1/models/{model_id}',
+    id: 'getModel',
+    summary: 'Get one model',
+    response: Model,
+    errors: [404],
+    handler: retrieveModel,
+  },
+  {
+    ...loading,
+    path: '/v1/models/load',
+    id: 'loadModel',
+    summary: 'Load a model, and compile it first if needed',
+  },
+  { ...loading, path: '/load', id: 'loadModelShort', summary: 'Alias of /v1/models/load' },
+  {
+    ...post,
+    path: '/unload',
+    id: 'unloadModel',
+    summary: 'Unload the active model',
+    response: UnloadResponse,
+    errors: [...BODY, 409],
+    admin: true,
+    handler: ({ host }) => host && unload(host),
+  },
+  { ...downloading, path: '/v1/models/download', id: 'downloadModel', summary: 'Download a model and compile it' },
+  { ...downloading, path: '/download', id: 'downloadModelShort', summary: 'Alias of /v1/models/download' },
+  { ...deleting, path: '/v1/models/delete', id: 'deleteModel', summary: 'Delete the files of a model' },
+  { ...deleting, path: '/delete', id: 'deleteModelShort', summary: 'Alias of /v1/models/delete' },
+  {
+    ...get,
+    method: 'DELETE',
+    path: '/v1/models/{model_id}',
+    id: 'deleteModelById',
+    summary: 'Delete all files of a model',
+    response: DeleteResponse,
+    errors: [...BODY, 404, 409],
+    admin: true,
+    handler: ({ host }) => host && deleteModelByPath(host),
+  },
+  {
+    ...post,
+    path: '/v1/chat/completions',
+    id: 'createChatCompletion',
+    summary: 'Complete a chat, at once or as a stream',
+    description:
+      'With stream: true the response is a stream of events: chunks with reasoning, content and tool calls, a last chunk with ' +
+      'finish_reason, usage and metrics, then data: [DONE]. An error after the first chunk is an event with an ErrorBody. ' +
+      'tools need a model whose chat template supports them; other models refuse them with unsupported_parameter. Unlisted ' +
+      'fields are ignored, except those that would change the meaning of the request, such as functions, logit_bias and ' +
+      'audio: these are refused with unsupported_parameter.',
+    ...reading(ChatCompletionRequest, chatCompletions),
+    response: ChatCompletion,
+    events: ChatCompletionChunk,
+    errors: [...BODY, 404, 409],
+  },
+  {
+    ...post,
+    path: '/v1/responses',
+    id: 'createResponse',
+    summary: "Complete a chat, in the format of OpenAI's Responses API",
+    description:
+      'tools may be functions, if the chat template of the model supports them. Nothing is stored: store must be false or ' +
+      'absent, previous_response_id and conversation are refused, and input carries the items of earlier responses. With ' +
+      'stream: true the response is a stream of events, and the last one has the whole response. An error after the first ' +
+      'event is an event of type error.',
+    ...reading(ResponsesRequest, responses),
+    response: ResponsesAnswer,
+    events: ResponsesEvent,
+    errors: [...BODY, 404, 409],
+  },
+  {
+    ...own,
+    path: '/openapi.json',
+    id: 'getContract',
+    summary: 'This document',
+    response: 'application/json',
+    key: 'never',
+    handler: () => contract(),
+  },
+  {
+    ...own,
+    path: '/metrics',
+    id: 'getMetrics',
+    summary: "Metrics of the server and its engine, in Prometheus' text format",
+    response: 'text/plain',
+    handler: ({ metrics, bodies }) => metrics && (() => metrics({ bodyBytes: bodies.used })),
+  },
+];
+
+/** Handles `GET /openapi.json`: returns the OpenAPI contract of both APIs, which is built at the first request. */
+function contract(): AppHandler {
+  let text: string | undefined;
+  return () => {
+    text ??= openApiText(ROUTES);
+    return new Response(text, { headers: { 'content-type': 'application/json' } });
+  };
 }

@@ -28,7 +28,7 @@ const WATCHED: ReadonlySet<string> = new Set(['/health', '/currentmodel', '/metr
  * input.
  */
 export function requestLog(log: Logger): RequestLog {
-  return ({ event, error, ...record }) => {
+  return ({ event, error, route: _, ...record }) => {
     const code = error instanceof AssayError ? error.code : undefined;
     const ours = error !== undefined && (code === undefined || errorStatus(code, 'models')?.type === 'server_error');
     const line = { ...record, ...(code === undefined ? {} : { code }), ...(ours ? { err: causeOf(error) } : {}) };

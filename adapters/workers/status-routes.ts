@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { requireKey } from '../../handlers/auth.ts';
-import type { AppEnv, AppHandler } from '../../handlers/context.ts';
-import { routesOf } from '../../handlers/routes.ts';
+import type { AppEnv, AppHandler, AppMiddleware } from '../../handlers/context.ts';
+import { mountPath } from '../../handlers/mount.ts';
 import type { KeyStore } from '../../lib/keys.ts';
 import type { EdgeHealth } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
@@ -11,14 +11,15 @@ import type { Fleet } from './upstreams/fleet.ts';
  * `GET /currentmodel`, which has the body of `/health` and needs a key.
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
-  const open = routesOf(app, 'models');
+  const get = (path: string, handler: AppHandler, ...before: AppMiddleware[]) =>
+    mountPath(app, 'models', path, [{ method: 'GET', before, handler }]);
   const health: AppHandler = (c) => c.json(fleetHealth(fleet));
-  open('GET', ['/'], (c) => {
+  get('/', (c) => {
     const description = 'Assay edge: the decision service and chat completions, answered by boxes behind it.';
     return c.json({ status: 'running', active_model: fleetHealth(fleet).active_model, description });
   });
-  open('GET', ['/health'], health);
-  routesOf(app, 'models', requireKey(keys))('GET', ['/currentmodel'], health);
+  get('/health', health);
+  get('/currentmodel', health, requireKey(keys));
 }
 
 /** Describes all upstreams together: `device` and `active_model` are those that most upstreams report. */

@@ -1,11 +1,12 @@
 import type { Hono } from 'hono';
 import { requireAdmin, requireKey } from '../../handlers/auth.ts';
-import type { AppContext, AppEnv, AppMiddleware } from '../../handlers/context.ts';
-import { type Method, methodNotAllowed, routesOf } from '../../handlers/routes.ts';
+import type { AppContext, AppEnv, AppHandler, AppMiddleware } from '../../handlers/context.ts';
+import { methodNotAllowed, mountPath } from '../../handlers/mount.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { readBytes } from '../../lib/json/body.ts';
 import type { KeyStore } from '../../lib/keys.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import type { Method } from '../../lib/openapi/operation.ts';
 import { fetchUpstream, type UpstreamClientDeps, type UpstreamRequest } from './forward/upstream-client.ts';
 import { UpstreamFault } from './forward/upstream-fault.ts';
 import type { Fleet } from './upstreams/fleet.ts';
@@ -47,8 +48,7 @@ const DEADLINE_MS = 90_000;
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
   app.use('/boxes/*', useModelsApi);
-  const managing = routesOf(app, 'models', known, requireAdmin);
-  managing('GET', ['/boxes'], (c) => {
+  const list: AppHandler = (c) => {
     const data = deps.fleet.status().map(({ upstream, state, active }) => {
       const { name, models, weight } = upstream;
       return {
@@ -60,7 +60,8 @@ export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): voi
       };
     });
     return c.json({ object: 'list', data });
-  });
+  };
+  mountPath(app, 'models', '/boxes', [{ method: 'GET', before: [known, requireAdmin], handler: list }]);
   app.all('/boxes/:name/*', known, requireAdmin, (c) => forward(c, deps));
   app.all('/boxes/:name', known, requireAdmin, (c) => forward(c, deps));
 }

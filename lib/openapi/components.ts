@@ -190,5 +190,3 @@ export const COMPONENTS = {
   ErrorBody,
   ErrorDetails,
 } satisfies Record<string, v.GenericSchema>;
-
-export type ComponentName = keyof typeof COMPONENTS;

@@ -1,15 +1,13 @@
-import type { ErrorFormat } from '../error-status.ts';
+import type * as v from 'valibot';
 import { VERSION } from '../version.ts';
 import { COMPONENTS } from './components.ts';
 import { errorName, errorResponse, REQUEST_ID_HEADER } from './errors.ts';
 import { EXAMPLES } from './examples.ts';
 import { jsonSchemas, refTo } from './json-schemas.ts';
-import { OPERATIONS, type Operation } from './operations.ts';
-import { OWN_PATHS, OWN_TAG } from './own-paths.ts';
-import { SECURITY } from './security.ts';
+import type { Operation } from './operation.ts';
 
-/** Builds the OpenAPI 3.1 document of both APIs from the schemas that validate requests. */
-export function openApiDocument(): object {
+/** Builds the OpenAPI 3.1 document of these operations from the schemas that validate requests. */
+export function openApiDocument(operations: readonly Operation[]): object {
   return {
     openapi: '3.1.0',
     info: {
@@ -36,42 +34,54 @@ export function openApiDocument(): object {
         name: TAGS.models,
         description: 'Manage the models on this machine, and chat. On the loopback address no API key is needed.',
       },
-      { name: OWN_TAG, description: 'The OpenAPI document, and metrics.' },
+      { name: TAGS.own, description: 'The OpenAPI document, and metrics.' },
     ],
-    paths: { ...paths(), ...OWN_PATHS },
+    paths: paths(operations),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key of this server.' } },
-      responses: errorResponses(),
+      responses: errorResponses(operations),
       schemas: jsonSchemas(COMPONENTS),
     },
   };
 }
 
-const TAGS: Record<ErrorFormat, string> = {
+const TAGS = {
   decisions: 'decision service',
   openai: 'decision formats',
   systemone: 'decision formats',
   models: 'model server',
+  own: 'this server',
 };
 
-function paths(): Record<string, object> {
+/** The OpenAPI `security` requirements. The alternative `{}` means that a call without a key is allowed. */
+const SECURITY: Record<Operation['key'], object[]> = {
+  always: [{ bearer: [] }],
+  'off loopback': [{}, { bearer: [] }],
+  never: [],
+};
+
+function paths(operations: readonly Operation[]): Record<string, object> {
   const byPath: Record<string, object> = {};
-  for (const row of OPERATIONS) byPath[row.path] = { ...byPath[row.path], [row.method]: operation(row) };
+  for (const row of operations) {
+    byPath[row.path] = { ...byPath[row.path], [row.method.toLowerCase()]: operation(row) };
+  }
   return byPath;
 }
 
 function operation(row: Operation): object {
-  const { api, id, summary, description, request } = row;
+  const { api, own, path, id, summary, description, key, request } = row;
   return {
     operationId: id,
-    tags: [TAGS[api]],
+    tags: [TAGS[own ? 'own' : api]],
     summary,
     ...(description ? { description } : {}),
-    ...(row.path.includes('{model_id}') ? { parameters: [MODEL_ID] } : {}),
-    security: SECURITY[row.key],
-    ...(request ? { requestBody: { required: true, content: { 'application/json': requestContent(row) } } } : {}),
+    ...(path.includes('{model_id}') ? { parameters: [MODEL_ID] } : {}),
+    security: SECURITY[key],
+    ...(request
+      ? { requestBody: { required: true, content: { 'application/json': requestContent(id, request) } } }
+      : {}),
     responses: {
-      200: { description: 'Done.', headers: headersOf(row), content: responseContent(row) },
+      200: { description: own ? 'Success.' : 'Done.', headers: headersOf(row), content: responseContent(row) },
       ...Object.fromEntries(
         statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(api, status)}` }]),
       ),
@@ -102,17 +112,28 @@ const MODEL_ID = {
   schema: { type: 'string', examples: ['assay/starter'] },
 };
 
-function requestContent({ id, request }: Operation): object {
-  return { schema: { $ref: refTo(request!) }, ...exampleOf(id, 'request') };
+function requestContent(id: string, request: v.GenericSchema): object {
+  return { schema: refToSchema(request), ...exampleOf(id, 'request') };
 }
 
 function responseContent({ id, response, edge, events }: Operation): object {
+  if (response === 'text/plain') return { [response]: { schema: { type: 'string' } } };
+  if (response === 'application/json')
+    return { [response]: { schema: { type: 'object', additionalProperties: true } } };
   // Not `oneOf`: a server's answer may also match the schema of an edge's.
-  const schema = edge ? { anyOf: [response, edge].map((name) => ({ $ref: refTo(name) })) } : { $ref: refTo(response) };
+  const schema = edge ? { anyOf: [response, edge].map(refToSchema) } : refToSchema(response);
   return {
     'application/json': { schema, ...exampleOf(id, 'response') },
-    ...(events ? { 'text/event-stream': { schema: { $ref: refTo(events) } } } : {}),
+    ...(events ? { 'text/event-stream': { schema: refToSchema(events) } } : {}),
   };
+}
+
+const NAMES = new Map<unknown, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]));
+
+function refToSchema(schema: v.GenericSchema): { $ref: string } {
+  const name = NAMES.get(schema);
+  if (name === undefined) throw new Error('A schema of an operation needs a name in lib/openapi/components.ts.');
+  return { $ref: refTo(name) };
 }
 
 function exampleOf(id: string, side: 'request' | 'response'): object {
@@ -122,21 +143,21 @@ function exampleOf(id: string, side: 'request' | 'response'): object {
 }
 
 /**
- * Returns the error statuses of an operation in ascending order: its own, 403 (request from a foreign web page) and
- * 500, and 401 if it may need a key.
+ * Returns the error statuses of an operation in ascending order: its own, 403 (request from a foreign web page), 401 if
+ * it may need a key, and 500 unless the server answers it from memory.
  */
-function statusesOf({ key, errors }: Operation): number[] {
-  return [...errors, 403, 500, ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
+function statusesOf({ key, own, errors }: Operation): number[] {
+  return [...errors, 403, ...(own ? [] : [500]), ...(key === 'never' ? [] : [401])].sort((a, b) => a - b);
 }
 
-function errorResponses(): Record<string, object> {
-  const named = OPERATIONS.flatMap((row) =>
+function errorResponses(operations: readonly Operation[]): Record<string, object> {
+  const named = operations.flatMap((row) =>
     statusesOf(row).map((status) => [errorName(row.api, status), errorResponse(row.api, status)] as const),
   );
   return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
 }
 
 /** Returns the contract as JSON text, as it is committed in `openapi.json` and served at `/openapi.json`. */
-export function openApiText(): string {
-  return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
+export function openApiText(operations: readonly Operation[]): string {
+  return `${JSON.stringify(openApiDocument(operations), null, 2)}\n`;
 }

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { ROUTES } from '../../handlers/routes.ts';
 import { openApiText } from './document.ts';
 
 /*
@@ -7,7 +8,7 @@ import { openApiText } from './document.ts';
  */
 
 const file = new URL('../../openapi.json', import.meta.url);
-const text = openApiText();
+const text = openApiText(ROUTES);
 if (!process.argv.includes('--check')) {
   await writeFile(file, text);
   console.log(`openapi.json written, ${text.length} characters.`);

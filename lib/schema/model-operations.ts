@@ -27,6 +27,7 @@ const reportFields = {
 
 /** Request of `POST /load` and `POST /v1/models/load`. */
 export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
+export type LoadRequest = v.InferOutput<typeof LoadRequest>;
 
 /** Request of `POST /download` and `POST /v1/models/download`. */
 export const DownloadRequest = v.strictObject({
@@ -40,6 +41,7 @@ export const DownloadRequest = v.strictObject({
     true,
   ),
 });
+export type DownloadRequest = v.InferOutput<typeof DownloadRequest>;
 
 /** Request of `POST /delete` and `POST /v1/models/delete`. */
 export const DeleteRequest = v.strictObject({
@@ -49,6 +51,7 @@ export const DeleteRequest = v.strictObject({
     false,
   ),
 });
+export type DeleteRequest = v.InferOutput<typeof DeleteRequest>;
 
 export const LoadResponse = v.object({
   status: success,

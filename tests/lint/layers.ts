@@ -16,7 +16,7 @@ interface Layer {
  */
 const LAYERS: readonly Layer[] = [
   { folder: 'lib', imports: [], packages: ['valibot', '@valibot/to-json-schema', 'leven'] },
-  { folder: 'lib/openapi/write.ts', imports: ['lib'] },
+  { folder: 'lib/openapi/write.ts', imports: ['lib', 'handlers'] },
   // A library of its own: it knows neither tasks nor requests.
   {
     folder: 'lib/grammar',

@@ -9,7 +9,6 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { RequestRecord } from '../../../handlers/context.ts';
-import { OPERATIONS } from '../../../lib/openapi/operations.ts';
 import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
 import type { TakenIds } from './taken-ids.ts';
 
@@ -23,8 +22,6 @@ interface Stage {
 
 /** Largest number of requests whose stages are kept; more than can run at once. */
 const MOST_RUNNING = 4096;
-
-const PATHS: ReadonlySet<string> = new Set(OPERATIONS.map(({ path }) => path));
 
 /**
  * Exports finished requests as spans: one for the request, which follows OpenTelemetry's conventions for HTTP servers,
@@ -91,9 +88,8 @@ export class RequestSpans {
   }
 
   #request(record: RequestRecord, startTime: number): Span | null {
-    const { method, path, status, event, traceId, spanId } = record;
+    const { method, path, route, status, event, traceId, spanId } = record;
     if (traceId === undefined || spanId === undefined) return null;
-    const route = routeOf(path);
     const failed = status >= 500 || event === 'stream_failed';
     const attributes: Attributes = {
       'http.request.method': method,
@@ -101,10 +97,10 @@ export class RequestSpans {
       'url.path': path,
       'http.response.status_code': status,
       'assay.request_id': record.requestId,
-      ...(route === null ? {} : { 'http.route': route }),
+      ...(route === undefined ? {} : { 'http.route': route }),
       ...(failed ? { 'error.type': event === 'stream_failed' ? event : String(status) } : {}),
     };
-    const name = route === null ? method : `${method} ${route}`;
+    const name = route === undefined ? method : `${method} ${route}`;
     const options = { kind: SpanKind.SERVER, startTime, attributes };
     const span = this.#ids.with({ traceId, spanId }, () => this.#tracer.startSpan(name, options, parentOf(record)));
     if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
@@ -116,10 +112,4 @@ function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
   if (traceId === undefined || parentId === undefined) return ROOT_CONTEXT;
   const flags = Number.parseInt(traceFlags ?? '0', 16);
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
-}
-
-/** Returns the route that a path matches, such as `/v1/models/{model_id}`; null if no route matches. */
-function routeOf(path: string): string | null {
-  if (PATHS.has(path)) return path;
-  return path.startsWith('/v1/models/') ? '/v1/models/{model_id}' : null;
 }

@@ -1,0 +1,36 @@
+import { readJson } from '../lib/json/body.ts';
+import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
+import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
+import { checkRight } from './auth.ts';
+import { callOf } from './call.ts';
+import type { AppHandler, Services } from './context.ts';
+import type { Format } from './formats.ts';
+
+/**
+ * Returns the members of a route that answers requests of one or more formats, each with one batch. A request has the
+ * format that claims its body, or else the first one.
+ */
+export function answering(...formats: [Format, ...Format[]]) {
+  const [{ api, schema }] = formats;
+  return { api, request: schema, handler: (services: Services) => answer(services, formats) };
+}
+
+/**
+ * Returns a handler that validates a request, runs it as a batch and writes the answer. Its checks run in the order of
+ * docs/interface.md, D-15; the key has been checked before.
+ */
+function answer({ backend, quota, questions }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
+  const settings = { ...DEFAULT_SETTINGS, ...questions };
+  return async (c) => {
+    const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
+    const format = formats.find((one) => one.claims(json)) ?? formats[0];
+    c.set('api', format.api);
+    const { batch, bodyOf } = format.read(json);
+    const call = callOf(c, quota);
+    checkRight(c, batch.model);
+    const answer = await backend.runTasks(batch, call);
+    const headers = new Headers({ 'content-type': 'application/json' });
+    if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
+    return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });
+  };
+}

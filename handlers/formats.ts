@@ -1,0 +1,106 @@
+import type * as v from 'valibot';
+import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
+import type { ErrorFormat } from '../lib/error-status.ts';
+import type { JsonValue } from '../lib/json/parse.ts';
+import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
+import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
+import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
+import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
+import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
+import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
+import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
+import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
+import { validate } from '../lib/validation/validate.ts';
+
+/*
+ * The formats of requests that one batch of tasks answers. To add one, write its schema and its two conversions, add an
+ * object here, and a row with its path to `ROUTES` (routes.ts).
+ */
+
+/** Holds what a format may need to answer a request besides its body. */
+export interface FormatContext {
+  requestId: string;
+  /** The server's settings for decisions, where a request does not set its own. */
+  questions: QuestionSettings;
+}
+
+/** Describes a format of requests that one batch answers. */
+interface FormatParts<TSchema extends v.GenericSchema> {
+  /** Format of the errors. */
+  api: ErrorFormat;
+  schema: TSchema;
+  /** Converts a valid request to the batch that answers it. */
+  batchOf(request: v.InferOutput<TSchema>): TaskBatch;
+  /** Writes the body of the response as JSON text. */
+  bodyOf(answer: BatchAnswer, request: v.InferOutput<TSchema>, context: FormatContext): string;
+  /**
+   * Tells whether a body on a path that serves several formats has this one, and no other. If no format claims a body,
+   * the path's first format applies.
+   */
+  claims?(body: JsonValue): boolean;
+}
+
+/** Represents a format without the type of its requests. */
+export interface Format {
+  readonly api: ErrorFormat;
+  readonly schema: v.GenericSchema;
+  claims(body: JsonValue): boolean;
+  /** Reads a body as a batch. Throws the error of its first issue if it is not valid. */
+  read(body: JsonValue): { batch: TaskBatch; bodyOf(answer: BatchAnswer, context: FormatContext): string };
+}
+
+function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
+  const { api, schema, batchOf, bodyOf, claims = () => false } = parts;
+  return {
+    api,
+    schema,
+    claims,
+    read(body) {
+      const request = validate(schema, body);
+      return { batch: batchOf(request), bodyOf: (answer, context) => bodyOf(answer, request, context) };
+    },
+  };
+}
+
+export const TASKS = format({
+  api: 'decisions',
+  schema: RunTasksRequest,
+  batchOf: batchOfTasks,
+  bodyOf: (answer, _, { requestId }) => tasksBody(requestId, answer),
+});
+
+export const DECISION = format({
+  api: 'decisions',
+  schema: DecideRequest,
+  batchOf: batchOfDecision,
+  bodyOf: (answer, _, { requestId }) => decisionBody(requestId, answer),
+});
+
+export const EXTRACTION = format({
+  api: 'decisions',
+  schema: ExtractRequest,
+  batchOf: batchOfExtraction,
+  bodyOf: (answer, _, { requestId }) => extractionBody(requestId, answer),
+});
+
+// Some gateways send the body of either decision format to the path of the other one.
+
+export const OPENAI_DECISIONS = format({
+  api: 'openai',
+  schema: DecisionsRequest,
+  batchOf: batchOfDecisions,
+  bodyOf: (answer, request, { questions }) => decisionsBody(request, answer, settingsOf(request, questions)),
+  claims: (body) => has(body, 'input') && !has(body, 'state'),
+});
+
+export const SYSTEM_ONE = format({
+  api: 'systemone',
+  schema: SystemOneRequest,
+  batchOf: batchOfSystemOne,
+  bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
+  claims: (body) => has(body, 'state') && !has(body, 'input'),
+});
+
+function has(body: JsonValue, name: string): boolean {
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, name);
+}
