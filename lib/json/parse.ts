@@ -1,6 +1,6 @@
 import { AssayError } from '../errors.ts';
 import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
-import { parseNotingNumbers } from './written-numbers.ts';
+import { parseAsWritten } from './written-numbers.ts';
 
 /** Represents a value as `JSON.parse` returns it. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
@@ -10,7 +10,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses untrusted JSON in UTF-8. If a name is repeated, the last value counts. Numbers too large for a double become
- * `Infinity`, which every schema refuses. The digits of long whole numbers are noted (`writtenNumber`).
+ * `Infinity`, which every schema refuses. How numbers are written is noted (`writtenNumber`).
  *
  * @throws AssayError `malformed_json` for no bytes, bytes that are not UTF-8, more than 64 nested objects and arrays,
  *   half a surrogate pair, or a syntax error; `request_too_large` for more than 250,000 members and items
@@ -34,7 +34,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
     );
   }
   try {
-    return parseNotingNumbers(text);
+    return parseAsWritten(text);
   } catch (cause) {
     throw malformed(`The body is not valid JSON${place(cause)}. Check its quotes, commas and brackets.`, cause);
   }

@@ -1,69 +1,94 @@
 import { endOfString } from './scan.ts';
 
-/** Numbers of requests, by the object or list that contains them, if one of them is a whole number beyond 2^53. */
-const written = new WeakMap<object, NotedNumbers>();
+/** How the request wrote an object or list, if `JSON.stringify` would write it otherwise. */
+const written = new WeakMap<object, Writing>();
 
-/** Least number of digits of a whole number beyond 2^53. */
-const SHORTEST = 16;
-/** Matches texts that may have such a number. */
-const LONG_NUMBER = /\d{16}/;
-/** Matches texts in which `JSON.stringify` may have written such a number. */
-const LARGE_NUMBER = /\d{16}|e\+/;
-const WHOLE = /^-?\d+$/;
+interface Writing {
+  numbers?: NotedNumbers;
+  /** Names in the order of the request, if JavaScript orders them otherwise: whole numbers come first there. */
+  names?: string[];
+}
 
 /**
- * Parses JSON as `JSON.parse` does, and notes the digits of whole numbers beyond 2^53: 9007199254740993 becomes the
- * number 9007199254740992, which as an id is another one. `writtenNumber` returns the noted digits.
+ * Matches texts that may have a number that JavaScript writes otherwise: with an exponent, a zero at the end or at the
+ * beginning, or more digits than a double holds.
+ */
+const ODD_NUMBER = /\d[eE]|\.\d*0(?!\d)|[\d.]{16}|-0|0\.0{6}/;
+/** Matches texts that may have a name that JavaScript orders before others. */
+const INDEX_NAME = /"\d+"\s*:/;
+const INDEX = /^(?:0|[1-9]\d*)$/;
+
+/**
+ * Parses JSON as `JSON.parse` does, and notes what the value does not show: how numbers such as 1.0 and
+ * 9007199254740993 are written (`writtenNumber`), and the order of names such as "10" (`stringifyAsWritten`).
  *
  * @throws SyntaxError if the text is not valid JSON
  */
-export function parseNotingNumbers(text: string): ReturnType<typeof JSON.parse> {
+export function parseAsWritten(text: string): ReturnType<typeof JSON.parse> {
   const value = JSON.parse(text);
-  if (!LONG_NUMBER.test(text)) return value;
-  eachNumber(text, value, (holder, open, start, end) => {
-    if (!open.noted) {
-      if (end - start < SHORTEST || !isLong(text.slice(start, end))) return;
-      open.noted = new NotedNumbers(text);
-      written.set(holder, open.noted);
-    }
-    open.noted.add(open, start, end);
+  const odd = ODD_NUMBER.test(text);
+  const indexed = INDEX_NAME.test(text);
+  if (!odd && !indexed) return value;
+  const noted = (holder: object): Writing => {
+    const notes = written.get(holder) ?? {};
+    written.set(holder, notes);
+    return notes;
+  };
+  walk(text, value, {
+    number(holder, open, start, end) {
+      if (!written.get(holder)?.numbers && isPlain(text.slice(start, end))) return;
+      const notes = noted(holder);
+      notes.numbers ??= new NotedNumbers(text);
+      notes.numbers.add(open, start, end);
+    },
+    ...(indexed && {
+      object(holder, names) {
+        if (names.some((name) => INDEX.test(name))) noted(holder).names = [...new Set(names)];
+        // If a name is repeated, this object has replaced another one.
+        else delete written.get(holder)?.names;
+      },
+    }),
   });
   return value;
 }
 
 /**
- * Returns the digits of a whole number beyond 2^53, as they were in the text that `parseNotingNumbers` read; undefined
- * for any other value.
+ * Returns a number as the text that `parseAsWritten` read writes it; undefined for any other value, and for a number
+ * that JavaScript writes alike.
  *
  * @param holder the parsed object or list that contains the number
  * @param key its name or index there
  */
 export function writtenNumber(holder: object, key: string | number): string | undefined {
-  const digits = written.get(holder)?.digits(Array.isArray(holder) ? Number(key) : key);
+  const text = written.get(holder)?.numbers?.text(Array.isArray(holder) ? Number(key) : key);
   // If a name is repeated, a later value that is no number has replaced the one that was noted.
-  return digits !== undefined && (holder as Members)[key] === Number(digits) ? digits : undefined;
+  return text !== undefined && Object.is((holder as Members)[key], Number(text)) ? text : undefined;
 }
 
-/** Tells whether these digits are a whole number that a double may change. */
-function isLong(digits: string): boolean {
-  return WHOLE.test(digits) && !Number.isSafeInteger(Number(digits));
+/** Tells whether JavaScript writes a number as this text does. */
+function isPlain(text: string): boolean {
+  return String(Number(text)) === text;
 }
 
 /**
- * Formats a value as `JSON.stringify` does, but writes numbers with noted digits (`writtenNumber`) as the request did.
+ * Formats a value as JSON in one line, with the numbers and the order of names of the request that it was read from.
+ *
+ * @param spaced true for a space after commas and colons, as Python's `json.dumps` writes
  */
-export function stringifyAsWritten(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, null, indent);
-  if (!LARGE_NUMBER.test(text)) return text;
-  const pieces: string[] = [];
-  let copied = 0;
-  eachNumber(text, value, (_, open, start, end) => {
-    const digits = open.noted?.digits(keyOf(open, text));
-    if (digits === undefined || Number(digits) !== Number(text.slice(start, end))) return;
-    pieces.push(text.slice(copied, start), digits);
-    copied = end;
-  });
-  return pieces.join('') + text.slice(copied);
+export function stringifyAsWritten(value: unknown, spaced = false): string {
+  const [comma, colon] = spaced ? [', ', ': '] : [',', ':'];
+  // `parseJson` bounds the depth, so recursion is safe.
+  const write = (one: unknown): string => {
+    if (typeof one !== 'object' || one === null) return JSON.stringify(one);
+    const member = (key: string | number, inner: unknown) =>
+      typeof inner === 'number' ? (writtenNumber(one, key) ?? JSON.stringify(inner)) : write(inner);
+    if (Array.isArray(one)) return `[${one.map((item, i) => member(i, item)).join(comma)}]`;
+    const names = written.get(one)?.names ?? Object.keys(one);
+    return `{${names
+      .map((name) => `${JSON.stringify(name)}${colon}${member(name, (one as Members)[name])}`)
+      .join(comma)}}`;
+  };
+  return write(value);
 }
 
 /** Describes an object or list that is open while a text is read. */
@@ -74,7 +99,8 @@ interface Open {
   index: number;
   /** Range of the current member's name in the text. */
   name: readonly [start: number, end: number] | null;
-  noted: NotedNumbers | undefined;
+  /** Names so far, if the walk collects them. */
+  readonly names: string[] | null;
 }
 
 /** Represents any object or list, to read a member. */
@@ -92,12 +118,12 @@ function keyOf({ list, index, name }: Pick<Open, 'list' | 'index' | 'name'>, tex
 
 /**
  * Holds the places of the numbers of an object or list in the text of a request. Most are never asked for, so their
- * names and digits are read at the first question: a request may have 250,000 of them.
+ * names and texts are read at the first question: a request may have 250,000 of them.
  */
 class NotedNumbers {
   readonly #text: string;
   readonly #places: (Pick<Open, 'list' | 'index' | 'name'> & { start: number; end: number })[] = [];
-  #digits: Map<string | number, string> | undefined;
+  #texts: Map<string | number, string> | undefined;
 
   constructor(text: string) {
     this.#text = text;
@@ -107,36 +133,39 @@ class NotedNumbers {
     this.#places.push({ list, index, name, start, end });
   }
 
-  /** Returns the digits of the number under `key`; undefined if a double holds it exactly. */
-  digits(key: string | number): string | undefined {
-    this.#digits ??= this.#read();
-    return this.#digits.get(key);
+  /** Returns the text of the number under `key`; undefined if JavaScript writes it alike. */
+  text(key: string | number): string | undefined {
+    this.#texts ??= this.#read();
+    return this.#texts.get(key);
   }
 
   #read(): Map<string | number, string> {
     const all = new Map<string | number, string>();
     for (const place of this.#places) {
-      const digits = this.#text.slice(place.start, place.end);
+      const text = this.#text.slice(place.start, place.end);
       // If a name is repeated, the last value counts.
-      if (isLong(digits)) all.set(keyOf(place, this.#text), digits);
-      else if (!place.list) all.delete(keyOf(place, this.#text));
+      if (isPlain(text)) all.delete(keyOf(place, this.#text));
+      else all.set(keyOf(place, this.#text), text);
     }
     this.#places.length = 0;
     return all;
   }
 }
 
+interface Visitor {
+  /** Called with the place of each number: in the parsed value (`holder`, `keyOf(open)`), and in the text. */
+  number(holder: object, open: Open, start: number, end: number): void;
+  /** Called at the end of each object with its names in the order of the text. */
+  object?(holder: object, names: readonly string[]): void;
+}
+
 /**
- * Calls `visit` with the place of each number in an object or list: in the parsed value (`holder`, `keyOf(open)`), and
- * in the text. Takes less than half the time of a function that is passed to `JSON.parse`.
+ * Walks through the objects and lists of a JSON text. Takes less than half the time of a function that is passed to
+ * `JSON.parse`.
  *
  * @param text valid JSON of `value`
  */
-function eachNumber(
-  text: string,
-  value: unknown,
-  visit: (holder: object, open: Open, start: number, end: number) => void,
-): void {
+function walk(text: string, value: unknown, visit: Visitor): void {
   const stack: Open[] = [];
   let top: Open | undefined;
   const number = /[-+.\deE]+/y;
@@ -144,7 +173,10 @@ function eachNumber(
     switch (text.charCodeAt(at)) {
       case 0x22: {
         const end = endOfString(text, at);
-        if (top && !top.list) top.name ??= [at, end];
+        if (top && !top.list && !top.name) {
+          top.name = [at, end];
+          top.names?.push(String(keyOf(top, text)));
+        }
         at = end - 1;
         break;
       }
@@ -152,12 +184,14 @@ function eachNumber(
       case 0x7b: {
         const child = top ? (top.holder as Members | undefined)?.[keyOf(top, text)] : value;
         const holder = typeof child === 'object' && child !== null ? child : undefined;
-        top = { holder, list: text[at] === '[', index: 0, name: null, noted: holder && written.get(holder) };
+        const list = text[at] === '[';
+        top = { holder, list, index: 0, name: null, names: visit.object && !list ? [] : null };
         stack.push(top);
         break;
       }
       case 0x5d: // ]
       case 0x7d: // }
+        if (top?.holder && top.names) visit.object?.(top.holder, top.names);
         stack.pop();
         top = stack.at(-1);
         break;
@@ -182,7 +216,7 @@ function eachNumber(
         number.lastIndex = at;
         number.test(text);
         at = number.lastIndex - 1;
-        if (top?.holder) visit(top.holder, top, start, at + 1);
+        if (top?.holder) visit.number(top.holder, top, start, at + 1);
       }
     }
   }

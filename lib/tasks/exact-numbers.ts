@@ -26,7 +26,7 @@ export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
 function checkValue(holder: object, key: string | number, value: Json, path: string): void {
   if (typeof value === 'number') {
     const digits = writtenNumber(holder, key);
-    if (digits === undefined || BigInt(digits) === decimal(value).units) return;
+    if (digits === undefined || !/^-?\d+$/.test(digits) || BigInt(digits) === decimal(value).units) return;
     refuse(path, `${digits} is beyond 2^53 and would become another number; use a smaller one, or a string.`);
   }
   // `parseJson` bounds the depth, so recursion is safe.

@@ -85,7 +85,7 @@ export const decisionsRequests: readonly Row[] = [
   question(
     'predicate: instructions with JSON',
     { type: 'predicate', instructions: [{ type: 'input_json', data: { a: [1] } }] },
-    { question: '{\n  "a": [\n    1\n  ]\n}' },
+    { question: '{"a": [1]}' },
   ),
   question('predicate: name', { ...predicate, name: 'refund' }, { name: 'q0' }),
   question('predicate: name null', { ...predicate, name: null }, { name: 'q0' }),
@@ -186,12 +186,12 @@ export const decisionsRequests: readonly Row[] = [
         ],
       },
     ],
-    turn('user', text('{\n  "id": 7\n}'), text('Hello')),
+    turn('user', text('{"id": 7}'), text('Hello')),
   ),
   heard(
     'a list of JSON',
     [{ role: 'user', content: [{ type: 'input_json', data: [{ id: 7 }] }] }],
-    turn('user', text('[\n  {\n    "id": 7\n  }\n]')),
+    turn('user', text('[{"id": 7}]')),
   ),
   heard(
     'function_call and function_call_output',
