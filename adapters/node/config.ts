@@ -81,8 +81,8 @@ export const ServerConfig = v.object({
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
     v.transform(Number),
   ),
-  /** Default formula for the confidence of an answer (`lib/questions/distribution.ts`). */
-  confidence: v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`),
+  /** Formula for the confidence of an answer (`lib/questions/distribution.ts`); if absent, that of the format. */
+  confidence: v.optional(v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`)),
   /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
@@ -156,7 +156,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     chatMaxTokens: flags.chatMaxTokens ?? (env.ASSAY_CHAT_MAX_TOKENS || '1024'),
     orders: flags.orders ?? (env.ASSAY_ORDERS || '1'),
     abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
-    confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || 'entropy'),
+    confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || undefined),
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     load: flags.load ?? true,
     allowOrigin: flags.allowOrigin ?? [],

@@ -68,8 +68,8 @@ function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {
 function questionsOf({ ABSTAIN_BELOW, CONFIDENCE }: Env): Partial<QuestionSettings> {
   const abstainBelow = Number(ABSTAIN_BELOW ?? 0);
   if (!(abstainBelow >= 0 && abstainBelow <= 1)) throw new Error('ABSTAIN_BELOW must be a number from 0 to 1.');
-  const confidence = CONFIDENCES.find((one) => one === (CONFIDENCE ?? 'entropy'));
-  if (!confidence) throw new Error(`CONFIDENCE must be one of ${CONFIDENCES.join(', ')}.`);
+  const confidence = CONFIDENCES.find((one) => one === CONFIDENCE);
+  if (CONFIDENCE !== undefined && !confidence) throw new Error(`CONFIDENCE must be one of ${CONFIDENCES.join(', ')}.`);
   return { abstainBelow, confidence };
 }
 

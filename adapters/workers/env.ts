@@ -18,7 +18,7 @@ export interface Env {
    * Probability, from 0 to 1, below which the edge abstains if a request sets no `abstain_below`; default 0 (never).
    */
   ABSTAIN_BELOW?: number | string;
-  /** Formula for `confidence` if a request names none: `entropy` or `margin`; default `entropy`. */
+  /** Formula for `confidence` if a request names none: `entropy` or `margin`; by default that of the format. */
   CONFIDENCE?: string;
   /** API keys, stored under the SHA-256 hash of their secret. */
   KEYS: KVNamespace;

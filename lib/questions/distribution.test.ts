@@ -4,19 +4,22 @@ import { distributionOf } from './distribution.ts';
 const logs = (...probabilities: number[]) => probabilities.map(Math.log);
 
 describe('distributionOf', () => {
-  test.each<[string, number[], { best: number; expected: number; entropy: number; margin: number }]>([
+  test.each<[string, number[], { best: number; expected: number; entropy: number; margin: number; score: number }]>([
     // Ollama's documentation of /v1/systemone gives this example with the confidence 0.8906; its probabilities are
     // rounded.
-    ["Ollama's example", [0.0125, 0.9781, 0.0093], { best: 1, expected: 0.9967, entropy: 0.8908, margin: 0.9671 }],
-    ['even', [0.25, 0.25, 0.25, 0.25], { best: 0, expected: 1.5, entropy: 0, margin: 0 }],
-    ['certain', [0, 1], { best: 1, expected: 1, entropy: 1, margin: 1 }],
-    ['one option', [1], { best: 0, expected: 0, entropy: 1, margin: 1 }],
-    ['two of three', [0.5, 0.5, 0], { best: 0, expected: 0.5, entropy: 0.3691, margin: 0.25 }],
-  ])('%s', (_, probabilities, { best, expected, entropy, margin }) => {
-    const found = distributionOf(logs(...probabilities), 'entropy');
+    ["Ollama's example", [0.0125, 0.9781, 0.0093], { best: 1, expected: 0.9967, entropy: 0.8908, margin: 0.9671, score: 0.9673 }],
+    ['even', [0.25, 0.25, 0.25, 0.25], { best: 0, expected: 1.5, entropy: 0, margin: 0, score: 0 }],
+    ['certain', [0, 1], { best: 1, expected: 1, entropy: 1, margin: 1, score: 1 }],
+    ['far apart', [0.5, 0, 0, 0.4, 0.1], { best: 0, expected: 1.6, entropy: 0.4137, margin: 0.375, score: 0 }],
+    ['two neighbours', [0, 0.1, 0.6, 0.3, 0], { best: 2, expected: 2.2, entropy: 0.4421, margin: 0.5, score: 0.6667 }],
+    ['one option', [1], { best: 0, expected: 0, entropy: 1, margin: 1, score: 1 }],
+    ['two of three', [0.5, 0.5, 0], { best: 0, expected: 0.5, entropy: 0.3691, margin: 0.25, score: 0.25 }],
+  ])('%s', (_, probabilities, { best, expected, entropy, margin, score }) => {
+    const found = distributionOf(logs(...probabilities), 'choice', 'entropy');
     expect(found.best).toBe(best);
     expect(found.expected).toBeCloseTo(expected, 3);
     expect(found.confidence).toBeCloseTo(entropy, 3);
-    expect(distributionOf(logs(...probabilities), 'margin').confidence).toBeCloseTo(margin, 3);
+    expect(distributionOf(logs(...probabilities), 'choice', 'margin').confidence).toBeCloseTo(margin, 3);
+    expect(distributionOf(logs(...probabilities), 'score', 'margin').confidence).toBeCloseTo(score, 3);
   });
 });

@@ -1,3 +1,5 @@
+import { at } from '../at.ts';
+import type { QuestionKind } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 import { indexOfHighest } from '../tasks/logprobs.ts';
 
@@ -19,37 +21,45 @@ export interface Distribution {
  * Converts log-probabilities to a distribution.
  *
  * @param logprobs natural logarithms of the options' probabilities, which sum to 1
+ * @param kind kind of the question
  * @param confidence name of the formula for the confidence
  */
-export function distributionOf(logprobs: readonly number[], confidence: Confidence): Distribution {
+export function distributionOf(
+  logprobs: readonly number[],
+  kind: QuestionKind,
+  confidence: Confidence,
+): Distribution {
   const probabilities = logprobs.map(Math.exp);
+  const best = indexOfHighest(logprobs);
+  const formula = confidence === 'margin' && kind === 'score' ? spread : FORMULAS[confidence];
   return {
     probabilities,
-    best: indexOfHighest(logprobs),
+    best,
     expected: probabilities.reduce((sum, p, level) => sum + p * level, 0),
-    confidence: FORMULAS[confidence](probabilities),
+    // A single option is certain. Rounding may exceed the bounds by one part in 10^16.
+    confidence: probabilities.length === 1 ? 1 : Math.min(1, Math.max(0, formula(probabilities, best))),
   };
 }
 
+/** Formula of the confidence in the option `best` of at least two with the probabilities `p`. */
+type Formula = (p: readonly number[], best: number) => number;
+
 /**
- * Formulas of the confidence in an answer. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in
- * Ollama's documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 -
- * 1/k). A single option has confidence 1.
+ * Formulas of the confidence. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's
+ * documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k), as in
+ * TypeSafe's; of a score, `spread`.
  */
-const FORMULAS: Record<Confidence, (probabilities: readonly number[]) => number> = {
-  entropy(probabilities) {
-    if (probabilities.length === 1) return 1;
-    const entropy = probabilities.reduce((sum, p) => sum - (p > 0 ? p * Math.log(p) : 0), 0);
-    return within01(1 - entropy / Math.log(probabilities.length));
-  },
-  margin(probabilities) {
-    if (probabilities.length === 1) return 1;
-    const even = 1 / probabilities.length;
-    return within01((Math.max(...probabilities) - even) / (1 - even));
-  },
+const FORMULAS: Record<Confidence, Formula> = {
+  entropy: (p) => 1 - p.reduce((sum, one) => sum - (one > 0 ? one * Math.log(one) : 0), 0) / Math.log(p.length),
+  margin: (p, best) => (at(p, best) - 1 / p.length) / (1 - 1 / p.length),
 };
 
-/** Clamps a value to [0, 1], which rounding may exceed by one part in 10^16. */
-function within01(value: number): number {
-  return Math.min(1, Math.max(0, value));
-}
+/**
+ * TypeSafe's confidence in a score: 1 - Σ p_i |i - m| / U, with m the most probable level and U the mean distance of k
+ * levels from their middle. A probable level far from m counts more than one beside it.
+ */
+const spread: Formula = (p, best) => {
+  const middle = (p.length - 1) / 2;
+  const even = p.reduce((sum, _, level) => sum + Math.abs(level - middle), 0) / p.length;
+  return 1 - p.reduce((sum, one, level) => sum + one * Math.abs(level - best), 0) / even;
+};

@@ -6,7 +6,8 @@ import type { Confidence } from '../schema/question-fields.ts';
  * own.
  */
 export interface QuestionSettings {
-  confidence: Confidence;
+  /** Formula of the confidence; absent: that of the format, `margin` in System One and `entropy` in Decisions. */
+  confidence?: Confidence | undefined;
   /**
    * Least probability, from 0 to 1, with which a choice is answered: if the likeliest option is less likely, the server
    * abstains. At 0 it never abstains.
@@ -14,7 +15,7 @@ export interface QuestionSettings {
   abstainBelow: number;
 }
 
-export const DEFAULT_SETTINGS: QuestionSettings = { confidence: 'entropy', abstainBelow: 0 };
+export const DEFAULT_SETTINGS: QuestionSettings = { abstainBelow: 0 };
 
 /** Default limit of output tokens for all extractions of a request together. */
 const EXTRACT_TOKENS = 1024;

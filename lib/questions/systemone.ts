@@ -5,7 +5,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers } from '../json/members.ts';
 import { stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
-import type { SystemOneQuestion, SystemOneRequest } from '../schema/systemone-request.ts';
+import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
@@ -35,31 +35,38 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
 }
 
 function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
-  const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[kindOf(question)];
+  const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[question.type === 'extract' ? 'extract' : KINDS[question.type]];
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};
       return predicateTask(name, asked, described(yes), described(no));
     }
     case 'choice': {
-      const { criteria } = question;
-      const labels = labelsOf(criteria);
-      const descriptions = Array.isArray(criteria) ? [] : Object.values(criteria).map(described);
-      return optionTask('choice', name, asked, labels, descriptions);
+      const labels = labelsOf(question.criteria);
+      return optionTask(
+        'choice',
+        name,
+        asked,
+        labels.map(([label]) => label),
+        labels.map(([, description]) => described(description)),
+      );
     }
     case 'score':
-      return optionTask('score', name, asked, question.criteria.map(textOf), []);
+      return optionTask('score', name, asked, levelTexts(question.criteria), []);
     case 'extract':
       return { type: 'extract', name, instruction: asked, shape: answerShape(question, path, fuel) };
   }
 }
 
-function kindOf({ type }: SystemOneQuestion): keyof typeof DEFAULT_INSTRUCTIONS {
-  return type === 'noul' ? 'predicate' : type;
-}
+/** Assay's name for each type of question with options. */
+const KINDS = { noul: 'predicate', choice: 'choice', score: 'score' } as const;
 
-function labelsOf(criteria: Extract<SystemOneQuestion, { type: 'choice' }>['criteria']): string[] {
-  return Array.isArray(criteria) ? criteria : Object.keys(criteria);
+/** Returns the labels of a choice with their descriptions, in the order sent. */
+function labelsOf(
+  criteria: Extract<SystemOneQuestion, { type: 'choice' }>['criteria'],
+): readonly (readonly [label: string, description: unknown])[] {
+  if (!Array.isArray(criteria)) return Object.entries(criteria);
+  return criteria.map((one) => (typeof one === 'string' ? [one, null] : [one.key, one.description]));
 }
 
 function described(value: unknown): string | null {
@@ -100,15 +107,15 @@ function answerText(
   sources: readonly SourceText[],
 ): string {
   if (question.type === 'extract') return `{"type":"extract",${extractedMembers(answer, sources)}}`;
-  const distribution = distributionOf(answer.optionLogprobs!, settings.confidence);
+  const distribution = distributionOf(answer.optionLogprobs!, KINDS[question.type], settings.confidence ?? 'margin');
   const { probabilities, best, expected, confidence } = distribution;
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
   switch (question.type) {
     case 'noul':
       return JSON.stringify({ type: 'noul', noul: probabilities[0] });
     case 'choice': {
-      const labels = labelsOf(question.criteria);
-      const abstained = at(probabilities, best) < settings.abstainBelow ? ',"abstained":true' : '';
+      const labels = labelsOf(question.criteria).map(([label]) => label);
+      const abstained = at(probabilities, best) < settings.abstainBelow ? ',"x_abstained":true' : '';
       return (
         `{"type":"choice","choice":${JSON.stringify(labels[best])},"probabilities":${byName(labels)},` +
         `"confidence":${confidence}${abstained}}`
@@ -116,7 +123,9 @@ function answerText(
     }
     case 'score': {
       const levels = question.criteria.map((_, i) => String(i));
-      const legend = joinMembers(question.criteria.map((level, i) => [String(i), stringifyAsWritten(level)]));
+      const legend = joinMembers(
+        question.criteria.map((level, i) => [String(i), stringifyAsWritten(level ?? String(i))]),
+      );
       return (
         `{"type":"score","score":${expected},"legend":${legend},"probabilities":${byName(levels)},` +
         `"confidence":${confidence}}`

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { rule } from '../validation/rules.ts';
 import { answerSchema, keys } from './task-fields.ts';
 
 /*
@@ -14,6 +15,19 @@ export const MOST_OPTIONS = 255;
 export const MOST_ORDERS = 8;
 /** Maximum length of one option in code points, the same as for an option of a decide task. */
 export const OPTION_LENGTH = 1024;
+/**
+ * Returns the rule that a question has at most `MOST_OPTIONS` options. Its message has the words by which benchmarks
+ * know that a server does not support a question (PyPI `decision-index`: "options per choice").
+ *
+ * @param count returns the number of options
+ */
+export function fewOptions<TInput>(count: (options: TInput) => number) {
+  return rule<TInput>((options) =>
+    count(options) > MOST_OPTIONS
+      ? { code: 'invalid_value', message: `has ${count(options)} options; there may be ${MOST_OPTIONS} options per choice` }
+      : null,
+  );
+}
 /** Maximum length of a question's name in characters. */
 const NAME_LENGTH = 1024;
 
@@ -62,7 +76,7 @@ export const settings = {
     v.pipe(
       v.picklist(CONFIDENCES),
       v.description(
-        'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k).',
+        'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k); of a score with the most likely level m, 1 - Σ p_i |i - m| / U, where U is the mean distance of k levels from their middle.',
       ),
     ),
   ),

@@ -4,7 +4,7 @@ import { answerShape } from '../tasks/extract-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
-import { extraction, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { extraction, fewOptions, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
@@ -33,7 +33,7 @@ function fitsOption<TInput>() {
   });
 }
 
-const asked = { instructions: v.exactOptional(v.pipe(structured, v.description('The question.'))) };
+const asked = { instructions: v.nullish(v.pipe(structured, v.description('The question.'))) };
 
 export const NoulQuestion = v.pipe(
   v.strictObject({
@@ -47,7 +47,7 @@ export const NoulQuestion = v.pipe(
     ),
   }),
   rule(({ instructions, criteria }) =>
-    instructions === undefined && !criteria
+    (instructions === undefined || instructions === null) && !criteria
       ? { code: 'missing_field', at: ['instructions'], message: 'is required without criteria' }
       : null,
   ),
@@ -55,6 +55,8 @@ export const NoulQuestion = v.pipe(
 );
 
 const label = v.pipe(v.string(), fitsOption());
+const description = v.nullish(structured);
+const NamedLabel = v.strictObject({ key: label, description });
 
 export const LabelChoiceQuestion = v.pipe(
   v.strictObject({
@@ -64,11 +66,10 @@ export const LabelChoiceQuestion = v.pipe(
       v.union([
         v.pipe(
           v.record(v.string(), v.nullable(structured)),
+          fewOptions((labels) => Object.keys(labels).length),
           rule((labels) => {
             const names = Object.keys(labels);
             if (names.length === 0) return { code: 'invalid_value', message: 'must not be empty' };
-            if (names.length > MOST_OPTIONS)
-              return { code: 'invalid_value', message: `must have at most ${MOST_OPTIONS} labels` };
             const odd = names.find((name) => name === '' || isTooLong(name));
             return odd === undefined
               ? null
@@ -76,28 +77,39 @@ export const LabelChoiceQuestion = v.pipe(
           }),
         ),
         v.pipe(
-          v.array(label),
+          v.array(v.union([label, NamedLabel])),
           v.minLength(1),
-          v.maxLength(MOST_OPTIONS),
-          distinct('invalid_value', (text) => text),
+          fewOptions(({ length }) => length),
+          distinct('invalid_value', (one) => (typeof one === 'string' ? one : one.key)),
         ),
       ]),
-      v.description('The labels, as an object of label and meaning (or null), or as a list.'),
+      v.description(
+        'The labels: an object of label and meaning (or null), or a list of labels or of objects with key and description.',
+      ),
     ),
   }),
   v.description('Choose one of the labels.'),
 );
+
+/** Returns the texts of the levels of a score for the model. A level without a description is called by its index. */
+export function levelTexts(levels: readonly unknown[]): string[] {
+  return levels.map((level, i) => (level === null ? String(i) : textOf(level)));
+}
 
 export const LevelQuestion = v.pipe(
   v.strictObject({
     type: v.literal('score'),
     ...asked,
     criteria: v.pipe(
-      v.array(v.pipe(structured, fitsOption())),
+      v.array(v.nullable(v.pipe(structured, fitsOption()))),
       v.minLength(1),
-      v.maxLength(MOST_OPTIONS),
-      distinct('invalid_value', (level) => textOf(level)),
-      v.description('The levels, from the lowest to the highest.'),
+      fewOptions(({ length }) => length),
+      rule((levels) => {
+        const texts = levelTexts(levels);
+        const repeated = texts.findIndex((text, i) => texts.indexOf(text) !== i);
+        return repeated === -1 ? null : { code: 'invalid_value', at: [repeated], message: 'repeats an earlier one' };
+      }),
+      v.description('The levels, from the lowest to the highest. null: a level that only its number describes.'),
     ),
   }),
   v.description('Rate the state on a scale of levels.'),
@@ -123,7 +135,13 @@ const media = v.pipe(
 );
 
 export const SystemOneRequest = v.object({
-  model: v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.')),
+  model: v.nullish(
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.description('Id of the loaded model, such as assay/starter. Absent, jev-latest or jev-preview: the loaded one.'),
+    ),
+  ),
   state: v.pipe(structured, v.description('The text or JSON value that all questions are about.')),
   questions: v.pipe(
     v.record(questionName, SystemOneQuestion),

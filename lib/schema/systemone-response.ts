@@ -14,7 +14,7 @@ export const LabelChoiceAnswer = v.object({
   choice: v.string(),
   probabilities: v.pipe(probabilities, v.description('Probability of each label.')),
   confidence,
-  abstained: v.exactOptional(
+  x_abstained: v.exactOptional(
     v.pipe(
       v.boolean(),
       v.description('true if the most likely label is less likely than abstain_below. Do not rely on the choice then.'),

@@ -76,7 +76,7 @@ export function showProbabilities(
   options: readonly string[],
   json: boolean | undefined,
 ): string | null {
-  const { choice, probabilities, abstained } = v.parse(Answered, answer).answers.decision;
+  const { choice, probabilities, x_abstained: abstained } = v.parse(Answered, answer).answers.decision;
   if (json) screen.json(answer);
   else {
     if (!abstained) screen.line(shown(choice));

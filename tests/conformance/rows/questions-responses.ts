@@ -271,7 +271,7 @@ export const questionsResponses: readonly Row[] = [
     'choice: abstained from, with its probabilities',
     { type: 'choice', criteria: ['x', 'y', 'z'] },
     { probabilities: [[a, b, c]] },
-    { choice: 'x', abstained: true, probabilities: { x: near(a) } },
+    { choice: 'x', x_abstained: true, probabilities: { x: near(a) } },
     { abstain_below: 0.6 },
   ),
   named(

@@ -47,7 +47,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .option(
       '--confidence <formula>',
-      'formula for the confidence of an answer: entropy or margin (env: ASSAY_CONFIDENCE, default: entropy)',
+      'formula for the confidence of an answer: entropy or margin (env: ASSAY_CONFIDENCE, default: margin for System One, else entropy)',
     )
     .option(
       '--isolation <mode>',
