@@ -19,7 +19,7 @@ export function answering(...formats: [Format, ...Format[]]) {
  * Returns a handler that validates a request, runs it as a batch and writes the answer. Its checks run in the order of
  * docs/interface.md, D-15; the key has been checked before.
  */
-function answer({ backend, quota, questions }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
+function answer({ backend, quota, questions, aliases }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
   const settings = { ...DEFAULT_SETTINGS, ...questions };
   return async (c) => {
     const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
@@ -27,8 +27,11 @@ function answer({ backend, quota, questions }: Services, formats: readonly [Form
     c.set('api', format.api);
     const { batch, bodyOf } = format.read(json);
     const call = callOf(c, quota);
-    checkRight(c, batch.model);
+    if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
+    if (batch.model !== undefined) checkRight(c, batch.model);
     const answer = await backend.runTasks(batch, call);
+    // A request may omit the model; then only the answer names it.
+    checkRight(c, answer.model);
     const headers = new Headers({ 'content-type': 'application/json' });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });

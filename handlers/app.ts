@@ -23,6 +23,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const bodies = new BodyBudget(deps.bodyBytes ?? 256 * 1024 * 1024);
   const services: Services = {
+    aliases: new Set(),
     clock: systemClock,
     newRequestId: () => crypto.randomUUID(),
     newSpanId: randomSpanId,

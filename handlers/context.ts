@@ -18,6 +18,8 @@ export interface AppDeps {
    * download and delete.
    */
   host?: ModelHost;
+  /** Names by which requests may call the loaded model, besides its id; none by default. */
+  aliases?: ReadonlySet<string>;
   /** The APIs to mount; both by default. */
   apis?: readonly Api[];
   /**
@@ -77,7 +79,9 @@ export interface AppFigures {
 
 /** Holds the dependencies of the handlers: `AppDeps`, with the defaults of the members below filled in. */
 export type Services = AppDeps &
-  Required<Pick<AppDeps, 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs'>> & {
+  Required<
+    Pick<AppDeps, 'aliases' | 'beginTraces' | 'clock' | 'newRequestId' | 'newSpanId' | 'log' | 'heartbeatMs'>
+  > & {
     /** Budget of the bodies of all running requests (`AppDeps.bodyBytes`). */
     bodies: BodyBudget;
   };

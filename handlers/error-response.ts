@@ -1,6 +1,8 @@
+import type * as v from 'valibot';
 import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
+import type { InvalidValue } from '../lib/schema/systemone-response.ts';
 import { PRIORITY_HEADER } from './call.ts';
 
 /**
@@ -12,7 +14,7 @@ export function errorResponse(thrown: unknown, format: ErrorFormat): Response {
   const headers = new Headers();
   if (status === 401) headers.set('www-authenticate', 'Bearer');
   if (status === 429) headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1))));
-  return Response.json(BODIES[format](error, type), { status, headers });
+  return Response.json(BODIES[format](error, type, status), { status, headers });
 }
 
 /**
@@ -31,25 +33,25 @@ function bodyOf({ message, param, code }: AssayError, type: ErrorType): ErrorBod
 type ErrorType = ErrorBody['error']['type'];
 
 /** Functions that build the body of an error, by format. */
-const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType) => object> = {
+const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType, status: number) => object> = {
   decisions: bodyOf,
   models: bodyOf,
   openai: (error, type) => ({ error: { ...bodyOf(error, type).error, param: error.param ?? null } }),
-  systemone: (error, type) => ({ detail: detailOf(error), ...bodyOf(error, type) }),
+  systemone: (error, type, status) => ({
+    detail: status === 422 ? [invalidValue(error)] : { error_type: type, message: error.message },
+    ...bodyOf(error, type),
+  }),
 };
 
-/**
- * Builds the member `detail` of FastAPI's error bodies: a list with the location of an invalid value, else the message.
- */
-function detailOf({ message, param, code }: AssayError): string | object[] {
-  if (param === undefined) return message;
-  if (param === PRIORITY_HEADER) return [{ loc: ['header', param], msg: message, type: code }];
+/** Describes an invalid value with its location, as FastAPI does. */
+function invalidValue({ message, param = '', code }: AssayError): v.InferOutput<typeof InvalidValue> {
+  if (param === PRIORITY_HEADER) return { loc: ['header', param], msg: message, type: code };
   const loc: (string | number)[] = ['body'];
   // Splits a path such as `questions.a[0]` or `questions["a b"].criteria` into names and indices.
   for (const [, name, index, quoted] of param.matchAll(/([A-Za-z_$][\w$]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
     loc.push(name ?? (quoted === undefined ? Number(index) : JSON.parse(quoted)));
   }
-  return [{ loc, msg: message, type: code }];
+  return { loc, msg: message, type: code };
 }
 
 /**

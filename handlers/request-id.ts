@@ -5,7 +5,8 @@ import { logged } from './request-log.ts';
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
- * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), continues the caller's
+ * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), under the name that TypeSafe's
+ * clients require, too, continues the caller's
  * trace or begins one if `beginTraces` is set (D-35), and logs the request once.
  */
 export function requestId(services: Services): AppMiddleware {
@@ -19,6 +20,7 @@ export function requestId(services: Services): AppMiddleware {
     if (trace) c.set('trace', trace);
     await next();
     c.res.headers.set('x-request-id', id);
+    c.res.headers.set('x-typesafe-request-id', id);
     logged(c, services, c.req.raw.signal.aborted ? 'caller_left' : 'request', c.error);
   };
 }

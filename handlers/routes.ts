@@ -157,7 +157,7 @@ export const ROUTES: readonly Route[] = [
       'Answers named questions about a text or a JSON value. A body with input instead of state is handled as by /v1/decisions.',
     ...answering(SYSTEM_ONE, OPENAI_DECISIONS),
     response: SystemOneResponse,
-    errors: [400, 404, 413, 422, 429],
+    errors: [404, 413, 415, 422, 429],
   },
   {
     ...get,

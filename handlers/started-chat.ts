@@ -24,8 +24,10 @@ export interface StartedChat {
 export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
   const leaving = new AbortController();
   const call = callOf(c, services.quota, AbortSignal.any([c.req.raw.signal, leaving.signal]));
-  if (request.model !== undefined) checkRight(c, request.model);
-  const events = services.backend.chat(request, call)[Symbol.asyncIterator]();
+  const { model: wanted, ...unnamed } = request;
+  const aliased = wanted !== undefined && services.aliases.has(wanted);
+  if (wanted !== undefined && !aliased) checkRight(c, wanted);
+  const events = services.backend.chat(aliased ? unnamed : request, call)[Symbol.asyncIterator]();
   const { value } = await events.next();
   let model: string;
   try {

@@ -71,10 +71,10 @@ export interface ListedModel {
 
 export interface TaskBatch {
   /**
-   * Model id as the client sent it. The backend throws `model_not_found` if it has no such model (also for a string
-   * that is not an id) and `model_not_loaded` if the model is not loaded.
+   * Model id as the client sent it; the active model if absent. The backend throws `model_not_found` if it has no such
+   * model (also for a string that is not an id) and `model_not_loaded` if the model is not loaded.
    */
-  model: string;
+  model?: string;
   /** The shared input: free text, or messages. */
   input: { context: string } | { messages: readonly ChatMessage[] };
   /**

@@ -40,9 +40,13 @@ export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus |
     // OpenAI's clients expect 400 for a bad value and 404 for an unknown model, as the model server answers.
     case 'openai':
       return models ?? decisions;
-    // System One servers answer 422 to an invalid value, 404 to an unknown model and 413 to a long body.
+    // System One servers answer 422 to an invalid body, 404 to an unknown model, 413 to a long body and 415 to one that
+    // they cannot decode.
     case 'systemone':
-      return code === 'model_not_found' || code === 'request_too_large' ? models : (decisions ?? models);
+      if (code === 'malformed_json' || code === 'unknown_field') return bad(422);
+      if (code === 'model_not_found' || code === 'request_too_large' || code === 'unsupported_media_type')
+        return models;
+      return decisions ?? models;
     default:
       return TABLE[code][format];
   }

@@ -17,8 +17,8 @@ test('the defaults', () => {
     chatMaxTokens: 1024,
     orders: 1,
     abstainBelow: 0,
-    confidence: 'entropy',
     load: true,
+    alias: [],
     allowOrigin: [],
     allowMediaHost: [],
   });
@@ -34,11 +34,13 @@ describe('flags come before the environment, and the environment before the defa
     ASSAY_ORDERS: '2',
     ASSAY_ABSTAIN_BELOW: '0.5',
     ASSAY_CONFIDENCE: 'margin',
+    ASSAY_ALIAS: 'one, two three',
     HOST: 'ignored',
   };
   test('environment', () => {
     const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', chatMaxTokens: 9, host: '127.0.0.1' };
     expect(serverConfig({}, env)).toMatchObject({ ...said, orders: 2, abstainBelow: 0.5, confidence: 'margin' });
+    expect(serverConfig({}, env).alias).toEqual(['one', 'two', 'three']);
   });
   test('flags', () => {
     const flags = {
@@ -56,6 +58,7 @@ describe('flags come before the environment, and the environment before the defa
       abstainBelow: '1.0',
       confidence: 'margin',
       load: false,
+      alias: ['small', 'gpt-x'],
       allowOrigin: ['http://x'],
       allowMediaHost: ['a.example.com', '*.example.org'],
     };
@@ -96,6 +99,7 @@ test.each([
   [{ chatMaxTokens: '1048577' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) must be a whole number, 1 to 1048576.'],
   [{ orders: '9' }, '--orders (ASSAY_ORDERS) must be a whole number, 1 to 8.'],
   [{ abstainBelow: '1.1' }, '--abstain-below (ASSAY_ABSTAIN_BELOW) must be a number from 0 to 1.'],
+  [{ alias: ['a b'] }, '--alias (ASSAY_ALIAS) must be names of 1 to 256 visible ASCII characters.'],
   [{ confidence: 'gini' }, '--confidence (ASSAY_CONFIDENCE) must be one of entropy, margin.'],
   [{ isolation: 'some' }, '--isolation (ASSAY_ISOLATION) must be one of auto, strict, off.'],
   [{ apiKey: 'a b' }, 'The API key has a space or a character that is not ASCII. Check that it was copied whole.'],

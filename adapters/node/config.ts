@@ -18,6 +18,8 @@ const Origin = v.pipe(
   ),
 );
 
+const Alias = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'must be names of 1 to 256 visible ASCII characters'));
+
 const MediaHost = v.pipe(
   v.string(),
   v.regex(
@@ -87,6 +89,8 @@ export const ServerConfig = v.object({
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
+  /** Names by which requests may call the loaded model, besides its id. */
+  alias: v.array(Alias),
   /** Origins of web pages, besides those of the server itself, that may call it. */
   allowOrigin: v.array(Origin),
   /** Hosts from which images may be fetched; `*.example.com` stands for all hosts below `example.com`. */
@@ -114,6 +118,7 @@ export type ServerFlags = Partial<
 > &
   KeyFlags & {
     load?: boolean;
+    alias?: string[];
     allowOrigin?: string[];
     allowMediaHost?: string[];
   };
@@ -133,6 +138,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   confidence: '--confidence (ASSAY_CONFIDENCE)',
   isolation: '--isolation (ASSAY_ISOLATION)',
   load: '--no-load',
+  alias: '--alias (ASSAY_ALIAS)',
   allowOrigin: '--allow-origin',
   allowMediaHost: '--allow-media-host',
 };
@@ -159,6 +165,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || undefined),
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     load: flags.load ?? true,
+    alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],
     allowMediaHost: flags.allowMediaHost ?? [],
   });

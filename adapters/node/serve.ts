@@ -59,7 +59,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
   const writeLine = requestLog(log);
   const app = createApp({
-    ...{ ...access, backend, host, metrics, pages, questions, quota },
+    ...{ ...access, backend, host, metrics, pages, questions, quota, aliases: new Set(config.alias) },
     beginTraces: tracing !== null,
     log(record) {
       writeLine(record);

@@ -45,6 +45,7 @@ export function createEdge(env: Env): Hono<AppEnv> {
   const backend = new ForwardingBackend(fleet, { ...client, clock, log: logAttempt }, deadlinesOf(env));
   const app = createApp({
     backend,
+    aliases: new Set(env.ALIASES?.split(/[\s,]+/)),
     keys,
     quota: keys,
     keyForModels: true,

@@ -18,6 +18,8 @@ export interface Env {
    * Probability, from 0 to 1, below which the edge abstains if a request sets no `abstain_below`; default 0 (never).
    */
   ABSTAIN_BELOW?: number | string;
+  /** Other names for the loaded model, separated by commas or spaces; none by default. */
+  ALIASES?: string;
   /** Formula for `confidence` if a request names none: `entropy` or `margin`; by default that of the format. */
   CONFIDENCE?: string;
   /** API keys, stored under the SHA-256 hash of their secret. */

@@ -113,6 +113,7 @@ export const COMPONENTS = {
   SlotState,
   Device,
   ModelId: list.ModelIdText,
+  NamedModel: list.NamedModel,
   ModelList: list.ModelList,
   Model: list.Model,
   ModelCalibration: list.ModelCalibration,

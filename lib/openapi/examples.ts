@@ -126,14 +126,14 @@ const named: Example = {
         type: 'choice',
         choice: 'billing',
         probabilities: { billing: 0.75, shipping: 0.25 },
-        confidence: 0.18872187554086717,
+        confidence: 0.5,
       },
       anger: {
         type: 'score',
         score: 0.75,
         legend: { 0: 'calm', 1: 'angry' },
         probabilities: { 0: 0.25, 1: 0.75 },
-        confidence: 0.18872187554086717,
+        confidence: 0.5,
       },
       order: {
         type: 'extract',

@@ -213,7 +213,12 @@ function answerText(
     return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources)}}`;
   }
   return JSON.stringify(
-    answerOf(question, name, distributionOf(answer.optionLogprobs!, question.type, settings.confidence ?? 'entropy'), settings),
+    answerOf(
+      question,
+      name,
+      distributionOf(answer.optionLogprobs!, question.type, settings.confidence ?? 'entropy'),
+      settings,
+    ),
   );
 }
 

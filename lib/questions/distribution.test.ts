@@ -7,7 +7,11 @@ describe('distributionOf', () => {
   test.each<[string, number[], { best: number; expected: number; entropy: number; margin: number; score: number }]>([
     // Ollama's documentation of /v1/systemone gives this example with the confidence 0.8906; its probabilities are
     // rounded.
-    ["Ollama's example", [0.0125, 0.9781, 0.0093], { best: 1, expected: 0.9967, entropy: 0.8908, margin: 0.9671, score: 0.9673 }],
+    [
+      "Ollama's example",
+      [0.0125, 0.9781, 0.0093],
+      { best: 1, expected: 0.9967, entropy: 0.8908, margin: 0.9671, score: 0.9673 },
+    ],
     ['even', [0.25, 0.25, 0.25, 0.25], { best: 0, expected: 1.5, entropy: 0, margin: 0, score: 0 }],
     ['certain', [0, 1], { best: 1, expected: 1, entropy: 1, margin: 1, score: 1 }],
     ['far apart', [0.5, 0, 0, 0.4, 0.1], { best: 0, expected: 1.6, entropy: 0.4137, margin: 0.375, score: 0 }],

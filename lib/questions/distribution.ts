@@ -24,11 +24,7 @@ export interface Distribution {
  * @param kind kind of the question
  * @param confidence name of the formula for the confidence
  */
-export function distributionOf(
-  logprobs: readonly number[],
-  kind: QuestionKind,
-  confidence: Confidence,
-): Distribution {
+export function distributionOf(logprobs: readonly number[], kind: QuestionKind, confidence: Confidence): Distribution {
   const probabilities = logprobs.map(Math.exp);
   const best = indexOfHighest(logprobs);
   const formula = confidence === 'margin' && kind === 'score' ? spread : FORMULAS[confidence];

@@ -18,15 +18,19 @@ import { textOf } from './structured.ts';
 
 /* Converts requests of System One to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
+/** Names that mean the loaded model: the defaults of TypeSafe's clients, which the clients of other servers send, too. */
+export const LOADED_MODEL: readonly string[] = ['jev-latest', 'jev-preview'];
+
 /**
  * Converts a validated request of System One to a batch. Throws `invalid_type`, `invalid_value` or `unsupported_schema`
  * if `answerShape` refuses the schema or keys of an extraction.
  */
 export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
   const fuel = sharedFuel();
+  const { model } = request;
   const questions = Object.entries(request.questions);
   return {
-    model: request.model,
+    ...(model === undefined || model === null || LOADED_MODEL.includes(model) ? {} : { model }),
     input: { context: textOf(request.state) },
     media: mediaOf(request),
     tasks: questions.map(([id, question], i) => taskOf(question, taskName(i), pathTo('questions', id), fuel)),
@@ -35,7 +39,9 @@ export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
 }
 
 function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
-  const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[question.type === 'extract' ? 'extract' : KINDS[question.type]];
+  const asked =
+    textOf(question.instructions ?? '') ||
+    DEFAULT_INSTRUCTIONS[question.type === 'extract' ? 'extract' : KINDS[question.type]];
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};

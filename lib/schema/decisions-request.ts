@@ -4,7 +4,7 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
-import { extraction, fewOptions, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { extraction, fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
@@ -135,6 +135,7 @@ export const ChoiceQuestion = v.pipe(
       v.array(DecisionChoice),
       v.minLength(1),
       fewOptions(({ length }) => length),
+      v.metadata({ maxItems: MOST_OPTIONS }),
       distinct(
         'invalid_value',
         ({ value }) => JSON.stringify(value),
@@ -155,6 +156,7 @@ export const ScoreQuestion = v.pipe(
       v.array(DecisionLevel),
       v.minLength(1),
       fewOptions(({ length }) => length),
+      v.metadata({ maxItems: MOST_OPTIONS }),
       distinct(
         'invalid_value',
         ({ label }) => label,

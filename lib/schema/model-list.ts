@@ -54,5 +54,19 @@ export const Model = v.object({
   calibration: v.exactOptional(ModelCalibration),
 });
 export type Model = v.InferOutput<typeof Model>;
-export const ModelList = v.object({ object: v.literal('list'), data: v.array(Model) });
+/** A name by which a request may call a model, as TypeSafe's clients read the list. */
+export const NamedModel = v.object({
+  name: v.pipe(v.string(), v.description('A model id, or another name of the loaded model.')),
+  description: v.string(),
+  release_date: v.pipe(v.string(), v.description('When the model was downloaded to this machine: YYYY-MM-DD, UTC.')),
+});
+export type NamedModel = v.InferOutput<typeof NamedModel>;
+export const ModelList = v.object({
+  object: v.literal('list'),
+  data: v.array(Model),
+  models: v.pipe(
+    v.array(NamedModel),
+    v.description("The same models and the loaded one's other names, for TypeSafe's clients."),
+  ),
+});
 export type ModelList = v.InferOutput<typeof ModelList>;

@@ -24,7 +24,10 @@ export const OPTION_LENGTH = 1024;
 export function fewOptions<TInput>(count: (options: TInput) => number) {
   return rule<TInput>((options) =>
     count(options) > MOST_OPTIONS
-      ? { code: 'invalid_value', message: `has ${count(options)} options; there may be ${MOST_OPTIONS} options per choice` }
+      ? {
+          code: 'invalid_value',
+          message: `has ${count(options)} options; there may be ${MOST_OPTIONS} options per choice`,
+        }
       : null,
   );
 }

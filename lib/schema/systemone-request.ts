@@ -4,7 +4,7 @@ import { answerShape } from '../tasks/extract-shape.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
-import { extraction, fewOptions, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { extraction, fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
@@ -80,6 +80,7 @@ export const LabelChoiceQuestion = v.pipe(
           v.array(v.union([label, NamedLabel])),
           v.minLength(1),
           fewOptions(({ length }) => length),
+          v.metadata({ maxItems: MOST_OPTIONS }),
           distinct('invalid_value', (one) => (typeof one === 'string' ? one : one.key)),
         ),
       ]),
@@ -104,6 +105,7 @@ export const LevelQuestion = v.pipe(
       v.array(v.nullable(v.pipe(structured, fitsOption()))),
       v.minLength(1),
       fewOptions(({ length }) => length),
+      v.metadata({ maxItems: MOST_OPTIONS }),
       rule((levels) => {
         const texts = levelTexts(levels);
         const repeated = texts.findIndex((text, i) => texts.indexOf(text) !== i);
@@ -139,7 +141,9 @@ export const SystemOneRequest = v.object({
     v.pipe(
       v.string(),
       v.minLength(1),
-      v.description('Id of the loaded model, such as assay/starter. Absent, jev-latest or jev-preview: the loaded one.'),
+      v.description(
+        'Id of the loaded model, such as assay/starter. Absent, jev-latest or jev-preview: the loaded one.',
+      ),
     ),
   ),
   state: v.pipe(structured, v.description('The text or JSON value that all questions are about.')),

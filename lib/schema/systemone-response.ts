@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { ERROR_TYPES } from '../error-status.ts';
 import { confidence, extracted, probability } from './decisions-response.ts';
 import { ErrorDetails } from './error-body.ts';
 
@@ -52,10 +53,10 @@ export const InvalidValue = v.object({
 });
 
 /**
- * The body of error responses of `/v1/systemone`: that of FastAPI servers (`detail`), and that of this server
- * (`error`).
+ * The body of error responses of `/v1/systemone`: that of TypeSafe's servers (`detail`), which for an invalid body
+ * (422) is FastAPI's, and that of this server (`error`).
  */
 export const SystemOneErrorBody = v.object({
-  detail: v.union([v.string(), v.array(InvalidValue)]),
+  detail: v.union([v.object({ error_type: v.picklist(ERROR_TYPES), message: v.string() }), v.array(InvalidValue)]),
   error: ErrorDetails,
 });

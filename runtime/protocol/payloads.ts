@@ -84,7 +84,7 @@ const Task = v.variant('type', [
 ]);
 
 export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObject({
-  model: Text,
+  model: v.exactOptional(Text),
   input: v.union([v.strictObject({ context: Text }), v.strictObject({ messages: ChatMessages })]),
   media: v.array(MediaPart),
   tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(MOST_TASKS)),

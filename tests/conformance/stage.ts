@@ -10,6 +10,7 @@ import type { Recorded, Script } from '../scripted-backend/script.ts';
 export interface AppScript extends Pick<AppDeps, 'apis' | 'keyForModels' | 'guard' | 'heartbeatMs'> {
   /** Keys by secret. Default: `test-key`, which may use every model. */
   keys?: Record<string, Partial<ApiKey>>;
+  aliases?: readonly string[];
   /** Requests that the quota admits; default: all. */
   quota?: number;
   /** Without a `ModelHost`, as at the edge. */
@@ -36,7 +37,7 @@ export function createStage(): (request: Request) => Promise<Response> {
 }
 
 export async function depsOf(app: AppScript, script: Script, recorded: Recorded[]): Promise<AppDeps> {
-  const { keys = { 'test-key': {} }, quota = Number.POSITIVE_INFINITY, noHost, ...settings } = app;
+  const { keys = { 'test-key': {} }, aliases = [], quota = Number.POSITIVE_INFINITY, noHost, ...settings } = app;
   const stored = Object.entries(keys).map(async ([secret, key]) => ({
     name: secret,
     models: ['*'],
@@ -48,6 +49,7 @@ export async function depsOf(app: AppScript, script: Script, recorded: Recorded[
   return {
     backend: scriptedBackend(script, recorded),
     ...(noHost ? {} : { host: scriptedHost(script, recorded) }),
+    aliases: new Set(aliases),
     keys: listedKeys(await Promise.all(stored)),
     quota: {
       take: async () => {

@@ -10,7 +10,7 @@ import type {
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
-import { unknownModel } from '../../../lib/unknown-model.ts';
+import { noModelLoaded, unknownModel } from '../../../lib/unknown-model.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
 import { hash64 } from '../upstreams/rendezvous.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -75,9 +75,13 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
-    const upstreams = await this.#upstreams(batch.model, taskPrefix(batch));
+    const model = batch.model ?? this.#fleet.activeModel();
+    if (model === undefined) throw noModelLoaded();
+    // Most formats of a box need a name.
+    const named = { ...batch, model };
+    const upstreams = await this.#upstreams(model, taskPrefix(named));
     await call.admit();
-    const exchange = exchangeOf(batch);
+    const exchange = exchangeOf(named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
       ask: (upstream) => this.#answer(upstream, exchange, call),

@@ -20,7 +20,7 @@ const SAMPLES = 32;
  */
 export function taskPrefix({ model, input, media }: TaskBatch): string {
   const shared: Part[] = 'context' in input ? [{ type: 'text', text: input.context }] : opening(input.messages);
-  return prefixText(model, [...media, ...shared]);
+  return prefixText(model ?? '', [...media, ...shared]);
 }
 
 /**

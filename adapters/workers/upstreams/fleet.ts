@@ -68,6 +68,16 @@ export class Fleet {
   }
 
   /**
+   * Returns the model for a request that names none: one that an upstream in use has loaded. While that is unknown, the
+   * first that an upstream is configured for. undefined if no upstream has a model.
+   */
+  activeModel(): string | undefined {
+    const usable = this.status().filter(({ state }) => state !== 'open');
+    const loaded = usable.find(({ active }) => typeof active === 'string');
+    return loaded?.active ?? usable.find(({ active }) => active === undefined)?.upstream.models[0];
+  }
+
+  /**
    * Returns the upstreams that are configured for a model (or all, if the request names none), best first. First come
    * those that have it loaded (or any model), in the order of rendezvous hashing with bounded load, then the others.
    * Omits upstreams whose breaker is open, and half-open ones on which a request of this isolate is running.

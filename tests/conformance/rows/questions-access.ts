@@ -13,11 +13,14 @@ const systemOne = {
 };
 
 /** The error body of each format. */
-const said = (path: string, code: ErrorCode, type: string, param: string | null = null): object =>
+const said = (path: string, status: number, code: ErrorCode, type: string, param: string | null = null): object =>
   path === decisions.path
     ? { error: { message: expect.any(String), type, param, code } }
     : {
-        detail: param === null ? expect.any(String) : [{ loc: ['body', param], msg: expect.any(String), type: code }],
+        detail:
+          status === 422
+            ? [{ loc: param === null ? ['body'] : ['body', param], msg: expect.any(String), type: code }]
+            : { error_type: type, message: expect.any(String) },
         error: { message: expect.any(String), type, ...(param === null ? {} : { param }), code },
       };
 
@@ -38,12 +41,14 @@ function both(name: string, code: ErrorCode, { status, type, param, more, reques
     request: { ...base, ...request, ...(request?.body === undefined ? {} : { json: undefined }) },
     expect: {
       status: typeof status === 'number' ? status : status[i]!,
-      json: said(base.path, code, type, param),
+      json: said(base.path, typeof status === 'number' ? status : status[i]!, code, type, param),
       ...(headers ? { headers } : {}),
     },
   }));
 }
 
+/** A batch that names no model. */
+const unnamed: object = expect.not.objectContaining({ model: expect.anything() });
 const invalid = 'invalid_request_error';
 const failed = (code: ErrorCode, retryAfterSeconds?: number) => ({
   script: { tasks: { fail: { code, message: 'Do this.', ...(retryAfterSeconds ? { retryAfterSeconds } : {}) } } },
@@ -86,10 +91,10 @@ export const questionsAccess: readonly Row[] = [
     more: failed('input_too_long'),
   }),
   ...both('said by the backend', 'engine_failed', { status: 500, type: 'server_error', more: failed('engine_failed') }),
-  ...both('not JSON', 'malformed_json', { status: 400, type: invalid, request: { body: '{' } }),
-  ...both('no body', 'malformed_json', { status: 400, type: invalid, request: { body: '' } }),
+  ...both('not JSON', 'malformed_json', { status: [400, 422], type: invalid, request: { body: '{' } }),
+  ...both('no body', 'malformed_json', { status: [400, 422], type: invalid, request: { body: '' } }),
   ...both('another content type', 'unsupported_media_type', {
-    status: [415, 400],
+    status: 415,
     type: invalid,
     request: { headers: { 'content-type': 'text/plain' } },
   }),
@@ -103,7 +108,10 @@ export const questionsAccess: readonly Row[] = [
     (base): Row => ({
       name: `${base.path}: a key of any letter case, and the request id`,
       request: { ...base, headers: { authorization: 'bearer test-key', 'x-request-id': 'r-1' } },
-      expect: { headers: { 'x-request-id': 'r-1' }, calls: [{ call: 'runTasks', requestId: 'r-1' }, 'admit'] },
+      expect: {
+        headers: { 'x-request-id': 'r-1', 'x-typesafe-request-id': 'r-1' },
+        calls: [{ call: 'runTasks', requestId: 'r-1' }, 'admit'],
+      },
     }),
   ),
   ...[decisions, systemOne].map(
@@ -122,6 +130,35 @@ export const questionsAccess: readonly Row[] = [
       expect: { like: { model } },
     }),
   ),
+  ...['jev-latest', 'jev-preview', null, undefined].map(
+    (name): Row => ({
+      name: `/v1/systemone: the model ${name} is the loaded one`,
+      request: { ...systemOne, json: { ...systemOne.json, model: name } },
+      expect: { like: { model }, calls: [{ call: 'runTasks', batch: unnamed }, 'admit'] },
+      skip: { hosts: ['edge'], because: 'an edge sends the name of the model that its box has loaded' },
+    }),
+  ),
+  ...[decisions, systemOne].map(
+    (base): Row => ({
+      name: `${base.path}: a name of --alias is the loaded model`,
+      app: { aliases: ['small', 'gpt-x'] },
+      request: { ...base, json: { ...base.json, model: 'gpt-x' } },
+      skip: { hosts: ['edge'], because: 'an edge has its names in a variable' },
+      expect: { like: { model }, calls: [{ call: 'runTasks', batch: unnamed }, 'admit'] },
+    }),
+  ),
+  {
+    name: '/v1/systemone: the loaded model by another name, which the key may not use',
+    app: { keys: { 'test-key': { models: ['other/model'] } } },
+    request: { ...systemOne, json: { ...systemOne.json, model: 'jev-latest' } },
+    expect: { status: 403, like: { error: { code: 'model_not_allowed' } } },
+  },
+  {
+    name: '/v1/decisions: jev-latest is no name there',
+    script: { tasks: { fail: { code: 'model_not_found', message: 'Do this.' } } },
+    request: { ...decisions, json: { ...decisions.json, model: 'jev-latest' } },
+    expect: { status: 404, calls: [{ call: 'runTasks', batch: { model: 'jev-latest' } }] },
+  },
   {
     name: 'a bad System One body at /v1/decisions is refused in the words of System One',
     request: { path: decisions.path, json: { model, state: 'x', questions: {} } },
@@ -130,7 +167,7 @@ export const questionsAccess: readonly Row[] = [
   {
     name: 'a bad Decisions body at /v1/systemone is refused in the words of Decisions',
     request: { path: systemOne.path, json: { model, input: 'x', questions: [] } },
-    expect: { status: 400, json: said(decisions.path, 'invalid_value', invalid, 'questions') },
+    expect: { status: 400, json: said(decisions.path, 400, 'invalid_value', invalid, 'questions') },
   },
   {
     name: 'a body with state and input is of the path that it came to',

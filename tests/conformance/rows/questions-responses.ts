@@ -251,7 +251,7 @@ export const questionsResponses: readonly Row[] = [
       type: 'choice',
       choice: 'y',
       probabilities: { x: near(b), y: near(a), z: near(c) },
-      confidence: near(ENTROPY),
+      confidence: near(0.25),
     },
   ),
   named(
@@ -261,11 +261,11 @@ export const questionsResponses: readonly Row[] = [
     { choice: 'x', probabilities: { x: 1 }, confidence: 1 },
   ),
   named(
-    'choice: confidence by margin',
+    'choice: confidence by entropy',
     { type: 'choice', criteria: ['x', 'y', 'z'] },
     { probabilities: [[a, b, c]] },
-    { confidence: near(0.25) },
-    { confidence: 'margin' },
+    { confidence: near(ENTROPY) },
+    { confidence: 'entropy' },
   ),
   named(
     'choice: abstained from, with its probabilities',
@@ -276,14 +276,15 @@ export const questionsResponses: readonly Row[] = [
   ),
   named(
     'score: legend, probabilities by level',
-    { type: 'score', criteria: ['calm', { is: 'cross' }, 'angry'] },
-    { probabilities: [[a, b, c]] },
+    { type: 'score', criteria: ['calm', { is: 'cross' }, 'angry', null] },
+    { probabilities: [[0.1, 0.6, 0.3, 0]] },
     {
       type: 'score',
-      score: near(0.75),
-      legend: { 0: 'calm', 1: { is: 'cross' }, 2: 'angry' },
-      probabilities: { 0: near(a), 1: near(b), 2: near(c) },
-      confidence: near(ENTROPY),
+      score: near(1.2),
+      legend: { 0: 'calm', 1: { is: 'cross' }, 2: 'angry', 3: '3' },
+      probabilities: { 0: near(0.1), 1: near(0.6), 2: near(0.3), 3: 0 },
+      // 1 - (0.1 + 0.3) / 1, the mean distance of four levels from their middle
+      confidence: near(0.6),
     },
   ),
   named(

@@ -63,7 +63,8 @@ export const statusRows: readonly Row[] = [
   ]),
   ...['/v1/models', '/models'].flatMap((path): Row[] => [
     {
-      name: `GET ${path}: every model with its status`,
+      name: `GET ${path}: every model with its status, and the names of the loaded one`,
+      app: { aliases: ['small'] },
       script: {
         models: [
           { id: 'assay/starter', status: 'active', created: 1_764_000_000 },
@@ -80,6 +81,16 @@ export const statusRows: readonly Row[] = [
             { id: 'org/other-1.5B', object: 'model', created: 1_763_000_000, owned_by: 'org', status: 'compiled' },
             { id: 'org/far', object: 'model', created: 0, owned_by: 'org', status: 'available' },
           ],
+          models: [
+            { name: 'assay/starter', description: expect.stringMatching(/active/), release_date: '2025-11-24' },
+            { name: 'org/other-1.5B', description: expect.stringMatching(/compiled/), release_date: '2025-11-13' },
+            { name: 'org/far', description: expect.stringMatching(/available/), release_date: '1970-01-01' },
+            ...['jev-latest', 'jev-preview', 'small'].map((name) => ({
+              name,
+              description: expect.stringMatching(/assay\/starter/),
+              release_date: '2025-11-24',
+            })),
+          ],
         },
         calls: ['listModels'],
       },
@@ -88,7 +99,7 @@ export const statusRows: readonly Row[] = [
       name: `GET ${path}: no models`,
       script: { models: [] },
       request: { path },
-      expect: { json: { object: 'list', data: [] } },
+      expect: { json: { object: 'list', data: [], models: [] } },
     },
     {
       name: `GET ${path}: a backend that fails with something else says nothing of it`,
@@ -108,6 +119,13 @@ export const statusRows: readonly Row[] = [
       },
     }),
   ),
+  {
+    name: 'GET /v1/models/{id}: another name of the loaded model',
+    app: { aliases: ['small'] },
+    script: { models: [...twoModels] },
+    request: { path: '/v1/models/small' },
+    expect: { like: { id: 'assay/starter', status: 'active' } },
+  },
   {
     name: 'GET /v1/models/{id}: an unknown id, with the names that there are',
     script: { models: [...twoModels] },

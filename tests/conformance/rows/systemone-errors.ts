@@ -29,13 +29,11 @@ export const systemOneErrors: readonly Row[] = [
   refused('a list', 'invalid_type', null, [body({})]),
   refused('a text', 'invalid_type', null, 'x'),
   refused('null', 'invalid_type', null, null),
-  refused('empty', 'missing_field', ['model'], {}),
-  refused('no model', 'missing_field', ['model'], body({ model: undefined })),
+  refused('empty', 'missing_field', ['state'], {}),
   refused('no state', 'missing_field', ['state'], body({ state: undefined })),
   refused('no questions', 'missing_field', ['questions'], body({ questions: undefined })),
   bad('model empty', 'invalid_value', ['model'], { model: '' }),
   bad('model a number', 'invalid_type', ['model'], { model: 5 }),
-  bad('model null', 'invalid_type', ['model'], { model: null }),
   bad('state a number', 'invalid_type', ['state'], { state: 7 }),
   bad('state true', 'invalid_type', ['state'], { state: true }),
   bad('state null', 'invalid_type', ['state'], { state: null }),
@@ -67,18 +65,18 @@ export const systemOneErrors: readonly Row[] = [
   badQuestion('a type of Decisions', 'invalid_value', ['type'], { type: 'predicate', instructions: 'Paid?' }),
   badQuestion('box, which needs eyes', 'invalid_value', ['type'], { type: 'box', instructions: 'The mug' }),
   badQuestion('type a number', 'invalid_type', ['type'], { type: 1 }),
-  badQuestion('an unknown field', 'unknown_field', ['choices'], { ...noul, choices: [] }, 400),
+  badQuestion('an unknown field', 'unknown_field', ['choices'], { ...noul, choices: [] }),
   badQuestion('instructions a number', 'invalid_type', ['instructions'], { ...noul, instructions: 7 }),
-  badQuestion('instructions null', 'invalid_type', ['instructions'], { ...noul, instructions: null }),
+  badQuestion('instructions null, and nothing else', 'missing_field', ['instructions'], {
+    ...noul,
+    instructions: null,
+  }),
   badQuestion('noul: nothing asked', 'missing_field', ['instructions'], { type: 'noul' }),
   badQuestion('noul: criteria a text', 'invalid_type', ['criteria'], { ...noul, criteria: 'x' }),
-  badQuestion(
-    'noul: a criterion of another name',
-    'unknown_field',
-    ['criteria', 'yes'],
-    { ...noul, criteria: { yes: 'x' } },
-    400,
-  ),
+  badQuestion('noul: a criterion of another name', 'unknown_field', ['criteria', 'yes'], {
+    ...noul,
+    criteria: { yes: 'x' },
+  }),
   badQuestion('noul: a criterion that is a number', 'invalid_type', ['criteria', 'true'], {
     ...noul,
     criteria: { true: 1 },
@@ -104,6 +102,14 @@ export const systemOneErrors: readonly Row[] = [
   }),
   badQuestion('choice: a label twice', 'invalid_value', ['criteria', 1], { ...choice, criteria: ['a', 'a'] }),
   badQuestion('choice: a label that is a number', 'invalid_type', ['criteria', 0], { ...choice, criteria: [1, 2] }),
+  badQuestion('choice: a label twice, with descriptions', 'invalid_value', ['criteria', 1], {
+    ...choice,
+    criteria: [{ key: 'a' }, { key: 'a', description: 'x' }],
+  }),
+  badQuestion('choice: a label without a key', 'missing_field', ['criteria', 0, 'key'], {
+    ...choice,
+    criteria: [{ description: 'x' }],
+  }),
   badQuestion('choice: a description that is a number', 'invalid_type', ['criteria', 'a'], {
     ...choice,
     criteria: { a: 1 },
@@ -117,6 +123,10 @@ export const systemOneErrors: readonly Row[] = [
   badQuestion('score: a level twice, as JSON', 'invalid_value', ['criteria', 1], {
     ...score,
     criteria: [{ a: 1 }, { a: 1 }],
+  }),
+  badQuestion('score: a level without description, called as another one', 'invalid_value', ['criteria', 1], {
+    ...score,
+    criteria: ['1', null],
   }),
   badQuestion('score: a level too long', 'invalid_value', ['criteria', 0], {
     ...score,

@@ -89,6 +89,15 @@ export const systemOneRequests: readonly Row[] = [
     { type: 'choice', criteria: { a: { is: 'A' }, b: ['B'] } },
     { descriptions: ['{"is": "A"}', '["B"]'] },
   ),
+  question('choice: instructions null', { type: 'choice', instructions: null, criteria: ['a'] }, { options: ['a'] }),
+  question(
+    'choice: a list of labels with descriptions',
+    {
+      type: 'choice',
+      criteria: [{ key: 'billing', description: 'Payments' }, { key: 'it', description: null }, { key: 'x' }, 'y'],
+    },
+    { options: ['billing', 'it', 'x', 'y'], descriptions: ['Payments', null, null, null] },
+  ),
   question(
     'choice: a list of labels',
     { type: 'choice', instructions: 'Team?', criteria: ['billing', 'it'] },
@@ -105,6 +114,11 @@ export const systemOneRequests: readonly Row[] = [
     'score: levels',
     { type: 'score', instructions: 'How angry?', criteria: ['calm', 'angry'] },
     { kind: 'score', question: 'How angry?', options: ['calm', 'angry'] },
+  ),
+  question(
+    'score: levels without description',
+    { type: 'score', criteria: ['calm', null] },
+    { options: ['calm', '1'] },
   ),
   question(
     'score: levels as JSON',

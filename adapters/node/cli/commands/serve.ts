@@ -53,6 +53,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       '--isolation <mode>',
       'auto: every isolation layer that the system supports (see assay doctor); strict: all layers, or the server does not start; off (env: ASSAY_ISOLATION, default: auto)',
     )
+    .option('--alias <name...>', 'other names for the loaded model, such as gpt-4o-mini (env: ASSAY_ALIAS)')
     .option('--no-load', 'load no model at start')
     .option(
       '--allow-media-host <host...>',
