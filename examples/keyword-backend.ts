@@ -21,7 +21,7 @@ export const keywordBackend: InferenceBackend = {
   },
 
   async runTasks(batch, call) {
-    if (batch.model !== MODEL) {
+    if (batch.model !== undefined && batch.model !== MODEL) {
       throw new AssayError('model_not_found', `There is one model here: ${MODEL}.`, { param: 'model' });
     }
     call.signal.throwIfAborted();

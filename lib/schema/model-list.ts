@@ -64,9 +64,13 @@ export type NamedModel = v.InferOutput<typeof NamedModel>;
 export const ModelList = v.object({
   object: v.literal('list'),
   data: v.array(Model),
-  models: v.pipe(
-    v.array(NamedModel),
-    v.description("The same models and the loaded one's other names, for TypeSafe's clients."),
+  models: v.exactOptional(
+    v.pipe(
+      v.array(NamedModel),
+      v.description(
+        "The same models and the loaded one's other names, for TypeSafe's clients. Older servers omit them.",
+      ),
+    ),
   ),
 });
 export type ModelList = v.InferOutput<typeof ModelList>;

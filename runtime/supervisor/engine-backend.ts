@@ -105,6 +105,14 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });
   }
 
+  /**
+   * Returns the id of the model that answers a request: `activeModel` has checked that a requested name is its id, so the
+   * cast is safe.
+   */
+  function answering(wanted: string | undefined): ModelId {
+    return (wanted as ModelId | undefined) ?? engine.status().model!;
+  }
+
   /** Runs one request in the documented order of checks (D-15) and yields the engine's replies. */
   async function* answer(work: Work, wanted: string | undefined, context: BackendCall): AsyncGenerator<Reply, void> {
     const traceId = context.trace?.traceId;
@@ -188,8 +196,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           const { cut } = answered;
           const answers = await calibratedAnswers(batch, answered.answers);
           return {
-            // A cast: `activeModel` has checked that the requested name is the id of the loaded model.
-            model: batch.model as ModelId,
+            model: answering(batch.model),
             answers,
             finishReason: reply.reason,
             ...(cut.length > 0 ? { cut: { names: cut, more: 0 } } : {}),
@@ -206,8 +213,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
         switch (reply.type) {
           case 'queued':
-            // A cast: `activeModel` has checked the requested name. Without one, the loaded model answers.
-            yield { type: 'start', model: (request.model as ModelId | undefined) ?? engine.status().model! };
+            yield { type: 'start', model: answering(request.model) };
             break;
           case 'reasoning':
             yield { type: 'reasoning', text: reply.text };

@@ -70,6 +70,11 @@ export function backendContract(subject: () => Subject): void {
     expect(await backend.listModels(countedCall())).toContainEqual(expect.objectContaining({ id: model }));
   });
 
+  it('answers with its active model if the batch names none', async () => {
+    const { model: _, ...unnamed } = batch();
+    expect((await subject().backend.runTasks(unnamed, countedCall())).model).toBe(subject().model);
+  });
+
   it('answers every task once, in the order sent, as JSON of its shape', async () => {
     const answer = await runTasks(countedCall());
     expect(answer.model).toBe(subject().model);
