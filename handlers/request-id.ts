@@ -5,9 +5,9 @@ import { logged } from './request-log.ts';
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
- * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), under the name that TypeSafe's
- * clients require, too, continues the caller's
- * trace or begins one if `beginTraces` is set (D-35), and logs the request once.
+ * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), also under the name that
+ * TypeSafe's clients read, continues the caller's trace or begins one if `beginTraces` is set (D-35), and logs the
+ * request once.
  */
 export function requestId(services: Services): AppMiddleware {
   return async (c, next) => {

@@ -1,6 +1,6 @@
 import { endOfString } from './scan.ts';
 
-/** How the request wrote an object or list, if `JSON.stringify` would write it otherwise. */
+/** Holds how the request wrote objects and lists that `JSON.stringify` would write otherwise. */
 const written = new WeakMap<object, Writing>();
 
 interface Writing {
@@ -153,9 +153,9 @@ class NotedNumbers {
 }
 
 interface Visitor {
-  /** Called with the place of each number: in the parsed value (`holder`, `keyOf(open)`), and in the text. */
+  /** Receives the place of each number: in the parsed value (`holder`, `keyOf(open)`), and in the text. */
   number(holder: object, open: Open, start: number, end: number): void;
-  /** Called at the end of each object with its names in the order of the text. */
+  /** Receives at the end of each object its names in the order of the text. */
   object?(holder: object, names: readonly string[]): void;
 }
 

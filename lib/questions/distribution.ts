@@ -37,7 +37,7 @@ export function distributionOf(logprobs: readonly number[], kind: QuestionKind, 
   };
 }
 
-/** Formula of the confidence in the option `best` of at least two with the probabilities `p`. */
+/** Computes the confidence in the option `best` of at least two with the probabilities `p`. */
 type Formula = (p: readonly number[], best: number) => number;
 
 /**

@@ -18,7 +18,7 @@ import { textOf } from './structured.ts';
 
 /* Converts requests of System One to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
-/** Names that mean the loaded model: the defaults of TypeSafe's clients, which the clients of other servers send, too. */
+/** Names that mean the loaded model: the defaults of TypeSafe's clients, which other clients send, too. */
 export const LOADED_MODEL: readonly string[] = ['jev-latest', 'jev-preview'];
 
 /**

@@ -106,8 +106,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /**
-   * Returns the id of the model that answers a request: `activeModel` has checked that a requested name is its id, so the
-   * cast is safe.
+   * Returns the id of the model that answers a request. The cast is safe, because `activeModel` has checked that a
+   * requested name is its id.
    */
   function answering(wanted: string | undefined): ModelId {
     return (wanted as ModelId | undefined) ?? engine.status().model!;
