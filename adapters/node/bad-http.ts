@@ -57,6 +57,11 @@ export function answerBadHttp(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
+/** Answers the request that is arriving at `socket` with `error`, and ends the connection. */
+export async function endWith(socket: Duplex, error: AssayError): Promise<void> {
+  endSoon(socket, await inText(badHttp(error)));
+}
+
 /**
  * Builds the response to a request that cannot be passed to the app, with a new request id. The API that the client
  * meant is unknown, so the response has the status of the decision service: 400, not 413 or 431, for headers that are

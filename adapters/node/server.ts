@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
-import { answerBadHttp, badHttp } from './bad-http.ts';
+import { shuttingDown } from '../../runtime/supervisor/shutting-down.ts';
+import { answerBadHttp, badHttp, endWith } from './bad-http.ts';
+import { type ConnectionFigures, Connections } from './connections.ts';
 import { isLoopback } from './loopback.ts';
-import { maxConnections } from './max-connections.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Limits of every connection. `lib/json/body.ts` limits the bytes of a body while it reads them. */
@@ -19,34 +19,41 @@ const LIMITS = {
   unreadTimeout: 30_000,
   /** Bytes of all headers together. */
   maxHeaderSize: 16 * 1024,
+  /** Requests after which a connection is closed, so that none is tied to one server for ever. */
+  maxRequestsPerSocket: 10_000,
   /** False: Node accepts requests without a Host, and the handlers refuse them like those with a foreign Host. */
   requireHostHeader: false,
 };
 /** Milliseconds that a request that is still arriving has left once the server stops. */
 const SENDING_MS = 2_000;
-
-/** Holds what the server still has open. */
-interface Open {
-  readonly sockets: Set<Socket>;
-  /** Requests whose response has not ended. */
-  readonly requests: Set<IncomingMessage>;
-}
+/** Milliseconds in which the answers to requests that were ended by the shutdown must be written. */
+const LAST_WORDS_MS = 1_000;
 
 /** Represents a server that accepts connections. */
 export interface RunningServer {
   /** URL of the server, such as `http://127.0.0.1:8080`; with `localhost` if it listens on every interface. */
   url: string;
+  /** Returns how many connections there are. */
+  figures(): ConnectionFigures;
+  /** Makes every further answer the last of its connection, so that clients connect anew, elsewhere. */
+  endConnections(): void;
   /**
    * Stops accepting connections. Running requests have `graceMs` milliseconds to finish, and requests that are still
-   * arriving have two seconds; then they are cut off, which aborts their work. Resolves to true if all finished.
+   * arriving have two seconds and are then refused. After the grace period, calls `cut`, which must make the running
+   * requests fail, and closes their connections once the failures are written. Resolves to true if all finished in
+   * time.
    */
-  close(graceMs: number): Promise<boolean>;
+  close(graceMs: number, cut?: () => Promise<void>): Promise<boolean>;
 }
 
 interface ListenSettings {
   host: string;
   port: number;
   limits?: Partial<typeof LIMITS>;
+  /**
+   * Maximum number of connections. Default: `maxConnections`.
+   */
+  most?: number;
   /**
    * Descriptor of a socket that already listens at that address (systemd's socket activation); null or absent: none.
    */
@@ -59,21 +66,17 @@ interface ListenSettings {
  */
 export async function startServer(
   fetch: (request: Request) => Response | Promise<Response>,
-  { host, port, limits, activated }: ListenSettings,
+  { host, port, limits, most, activated }: ListenSettings,
 ): Promise<RunningServer> {
-  const server = createServer({ ...LIMITS, ...limits }, getRequestListener(fetch, { errorHandler: unreadable }));
-  server.maxConnections = maxConnections();
+  const server = createServer({ ...LIMITS, ...limits });
+  server.maxRequestsPerSocket = LIMITS.maxRequestsPerSocket;
   answerBadHttp(server);
   server.on('request', (_, response) => endWhenUnread(response, limits?.unreadTimeout ?? LIMITS.unreadTimeout));
-  const open: Open = { sockets: new Set(), requests: new Set() };
-  server.on('connection', (socket) => {
-    open.sockets.add(socket);
-    socket.once('close', () => open.sockets.delete(socket));
+  let ending = false;
+  server.on('request', (_, response) => {
+    if (ending) response.shouldKeepAlive = false;
   });
-  server.on('request', (request, response) => {
-    open.requests.add(request);
-    response.once('close', () => open.requests.delete(request));
-  });
+  const connections = new Connections(server, getRequestListener(fetch, { errorHandler: unreadable }), most);
   await listen(server, host, port, activated ?? null);
   const address = server.address();
   // `host` decides whether keys and Hosts are checked (docs/interface.md, M-18 and M-19). A socket that other machines
@@ -84,7 +87,14 @@ export async function startServer(
       `The socket that systemd opened does not match --host ${host}. Give both units the same address.`,
     );
   }
-  return { url: `http://${urlHost(host)}:${address.port}`, close: (graceMs) => close(server, open, graceMs) };
+  return {
+    url: `http://${urlHost(host)}:${address.port}`,
+    figures: () => connections.figures,
+    endConnections() {
+      ending = true;
+    },
+    close: (graceMs, cut) => close(server, connections, graceMs, cut),
+  };
 }
 
 const isSameReach = (address: string, host: string): boolean => isLoopback(address) === isLoopback(host);
@@ -132,21 +142,34 @@ function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function close(server: Server, { sockets, requests }: Open, graceMs: number): Promise<boolean> {
+async function close(
+  server: Server,
+  connections: Connections,
+  graceMs: number,
+  cut?: () => Promise<void>,
+): Promise<boolean> {
   const closed = new Promise<true>((resolve) => server.close(() => resolve(true)));
   // `server.close` ends only connections that are idle now; keep-alive would keep those that become idle later.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   let inTime = true;
   const timers = [
     setTimeout(() => {
-      const received = [...requests].filter(({ complete }) => complete);
-      if (received.length < requests.size) inTime = false;
-      const answering = new Set(received.map(({ socket }) => socket));
+      const arriving = connections.requests.filter(({ request }) => !request.complete);
+      if (arriving.length > 0) inTime = false;
+      for (const { request, response } of arriving) {
+        if (response.headersSent) request.socket.destroy();
+        else endWith(request.socket, shuttingDown());
+      }
       // Node does not count a connection without a complete request as idle, so `closeIdleConnections` never ends it.
-      for (const socket of sockets) if (!answering.has(socket)) socket.destroy();
+      const busy = new Set(connections.requests.map(({ request }) => request.socket));
+      for (const socket of connections.sockets) if (!busy.has(socket)) socket.destroy();
     }, SENDING_MS),
-    setTimeout(() => {
+    setTimeout(async () => {
       inTime = false;
+      if (graceMs > 0) {
+        await cut?.();
+        await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))]);
+      }
       server.closeAllConnections();
     }, graceMs),
   ];

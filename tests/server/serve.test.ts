@@ -237,7 +237,7 @@ describe('requests that are not valid HTTP', () => {
     const answer = await raw(url, text);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(answer).toMatch(/^x-request-id: [0-9a-f-]{36}\r$/im);
-    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ error: { code } });
+    expect(JSON.parse(answer.slice(answer.lastIndexOf('\r\n\r\n')))).toMatchObject({ error: { code } });
     expect((await fetch(url)).status).toBe(200);
   });
 
@@ -320,8 +320,8 @@ test('writes nothing into a response that has begun, nor instead of one that is 
       for (let turn = 0; turn < 100; turn++) await setImmediate();
       refused.resolve();
     });
-    expect(await answer, first).not.toContain('malformed_json');
-    expect(await answer, first).toMatch(/late$/);
+    // The garbage is answered as a request of its own, after those before it.
+    expect(await answer, first).toMatch(/late(HTTP\/1.1 400 [^{]*\{"error":[^}]*"malformed_json"\}\})?$/);
     await server.close(0);
   }
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { maxConnections } from './max-connections.ts';
+import { addressOf, maxConnections } from './connections.ts';
 
 const limits = (files: string): string =>
   `Limit                     Soft Limit           Hard Limit           Units     \n` +
@@ -19,4 +19,15 @@ test.each<[string, string, number]>([
 
 test('this process', () => {
   expect(maxConnections()).toBeGreaterThan(0);
+});
+
+test.each([
+  ['127.0.0.1', '127.0.0.1'],
+  ['::ffff:10.1.2.3', '10.1.2.3'],
+  ['::1', '0:0:0:0'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8::6', '2001:db8:0:0'],
+  ['2001:db8:1:2::', '2001:db8:1:2'],
+])('connections of %s count for %s', (remoteAddress, address) => {
+  expect(addressOf({ remoteAddress })).toBe(address);
 });

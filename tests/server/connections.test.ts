@@ -1,0 +1,142 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Hono } from 'hono';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type RunningServer, startServer } from '../../adapters/node/server.ts';
+
+/*
+ * Clients that write to the socket themselves: many requests at once, in pieces of every size, and connections that
+ * are held.
+ */
+
+const open: { server?: RunningServer; sockets: Socket[] } = { sockets: [] };
+afterEach(async () => {
+  for (const socket of open.sockets.splice(0)) socket.destroy();
+  await open.server?.close(0);
+});
+
+/** Serves an app that notes each request's path and body when it arrives, and answers after `next` allows it. */
+async function start({ slow = false, most }: { slow?: boolean; most?: number } = {}) {
+  const seen: string[] = [];
+  let running = 0;
+  let together = 0;
+  const gate = { open: !slow };
+  const app = new Hono().all('*', async (c) => {
+    running++;
+    together = Math.max(together, running);
+    const body = await c.req.text();
+    seen.push(`${c.req.path}${body}`);
+    while (!gate.open) await delay(5);
+    running--;
+    return c.text(c.req.path);
+  });
+  open.server = await startServer(app.fetch, { host: '127.0.0.1', port: 0, ...(most ? { most } : {}) });
+  return { seen, gate, most: () => together, server: open.server, port: Number(new URL(open.server.url).port) };
+}
+
+async function connected(port: number): Promise<{ socket: Socket; text(): string; ended: Promise<void> }> {
+  const socket = connect(port, '127.0.0.1');
+  open.sockets.push(socket);
+  let received = '';
+  socket.on('error', () => undefined).on('data', (data) => (received += data));
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await new Promise<void>((resolve) => socket.once('connect', () => resolve()).once('close', () => resolve()));
+  return { socket, text: () => received, ended };
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+const post = (path: string, body: string) =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const chunked = (path: string, ...chunks: string[]) =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${[...chunks, ''].map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}`;
+const answers = (text: string) => text.match(/HTTP\/1.1 200 /g)?.length ?? 0;
+
+const MIXED = [
+  ['/a', get('/a')],
+  ['/b{"x":"\n\r\n\r\n"}', post('/b', '{"x":"\n\r\n\r\n"}')],
+  ['/c', post('/c', '')],
+  ['/d\n\r\n\r\nGET /', chunked('/d', '\n\r\n', '\r\nGET /')],
+  [`/e${'y'.repeat(3000)}`, chunked('/e', 'y'.repeat(3000))],
+  ['/f', `\r\n${get('/f')}`],
+  [`/g${'z'.repeat(100_000)}`, post('/g', 'z'.repeat(100_000))],
+  ['/h', get('/h')],
+] as const;
+
+describe('pipelined requests', () => {
+  test.each([1, 2, 3, 7, 100, 1000, 1_000_000])(
+    'are served one after the other and in order, sent in pieces of %i bytes',
+    async (size) => {
+      const { seen, most, port } = await start();
+      const { socket, text } = await connected(port);
+      const bytes = Buffer.from(MIXED.map(([, request]) => request).join(''));
+      for (let at = 0; at < bytes.length; at += size) {
+        // Small pieces of the headers only: of the long body, each piece would be a system call.
+        const length = at > 5000 ? bytes.length : size;
+        await new Promise<void>((sent) => socket.write(bytes.subarray(at, at + length), () => sent()));
+        if (length === bytes.length) break;
+      }
+      await expect.poll(() => answers(text())).toBe(MIXED.length);
+      expect(seen).toEqual(MIXED.map(([came]) => came));
+      expect(most()).toBe(1);
+    },
+  );
+
+  test('behind an unanswered one are neither parsed nor read without end', async () => {
+    const { seen, gate, server, port } = await start({ slow: true });
+    const { socket, text } = await connected(port);
+    const count = 3_000;
+    socket.write(get('/n').repeat(count));
+    await expect.poll(() => seen.length).toBe(1);
+    // Other connections are served meanwhile.
+    await connected(port).then(({ socket: other }) => other.write(get('/other')));
+    await expect.poll(() => seen.length).toBe(2);
+    expect(server.figures().open).toBe(2);
+    gate.open = true;
+    await expect.poll(() => answers(text()), { timeout: 20_000 }).toBe(count);
+  });
+
+  test('of a client that leaves are not served', async () => {
+    const { seen, gate, server, port } = await start({ slow: true });
+    const { socket } = await connected(port);
+    socket.write(get('/n').repeat(1000));
+    await expect.poll(() => seen.length).toBe(1);
+    socket.destroy();
+    await expect.poll(() => server.figures().open).toBe(0);
+    gate.open = true;
+    await delay(20);
+    expect(seen).toEqual(['/n']);
+  });
+});
+
+describe('when all connections are in use', () => {
+  test('the one that has been idle longest gives way, and running requests stay', async () => {
+    const { seen, gate, server, port } = await start({ slow: true, most: 5 });
+    const busy = await connected(port);
+    busy.socket.write(get('/busy'));
+    await expect.poll(() => seen).toEqual(['/busy']);
+    const idle = [];
+    for (let one = 0; one < 10; one++) idle.push(await connected(port));
+    expect(server.figures()).toMatchObject({ most: 5 });
+    expect(server.figures().open).toBeLessThan(5);
+    expect(server.figures().evicted).toBeGreaterThan(5);
+    gate.open = true;
+    await expect.poll(() => answers(busy.text())).toBe(1);
+    const last = idle.at(-1);
+    last?.socket.write(get('/last'));
+    await expect.poll(() => answers(last?.text() ?? '')).toBe(1);
+  });
+
+  test('a new one is refused if no other is idle, and one address leaves a quarter to others', async () => {
+    const { seen, server, port } = await start({ slow: true, most: 8 });
+    for (let one = 1; one <= 6; one++) {
+      (await connected(port)).socket.write(get(`/${one}`));
+      await expect.poll(() => seen.length).toBe(one);
+    }
+    await (await connected(port)).ended;
+    expect(server.figures().refused).toBe(1);
+    const elsewhere = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    open.sockets.push(elsewhere);
+    elsewhere.write(get('/elsewhere'));
+    await expect.poll(() => seen).toContain('/elsewhere');
+  });
+});
