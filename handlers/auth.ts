@@ -33,7 +33,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
  * Returns the secret of `Bearer <secret>`, with the scheme in any letter case (RFC 9110, section 11.1). Throws
  * `missing_api_key` if there is none.
  */
-function secretOf(authorization: string | null): string {
+export function secretOf(authorization: string | null): string {
   const secret = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   if (secret !== undefined) return secret;
   const sent =

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { hashSecret, listedKeys } from '../../lib/keys.ts';
+import { KeysStore } from '../../adapters/node/keys-file.ts';
+import { hashSecret, type KeyStore, listedKeys } from '../../lib/keys.ts';
 import { BIN, newFolder } from '../cli/assay.ts';
 import { serveScript } from '../clients/scripted.ts';
 import type { Script } from '../scripted-backend/script.ts';
@@ -41,8 +42,8 @@ async function overStdio(script: Script): Promise<Client> {
 }
 
 /** Starts `assay mcp --http` and returns its address. */
-async function startHttp(script: Script): Promise<string> {
-  server = await serveScript(script, await keys());
+async function startHttp(script: Script, accepted?: KeyStore): Promise<string> {
+  server = await serveScript(script, accepted ?? (await keys()));
   const args = [BIN, 'mcp', '--http', '--port', '0', '--home', home];
   child = spawn(process.execPath, args, { env: env(), stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const chunk of child.stdout!) {
@@ -133,6 +134,33 @@ describe('over stdio', () => {
 });
 
 describe('over streamable HTTP', () => {
+  it("acts with the caller's key: its models, quota and priority", async () => {
+    const filed = new KeysStore(home);
+    const other = await filed.create({ name: 'other', models: ['none/*'], scopes: [] });
+    const batch = await filed.create({
+      ...{ name: 'batch', models: ['*'], scopes: [] },
+      ...{ requestsPerMinute: 1, priority: 'batch' },
+    });
+    const accepted: KeyStore = { find: async (sha256) => listedKeys(await filed.list()).find(sha256) };
+    const url = new URL(await startHttp(decision, accepted));
+    const open = async (key: string) => {
+      const requestInit = { headers: { authorization: `Bearer ${key}` } };
+      client = new Client({ name: 'test', version: '1.0.0' });
+      await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+      return client;
+    };
+    const mcp = await open(other);
+    const refused = await mcp.callTool({ name: 'decide', arguments: urgent });
+    expect(refused).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^model_not_allowed: The key other /) }],
+    });
+    expect(server?.recorded.filter(({ call }) => call === 'runTasks')).toEqual([]);
+    await mcp.close();
+    await (await open(batch)).callTool({ name: 'decide', arguments: urgent });
+    expect(server?.recorded.find(({ call }) => call === 'runTasks')).toMatchObject({ priority: 'batch' });
+  });
+
   const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 

@@ -1,12 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { INTERNAL_MESSAGE } from '../../../handlers/error-response.ts';
+import { systemClock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { ApiKey } from '../../../lib/keys.ts';
+import type { ApiKey, KeyStore } from '../../../lib/keys.ts';
+import { memoryQuota } from '../../../lib/quota.ts';
 import { serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 import { type Connection, requestOf, successOf } from './request.ts';
 
-/** Key of all requests inside this process. It has all rights, because they come from the user of the command. */
+/** Key of the requests of the command's own user. */
 const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
 
 /**
@@ -14,9 +16,14 @@ const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
  * when called, because the app is most of the program. Closing the connection ends the app's processes.
  *
  * @param home folder with models and keys, which need not exist
+ * @param keys keys that requests may name (`RequestOptions.key`), with their rights and quotas. By default all requests
+ *   have all rights, because they come from the user of the command
  * @throws UsageError if `home` is anything but a folder, or an `ASSAY_*` variable is invalid
  */
-export async function connectInProcess(home: string): Promise<Connection> {
+export async function connectInProcess(
+  home: string,
+  keys: KeyStore = { find: async () => OWNER },
+): Promise<Connection> {
   const [{ createApp }, { compose }, { createLog }] = await Promise.all([
     import('../../../handlers/app.ts'),
     import('../compose.ts'),
@@ -30,7 +37,7 @@ export async function connectInProcess(home: string): Promise<Connection> {
   if (!usable) throw new UsageError(`${config.home} is not a folder. Choose another with --home or ASSAY_HOME.`);
   const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
-  const app = createApp({ ...parts, keys: { find: async () => OWNER }, questions });
+  const app = createApp({ ...parts, keys, questions, quota: memoryQuota(systemClock) });
   return {
     url: null,
     request: async (path, options = {}) => {

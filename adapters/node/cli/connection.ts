@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
+import type { KeyStore } from '../../../lib/keys.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
 import { COMMAND } from '../command.ts';
@@ -43,6 +44,7 @@ const PROBE_MS = 10_000;
  * Connects to the server that `--url` or `ASSAY_URL` names, or else to one on this machine, at `PORT` or 8080. If none
  * is named, none answers and `alone` is true, connects to the app inside this process (`connectInProcess`). With
  * `always`, does that without looking for a server. With `box`, refuses an edge, because only its boxes have models.
+ * `keys`: the keys that the app inside this process accepts (`connectInProcess`).
  *
  * @throws NoServerError if the named server does not answer, or if none runs and `alone` is false
  * @throws UsageError if the address, the home folder or the flags of the key are invalid, or if `box` is true and the
@@ -50,10 +52,10 @@ const PROBE_MS = 10_000;
  */
 export async function connect(
   flags: ConnectionFlags,
-  { alone, always = false, box = false }: { alone: boolean; always?: boolean; box?: boolean },
+  { alone, always = false, box = false, keys }: { alone: boolean; always?: boolean; box?: boolean; keys?: KeyStore },
 ): Promise<Connection> {
   const { env } = process;
-  if (always) return connectInProcess(assayHome(flags, env));
+  if (always) return connectInProcess(assayHome(flags, env), keys);
   const named = flags.url ?? (env.ASSAY_URL || undefined);
   // The base URL of OpenAI's clients ends with /v1, and is often pasted here.
   const url = (named ?? `http://127.0.0.1:${env.PORT || 8080}`).replace(/(\/v1)?\/*$/, '');
@@ -82,7 +84,7 @@ export async function connect(
   if (named !== undefined)
     throw new NoServerError(`No Assay server answers at ${url}. Is it running? Start one with: ${COMMAND} serve`);
   if (!alone) throw new NoServerError(`No server is running at ${url}. Start one with: ${COMMAND} serve`);
-  return connectInProcess(home);
+  return connectInProcess(home, keys);
 }
 
 /** Returns what answers at an address: a server or an edge; null if nothing or another program does. */
@@ -111,7 +113,7 @@ function serverConnection(url: string, given: string | undefined, home: string):
       };
       let response = await send(path, options).catch(lost);
       // Users need no key for their own machine: the command line creates one and stores it in the home folder.
-      if (response.status === 401 && given === undefined && isLoopback(url)) {
+      if (response.status === 401 && given === undefined && options?.key === undefined && isLoopback(url)) {
         key = await localKey(home);
         response = await send(path, options).catch(lost);
         if (response.status === 401) throw new AssayError('invalid_api_key', foreignHome(url, home));

@@ -9,6 +9,8 @@ export interface RequestOptions {
   method?: string;
   accept?: string;
   signal?: AbortSignal;
+  /** API key to send instead of the connection's own. */
+  key?: string | undefined;
 }
 
 /** Represents a connection to a running server, or to the same app inside this process. */
@@ -24,8 +26,10 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Returns the second argument of `fetch` for a request. `key` is the API key; undefined to send none. */
-export function requestOf({ body, method, accept, signal }: RequestOptions, key: string | undefined): RequestInit {
+/** Returns the second argument of `fetch` for a request. `connectionKey` is the API key if `options` has none;
+ * undefined to send none. */
+export function requestOf(options: RequestOptions, connectionKey: string | undefined): RequestInit {
+  const { body, method, accept, signal, key = connectionKey } = options;
   return {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: {

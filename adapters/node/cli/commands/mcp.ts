@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import type { KeyStore } from '../../../../lib/keys.ts';
+import type { Access } from '../../access.ts';
 import { COMMAND } from '../../command.ts';
 import { serverConfig } from '../../config.ts';
 import { KeysStore } from '../../keys-file.ts';
+import type { AskAs } from '../../mcp/http.ts';
 import type { Ask } from '../../mcp/tools.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelOf } from '../ask.ts';
@@ -32,10 +35,11 @@ export function addMcp(program: Command): void {
     .addHelpText('after', MCP_HELP)
     .action(async (flags: McpFlags) => {
       if (flags.port !== undefined && !flags.http) throw new UsageError('--port needs --http: add that flag.');
-      const asking = asker(flags);
+      const access = flags.http ? await accessOverHttp(flags) : null;
+      const asking = asker(flags, access?.keys);
       try {
-        if (flags.http) await serveHttp(asking.ask, flags);
-        else await serveStdio(asking.ask);
+        if (access) await serveHttp(asking.askAs, access, flags);
+        else await serveStdio((...request) => asking.askAs(undefined, ...request));
       } finally {
         await asking.close();
       }
@@ -53,25 +57,28 @@ Examples:
   $ assay mcp --http --port 8081    # needs a key: assay keys add agent`;
 
 /**
- * Returns `ask`, which sends requests to the model, and `close`, which ends the connection. The first `ask` opens the
- * connection, which may load a model, because agents list the tools long before they call one. If opening fails, the
- * next `ask` tries again.
+ * Returns `askAs`, which sends a request with a key (or with the command's own, if undefined), and `close`, which ends
+ * the connection. The first request opens the connection, which may load a model, because agents list the tools long
+ * before they call one. If opening fails, the next request tries again.
  */
-function asker(flags: ModelFlags): { ask: Ask; close(): Promise<void> } {
+function asker(
+  flags: ModelFlags,
+  keys: KeyStore | undefined,
+): { askAs(key: string | undefined, ...request: Parameters<Ask>): ReturnType<Ask>; close(): Promise<void> } {
   let opened: Promise<{ connection: Connection; loaded: string | null }> | undefined;
   const open = async () => {
-    const connection = await connect(flags, { alone: true });
+    const connection = await connect(flags, { alone: true, ...(keys ? { keys } : {}) });
     return { connection, loaded: connection.url === null ? await modelOf(connection, flags) : null };
   };
   return {
-    async ask(path, body, signal) {
+    async askAs(key, path, body, signal) {
       opened ??= open().catch((error: unknown) => {
         opened = undefined;
         throw error;
       });
       const { connection, loaded } = await opened;
       const model = loaded ?? (await modelOf(connection, flags));
-      return (await connection.request(path, { body: { model, ...body }, signal })).json();
+      return (await connection.request(path, { body: { model, ...body }, signal, key })).json();
     },
     close: async () => (await opened)?.connection.close(),
   };
@@ -91,12 +98,9 @@ async function serveStdio(ask: Ask): Promise<void> {
   await handle.close();
 }
 
-async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
-  const [{ accessOf }, { startServer }, { mcpOverHttp }] = await Promise.all([
-    import('../../access.ts'),
-    import('../../server.ts'),
-    import('../../mcp/http.ts'),
-  ]);
+/** Returns the keys that callers over HTTP may use. Throws `UsageError` if there are none. */
+async function accessOverHttp(flags: McpFlags): Promise<Access> {
+  const { accessOf } = await import('../../access.ts');
   const { home, apiKey, apiKeyFile } = flags;
   const config = serverConfig(
     {
@@ -108,7 +112,15 @@ async function serveHttp(ask: Ask, flags: McpFlags): Promise<void> {
   );
   const access = await accessOf({ ...config, host: '127.0.0.1' }, new KeysStore(config.home));
   if (access.firstKey) throw new UsageError(`MCP over HTTP needs a key. Make one first: ${COMMAND} keys add agent`);
-  const server = await startServer(mcpOverHttp(ask, access).fetch, {
+  return access;
+}
+
+async function serveHttp(askAs: AskAs, access: Access, flags: McpFlags): Promise<void> {
+  const [{ startServer }, { mcpOverHttp }] = await Promise.all([
+    import('../../server.ts'),
+    import('../../mcp/http.ts'),
+  ]);
+  const server = await startServer(mcpOverHttp(askAs, access).fetch, {
     host: '127.0.0.1',
     port: flags.port ?? DEFAULT_PORT,
   });
