@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { object, variant } from '../validation/objects.ts';
 import { aliases, rule } from '../validation/rules.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
@@ -33,16 +34,16 @@ const otherConstraints = {
   json_schema: noConstraint,
 };
 
-export const ChatTextPart = v.object(TextPart.entries);
-export const ChatImageUrlPart = v.object({ type: v.literal('image_url'), image_url: v.object(ImageUrl.entries) });
-export const ChatImagePart = v.object(ImagePart.entries);
-export const ChatAudioPart = v.object(AudioPart.entries);
-export const ChatInputAudioPart = v.object({
+export const ChatTextPart = object(TextPart.entries);
+export const ChatImageUrlPart = object({ type: v.literal('image_url'), image_url: object(ImageUrl.entries) });
+export const ChatImagePart = object(ImagePart.entries);
+export const ChatAudioPart = object(AudioPart.entries);
+export const ChatInputAudioPart = object({
   type: v.literal('input_audio'),
-  input_audio: v.object(InputAudio.entries),
+  input_audio: object(InputAudio.entries),
 });
 
-export const ChatContentPart = v.variant('type', [
+export const ChatContentPart = variant('type', [
   ChatTextPart,
   ChatImageUrlPart,
   ChatImagePart,
@@ -51,7 +52,7 @@ export const ChatContentPart = v.variant('type', [
 ]);
 
 export const ChatMessage = v.pipe(
-  v.object({
+  object({
     role: v.pipe(
       v.picklist(['system', 'developer', 'user', 'assistant', 'tool']),
       v.description('developer is treated as system. tool is the output of a tool call.'),
@@ -74,8 +75,8 @@ export const ChatMessage = v.pipe(
 );
 export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
-export const TextFormat = v.object({ type: v.literal('text') });
-export const JsonObjectFormat = v.object({
+export const TextFormat = object({ type: v.literal('text') });
+export const JsonObjectFormat = object({
   type: v.literal('json_object'),
   schema: v.nullish(
     v.pipe(jsonObject, v.description('JSON Schema of the answer, as in json_schema; some clients send it here.')),
@@ -94,18 +95,18 @@ export const jsonSchemaMembers = {
   ),
   strict: v.nullish(v.boolean()),
 };
-export const JsonSchemaFormat = v.object({
+export const JsonSchemaFormat = object({
   type: v.literal('json_schema'),
-  json_schema: v.object(jsonSchemaMembers),
+  json_schema: object(jsonSchemaMembers),
 });
 
-export const ChatResponseFormat = v.variant('type', [TextFormat, JsonObjectFormat, JsonSchemaFormat]);
+export const ChatResponseFormat = variant('type', [TextFormat, JsonObjectFormat, JsonSchemaFormat]);
 
 const penalty = v.nullish(v.pipe(v.number(), v.minValue(-2), v.maxValue(2)));
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
 
 export const ChatCompletionRequest = v.pipe(
-  v.object({
+  object({
     model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
     max_completion_tokens: v.pipe(
@@ -123,7 +124,7 @@ export const ChatCompletionRequest = v.pipe(
     stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
     stream: v.nullish(v.boolean()),
     stream_options: v.nullish(
-      v.object({
+      object({
         include_usage: v.nullish(
           v.pipe(
             v.boolean(),

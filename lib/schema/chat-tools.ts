@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { excessOf } from '../json/scan.ts';
+import { object } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
 
@@ -38,7 +39,7 @@ const functionMembers = {
   strict: v.nullish(v.boolean()),
 };
 
-export const ChatTool = v.object({ type: functionType, function: v.object(functionMembers) });
+export const ChatTool = object({ type: functionType, function: object(functionMembers) });
 export type ChatTool = v.InferOutput<typeof ChatTool>;
 
 export const chatTools = v.pipe(
@@ -51,7 +52,7 @@ export const chatTools = v.pipe(
   ),
 );
 
-export const ChatNamedTool = v.object({ type: v.literal('function'), function: v.object({ name: toolName }) });
+export const ChatNamedTool = object({ type: v.literal('function'), function: object({ name: toolName }) });
 export const ChatToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ChatNamedTool]),
   v.description(
@@ -59,7 +60,7 @@ export const ChatToolChoice = v.pipe(
   ),
 );
 
-export const ResponsesTool = v.object({ type: functionType, ...functionMembers });
+export const ResponsesTool = object({ type: functionType, ...functionMembers });
 export const responsesTools = v.pipe(
   v.array(ResponsesTool),
   v.maxLength(MOST_TOOLS),
@@ -70,7 +71,7 @@ export const responsesTools = v.pipe(
   ),
 );
 
-export const ResponsesNamedTool = v.object({ type: v.literal('function'), name: toolName });
+export const ResponsesNamedTool = object({ type: v.literal('function'), name: toolName });
 export const ResponsesToolChoice = v.pipe(
   v.union([v.picklist(['none', 'auto', 'required']), ResponsesNamedTool]),
   v.description('As tool_choice of a chat completion; the name of a function is beside its type.'),
@@ -85,21 +86,21 @@ export const argumentsText = v.pipe(
 );
 
 /** A call of a tool, in an answer or in an assistant message of a later request. */
-export const ChatToolCall = v.object({
+export const ChatToolCall = object({
   id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   type: v.literal('function'),
-  function: v.object({ name: toolName, arguments: argumentsText }),
+  function: object({ name: toolName, arguments: argumentsText }),
 });
 export type ChatToolCall = v.InferOutput<typeof ChatToolCall>;
 
 export const chatToolCalls = v.pipe(v.array(ChatToolCall), v.maxLength(MOST_TOOLS));
 
 /** A part of a tool call in a streamed answer. Only the first part of a call has its id, type and name. */
-export const ChatToolCallDelta = v.object({
+export const ChatToolCallDelta = object({
   index: v.pipe(v.number(), v.integer(), v.minValue(0)),
   id: v.optional(v.string()),
   type: v.optional(v.literal('function')),
-  function: v.object({ name: v.optional(v.string()), arguments: v.string() }),
+  function: object({ name: v.optional(v.string()), arguments: v.string() }),
 });
 export type ChatToolCallDelta = v.InferOutput<typeof ChatToolCallDelta>;
 

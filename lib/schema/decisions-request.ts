@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
+import { object, strictObject, variant } from '../validation/objects.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
@@ -19,8 +20,8 @@ const address = v.pipe(
   v.description('An https address or a data URL with base64. Addresses need a host that the server allows.'),
 );
 
-export const DecisionText = v.object({ type: v.literal('input_text'), text: v.string(), ...cached });
-export const DecisionImage = v.object({
+export const DecisionText = object({ type: v.literal('input_text'), text: v.string(), ...cached });
+export const DecisionImage = object({
   type: v.literal('input_image'),
   image_url: address,
   detail: v.nullish(v.picklist(['low', 'high', 'auto', 'original'])),
@@ -28,9 +29,9 @@ export const DecisionImage = v.object({
 });
 export type DecisionImage = v.InferOutput<typeof DecisionImage>;
 export const DecisionAudio = v.pipe(
-  v.object({
+  object({
     type: v.literal('input_audio'),
-    input_audio: v.nullish(v.object(InputAudio.entries)),
+    input_audio: v.nullish(object(InputAudio.entries)),
     audio_url: v.nullish(address),
     ...cached,
   }),
@@ -44,14 +45,14 @@ export const DecisionAudio = v.pipe(
   v.description("A recording: base64 with its format, as in OpenAI's API, or (an extension) an address or data URL."),
 );
 export type DecisionAudio = v.InferOutput<typeof DecisionAudio>;
-export const DecisionJson = v.object({
+export const DecisionJson = object({
   type: v.literal('input_json'),
   data: v.pipe(v.union([jsonObject, v.array(jsonObject)]), finiteNumbers()),
 });
-export const DecisionOutputText = v.object({ type: v.literal('output_text'), text: v.string() });
-export const DecisionRefusalText = v.object({ type: v.literal('refusal'), refusal: v.string() });
+export const DecisionOutputText = object({ type: v.literal('output_text'), text: v.string() });
+export const DecisionRefusalText = object({ type: v.literal('refusal'), refusal: v.string() });
 
-export const DecisionPart = v.variant('type', [
+export const DecisionPart = variant('type', [
   DecisionText,
   DecisionImage,
   DecisionAudio,
@@ -74,7 +75,7 @@ const REQUIRED_MEMBERS = {
 export type DecisionItemType = keyof typeof REQUIRED_MEMBERS;
 
 export const DecisionItem = v.pipe(
-  v.object({
+  object({
     // The cast restores the type of the keys, which `Object.keys` returns as strings.
     type: v.exactOptional(v.picklist(Object.keys(REQUIRED_MEMBERS) as DecisionItemType[])),
     role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
@@ -115,10 +116,10 @@ const description = v.nullish(v.string());
 const label = v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH));
 
 export const PredicateQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('predicate'),
     instructions,
-    criteria: v.nullish(v.strictObject({ true: description, false: description })),
+    criteria: v.nullish(strictObject({ true: description, false: description })),
     ...asked,
   }),
   v.description(
@@ -126,9 +127,9 @@ export const PredicateQuestion = v.pipe(
   ),
 );
 
-export const DecisionChoice = v.strictObject({ value: v.union([label, v.boolean()]), description });
+export const DecisionChoice = strictObject({ value: v.union([label, v.boolean()]), description });
 export const ChoiceQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('choice'),
     instructions,
     choices: v.pipe(
@@ -147,9 +148,9 @@ export const ChoiceQuestion = v.pipe(
   v.description('Choose one of the choices. A string and a boolean with the same text count as two choices.'),
 );
 
-export const DecisionLevel = v.strictObject({ label, description });
+export const DecisionLevel = strictObject({ label, description });
 export const ScoreQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('score'),
     instructions,
     levels: v.pipe(
@@ -169,17 +170,17 @@ export const ScoreQuestion = v.pipe(
 );
 
 export const ExtractQuestion = v.pipe(
-  v.strictObject({ ...extraction, instructions, ...asked }),
+  strictObject({ ...extraction, instructions, ...asked }),
   lateRule(answerShape),
   v.description("Extract an object from the input. An extension of OpenAI's format."),
 );
 
-export const DecisionQuestion = v.variant('type', [PredicateQuestion, ChoiceQuestion, ScoreQuestion, ExtractQuestion]);
+export const DecisionQuestion = variant('type', [PredicateQuestion, ChoiceQuestion, ScoreQuestion, ExtractQuestion]);
 export type DecisionQuestion = v.InferOutput<typeof DecisionQuestion>;
 
 const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));
 
-export const DecisionsRequest = v.strictObject({
+export const DecisionsRequest = strictObject({
   model: v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.')),
   input: v.pipe(
     v.union([v.string(), v.pipe(v.array(DecisionItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),

@@ -1,8 +1,9 @@
 import * as v from 'valibot';
+import { strictObject } from '../validation/objects.ts';
 import { WeightForm } from './weight-form.ts';
 
 /** Records the reason for the number format of a model's weights, and the measurements behind the choice. */
-export const FormChoice = v.strictObject({
+export const FormChoice = strictObject({
   /** The reason as a sentence, which `assay doctor` and `GET /health` report. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
   /** Name of the kernel family of the CPU on which the formats were measured (`kernelFamily`). */
@@ -11,7 +12,7 @@ export const FormChoice = v.strictObject({
    * Measurements of each format that was tried: its error against 32-bit floats, and its processor time in
    * milliseconds.
    */
-  measured: v.array(v.strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
+  measured: v.array(strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
   /**
    * Largest accepted error. If the error measured when the model is loaded is larger, the format is refused. Null if no
    * reference could be computed.

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 
 const members = {
@@ -40,7 +41,7 @@ function fitting<TInput extends Source>() {
 }
 
 export const ImageInput = v.pipe(
-  v.strictObject(members),
+  strictObject(members),
   fitting(),
   v.description(
     'An image: JPEG, PNG, WebP or GIF, up to 40 megapixels, as base64 or at an address whose host the server allows. ' +
@@ -48,7 +49,7 @@ export const ImageInput = v.pipe(
   ),
 );
 export const AudioInput = v.pipe(
-  v.strictObject(members),
+  strictObject(members),
   fitting(),
   v.description(
     'A recording: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds, as base64 or at an address whose host the ' +

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { object, strictObject } from '../validation/objects.ts';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { formFields } from './weight-form.ts';
@@ -26,11 +27,11 @@ const reportFields = {
 // Unlike a chat, these requests allow no unknown fields: a misspelt `compiled_only` must not delete the weights.
 
 /** Request of `POST /load` and `POST /v1/models/load`. */
-export const LoadRequest = v.strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
+export const LoadRequest = strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
 export type LoadRequest = v.InferOutput<typeof LoadRequest>;
 
 /** Request of `POST /download` and `POST /v1/models/download`. */
-export const DownloadRequest = v.strictObject({
+export const DownloadRequest = strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
   allow_download: v.optional(
@@ -44,7 +45,7 @@ export const DownloadRequest = v.strictObject({
 export type DownloadRequest = v.InferOutput<typeof DownloadRequest>;
 
 /** Request of `POST /delete` and `POST /v1/models/delete`. */
-export const DeleteRequest = v.strictObject({
+export const DeleteRequest = strictObject({
   model: ModelIdText,
   compiled_only: v.optional(
     v.pipe(v.boolean(), v.description('Whether to keep the downloaded weights and delete only the compiled files.')),
@@ -53,7 +54,7 @@ export const DeleteRequest = v.strictObject({
 });
 export type DeleteRequest = v.InferOutput<typeof DeleteRequest>;
 
-export const LoadResponse = v.object({
+export const LoadResponse = object({
   status: success,
   model: ModelIdText,
   state: v.literal('loaded'),
@@ -72,7 +73,7 @@ export const LoadResponse = v.object({
 });
 export type LoadResponse = v.InferOutput<typeof LoadResponse>;
 
-export const UnloadResponse = v.object({
+export const UnloadResponse = object({
   status: success,
   /** The unloaded model; null if the slot was empty. */
   model: v.nullable(ModelIdText),
@@ -80,7 +81,7 @@ export const UnloadResponse = v.object({
 });
 export type UnloadResponse = v.InferOutput<typeof UnloadResponse>;
 
-export const DownloadResponse = v.object({
+export const DownloadResponse = object({
   status: success,
   model: ModelIdText,
   state: v.literal('compiled'),
@@ -96,7 +97,7 @@ export const DownloadResponse = v.object({
 export type DownloadResponse = v.InferOutput<typeof DownloadResponse>;
 
 /** One progress event of a streamed download. The last event of the stream is a `DownloadResponse` or an error body. */
-export const DownloadProgress = v.object({
+export const DownloadProgress = object({
   status: v.picklist(['downloading', 'verifying', 'compiling']),
   model: ModelIdText,
   /** Number of bytes done so far in this stage. */
@@ -113,8 +114,8 @@ export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
 /** One event of a streamed download: progress or, at the end, the response that a call without a stream gets. */
 export const DownloadEvent = v.union([DownloadProgress, DownloadResponse]);
 
-export const RemovedFiles = v.object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });
-export const DeleteResponse = v.object({
+export const RemovedFiles = object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });
+export const DeleteResponse = object({
   status: success,
   model: ModelIdText,
   /** `downloaded`: the weights are still present. `deleted`: they are not. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { object, record, variant } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
 import { toolUseFields } from './chat-tool-rules.ts';
@@ -18,8 +19,8 @@ import { unsupported } from './unsupported.ts';
  * chat, unknown fields are ignored and null counts as not sent (docs/interface.md, M-24).
  */
 
-export const ResponsesReasoningText = v.object({ type: v.literal('reasoning_text'), text: v.string() });
-export const ResponsesPart = v.variant('type', [
+export const ResponsesReasoningText = object({ type: v.literal('reasoning_text'), text: v.string() });
+export const ResponsesPart = variant('type', [
   DecisionText,
   DecisionImage,
   DecisionAudio,
@@ -52,7 +53,7 @@ const itemType = v.pipe(v.string(), v.metadata({ enum: ITEM_TYPES }), noReferenc
 const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))]);
 
 export const ResponsesItem = v.pipe(
-  v.object({
+  object({
     type: v.nullish(itemType),
     role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
     content: v.nullish(text),
@@ -114,13 +115,13 @@ const answeredCalls = rule<ResponsesItem[]>((items) => {
   return null;
 });
 
-export const ResponsesJsonSchemaFormat = v.object({ type: v.literal('json_schema'), ...jsonSchemaMembers });
-export const ResponsesTextFormat = v.variant('type', [TextFormat, JsonObjectFormat, ResponsesJsonSchemaFormat]);
+export const ResponsesJsonSchemaFormat = object({ type: v.literal('json_schema'), ...jsonSchemaMembers });
+export const ResponsesTextFormat = variant('type', [TextFormat, JsonObjectFormat, ResponsesJsonSchemaFormat]);
 
 const stateless = 'is not supported: nothing is stored here. Send the earlier input and output items in input';
 
 export const ResponsesRequest = v.pipe(
-  v.object({
+  object({
     model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
     input: v.union([
       v.string(),
@@ -141,11 +142,11 @@ export const ResponsesRequest = v.pipe(
         v.description('message.output_text.logprobs returns log-probabilities; other values are ignored.'),
       ),
     ),
-    text: v.nullish(v.object({ format: v.nullish(ResponsesTextFormat) })),
+    text: v.nullish(object({ format: v.nullish(ResponsesTextFormat) })),
     stream: v.nullish(v.boolean()),
     metadata: v.nullish(
       v.pipe(
-        v.record(v.string(), v.pipe(v.string(), v.maxLength(512))),
+        record(v.string(), v.pipe(v.string(), v.maxLength(512))),
         v.description('Returned unchanged in the response.'),
       ),
     ),

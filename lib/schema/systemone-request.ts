@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { textOf } from '../questions/structured.ts';
 import { answerShape } from '../tasks/extract-shape.ts';
+import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
@@ -36,12 +37,12 @@ function fitsOption<TInput>() {
 const asked = { instructions: v.nullish(v.pipe(structured, v.description('The question.'))) };
 
 export const NoulQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('noul'),
     ...asked,
     criteria: v.nullish(
       v.pipe(
-        v.strictObject({ true: v.nullish(structured), false: v.nullish(structured) }),
+        strictObject({ true: v.nullish(structured), false: v.nullish(structured) }),
         v.description('When the answer is yes, and when it is no.'),
       ),
     ),
@@ -56,16 +57,16 @@ export const NoulQuestion = v.pipe(
 
 const label = v.pipe(v.string(), fitsOption());
 const description = v.nullish(structured);
-const NamedLabel = v.strictObject({ key: label, description });
+const NamedLabel = strictObject({ key: label, description });
 
 export const LabelChoiceQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('choice'),
     ...asked,
     criteria: v.pipe(
       v.union([
         v.pipe(
-          v.record(v.string(), v.nullable(structured)),
+          record(v.string(), v.nullable(structured)),
           fewOptions((labels) => Object.keys(labels).length),
           rule((labels) => {
             const names = Object.keys(labels);
@@ -98,7 +99,7 @@ export function levelTexts(levels: readonly unknown[]): string[] {
 }
 
 export const LevelQuestion = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('score'),
     ...asked,
     criteria: v.pipe(
@@ -118,12 +119,12 @@ export const LevelQuestion = v.pipe(
 );
 
 export const NamedExtractQuestion = v.pipe(
-  v.strictObject({ ...extraction, ...asked }),
+  strictObject({ ...extraction, ...asked }),
   lateRule(answerShape),
   v.description('Extract an object from the state. An extension of the System One format.'),
 );
 
-export const SystemOneQuestion = v.variant('type', [
+export const SystemOneQuestion = variant('type', [
   NoulQuestion,
   LabelChoiceQuestion,
   LevelQuestion,
@@ -136,7 +137,7 @@ const media = v.pipe(
   v.description('An image or recording: a data URL, an address, base64, or an object that contains one of these.'),
 );
 
-export const SystemOneRequest = v.object({
+export const SystemOneRequest = object({
   model: v.nullish(
     v.pipe(
       v.string(),
@@ -148,7 +149,7 @@ export const SystemOneRequest = v.object({
   ),
   state: v.pipe(structured, v.description('The text or JSON value that all questions are about.')),
   questions: v.pipe(
-    v.record(questionName, SystemOneQuestion),
+    record(questionName, SystemOneQuestion),
     rule((questions) => {
       const { length } = Object.keys(questions);
       if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };

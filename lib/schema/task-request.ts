@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
+import { strictObject } from '../validation/objects.ts';
 import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput } from './media.ts';
@@ -9,7 +10,7 @@ import { answerSchema, choices, fields, guidance, instruction, keys, options, qu
 
 const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.'));
 
-export const ResponseFormat = v.strictObject({ type: v.literal('json_object') });
+export const ResponseFormat = strictObject({ type: v.literal('json_object') });
 
 /** Fields of `RunTasksRequest`, `DecideRequest` and `ExtractRequest` (docs/interface.md, D-3, D-8 and D-9). */
 const shared = {
@@ -52,14 +53,14 @@ const shared = {
 };
 
 export const RunTasksRequest = v.pipe(
-  v.strictObject({ model, ...shared, tasks: Tasks }),
+  strictObject({ model, ...shared, tasks: Tasks }),
   exactlyOne('context', 'messages'),
   aliases('target_language', 'output_language'),
 );
 export type RunTasksRequest = v.InferOutput<typeof RunTasksRequest>;
 
 export const DecideRequest = v.pipe(
-  v.strictObject({
+  strictObject({
     model,
     question,
     ...shared,
@@ -74,7 +75,7 @@ export const DecideRequest = v.pipe(
 export type DecideRequest = v.InferOutput<typeof DecideRequest>;
 
 export const ExtractRequest = v.pipe(
-  v.strictObject({
+  strictObject({
     model,
     instruction,
     ...shared,

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
+import { strictObject, variant } from '../validation/objects.ts';
 import { aliases, distinct, lateRule, rule } from '../validation/rules.ts';
 import { Language } from './language.ts';
 import {
@@ -25,7 +26,7 @@ function named<TInput extends { name?: string; id?: string }>() {
 }
 
 export const DecideTask = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('decide'),
     name: v.exactOptional(name),
     question,
@@ -44,7 +45,7 @@ export const DecideTask = v.pipe(
 export type DecideTask = v.InferOutput<typeof DecideTask>;
 
 export const ExtractTask = v.pipe(
-  v.strictObject({
+  strictObject({
     type: v.literal('extract'),
     name: v.exactOptional(name),
     instruction,
@@ -63,7 +64,7 @@ export const ExtractTask = v.pipe(
 );
 export type ExtractTask = v.InferOutput<typeof ExtractTask>;
 
-export const Task = v.variant('type', [DecideTask, ExtractTask]);
+export const Task = variant('type', [DecideTask, ExtractTask]);
 export type Task = v.InferOutput<typeof Task>;
 
 const differentNames = distinct<Task>(

@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
-import { AssayError, type ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
+import { isObject } from './objects.ts';
 
 /** Describes an issue that a check found. */
 export interface Finding {
@@ -14,49 +15,56 @@ export interface Finding {
 
 /**
  * Represents a check that Valibot lacks, such as one across the members of an object. A `rule` runs once all members
- * are valid on their own, a `presence` rule before that.
+ * are valid on their own; of a list, it also checks the items before the first that is not. A `presence` rule runs in
+ * any case.
  */
 export interface Rule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'rule' | 'presence';
-  /** Returns the issue of a value; null if there is none. */
-  find(value: TInput): Finding | null;
-  /** The same function as `find`: Valibot copies `requirement` into its issue, for callers that see only the issue. */
-  readonly requirement: Rule<TInput>['find'];
 }
 
 /** Creates a rule. `find` returns the issue of a value, or null if there is none. */
-export function rule<TInput>(find: Rule<TInput>['find'], type: Rule<TInput>['type'] = 'rule'): Rule<TInput> {
+export function rule<TInput>(
+  find: (value: TInput) => Finding | null,
+  type: Rule<TInput>['type'] = 'rule',
+): Rule<TInput> {
   return {
     kind: 'validation',
     type,
     reference: rule,
     async: false,
     expects: null,
-    find,
-    requirement: find,
     '~run'(dataset, config) {
-      if (dataset.typed && find(dataset.value)) v._addIssue(this, 'value', dataset, config);
+      const checked = type === 'rule' ? validPart(dataset) : isObject(dataset.value) ? dataset.value : undefined;
+      // The value has the type, so far as the rule may see it.
+      const finding = checked === undefined ? null : find(checked as TInput);
+      // Valibot copies `requirement` into its issue.
+      if (finding) v._addIssue({ ...this, requirement: finding }, 'value', dataset, config);
       return dataset;
     },
   };
 }
 
+/** Returns the part of a value that a rule may check: all of it, the first items of a list, or nothing (undefined). */
+function validPart({ value, issues }: v.OutputDataset<unknown, v.BaseIssue<unknown>>): unknown {
+  const real = (issues ?? []).filter(({ type }) => type !== 'late_rule');
+  if (real.length === 0) return value;
+  if (!Array.isArray(value) || real.some(({ path }) => !path)) return undefined;
+  return value.slice(0, Math.min(...real.map(({ path }) => Number(path?.[0].key))));
+}
+
+/** Checks a value at a path; `fuel` is the compile budget that all late rules of a request share. */
+export type LateCheck = (value: unknown, path: string, fuel: Fuel) => unknown;
+
 /**
- * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes anyway.
- * Validation makes it only if another value is invalid, to find out which issue comes first in the document.
+ * Represents an expensive check, such as compiling a schema, which the handler of a valid request makes anyway. It only
+ * marks the value with an issue that `validate` ignores, unless another value is invalid: then the check is made, to
+ * find out which issue comes first in the document.
  */
 export interface LateRule<TInput> extends v.BaseValidation<TInput, TInput, v.BaseIssue<TInput>> {
   readonly type: 'late_rule';
-  /** Returns the error of the value at `path`; null if it is valid. `fuel` as in `lateRule`. */
-  check(value: TInput, path: string, fuel: Fuel): AssayError | null;
 }
 
-/**
- * Creates a late rule.
- *
- * @param use throws an `AssayError` if the value at `path` is invalid; `fuel` is the compile budget that all late rules
- *   of a request share
- */
+/** Creates a late rule. `use` throws an `AssayError` if the value at `path` is invalid. */
 export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fuel: Fuel) => unknown): LateRule<TInput> {
   return {
     kind: 'validation',
@@ -64,16 +72,12 @@ export function lateRule<TInput>(use: (value: NoInfer<TInput>, path: string, fue
     reference: lateRule,
     async: false,
     expects: null,
-    check(value, path, fuel) {
-      try {
-        use(value, path, fuel);
-        return null;
-      } catch (error) {
-        if (error instanceof AssayError) return error;
-        throw error;
+    '~run'(dataset, config) {
+      if (!config.abortEarly && validPart(dataset) !== undefined) {
+        v._addIssue({ ...this, requirement: use }, 'value', dataset, config);
       }
+      return dataset;
     },
-    '~run': (dataset) => dataset,
   };
 }
 

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
+import { object, record, strictObject } from '../../../lib/validation/objects.ts';
 import { distinct } from '../../../lib/validation/rules.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 import { VERSION } from '../../../lib/version.ts';
@@ -24,7 +25,7 @@ const text = described(
   'The text to judge. It may be long: further questions about the same text are cheap, because it is cached.',
 );
 
-const DecideInput = v.strictObject({
+const DecideInput = strictObject({
   text,
   question: described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?'),
   options: v.optional(
@@ -40,12 +41,12 @@ const DecideInput = v.strictObject({
   ),
   instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
 });
-const DecideOutput = v.object({
+const DecideOutput = object({
   answer: v.string(),
-  probabilities: v.optional(described(v.record(v.string(), v.number()), 'The probability of each option.')),
+  probabilities: v.optional(described(record(v.string(), v.number()), 'The probability of each option.')),
 });
 
-const ExtractInput = v.strictObject({
+const ExtractInput = strictObject({
   text,
   instruction: v.optional(described(v.string(), 'What to extract.'), 'Extract the requested fields.'),
   keys: v.optional(
@@ -55,12 +56,12 @@ const ExtractInput = v.strictObject({
     ),
   ),
   schema: v.optional(
-    described(v.record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
+    described(record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
   ),
 });
-const ExtractOutput = v.object({ data: v.record(v.string(), v.unknown()) });
+const ExtractOutput = object({ data: record(v.string(), v.unknown()) });
 
-const Chosen = v.object({ answers: v.object({ decision: LabelChoiceAnswer }) });
+const Chosen = object({ answers: object({ decision: LabelChoiceAnswer }) });
 
 /** Creates an MCP server with the tools `decide` and `extract`, which send their requests with `ask`. */
 export function createMcpServer(ask: Ask): McpServer {
