@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
 import type { ErrorFormat } from '../lib/error-status.ts';
-import type { JsonValue } from '../lib/json/parse.ts';
+import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
@@ -29,8 +29,8 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   /** Format of the errors. */
   api: ErrorFormat;
   schema: TSchema;
-  /** Converts a valid request to the batch that answers it. */
-  batchOf(request: v.InferOutput<TSchema>): TaskBatch;
+  /** Converts a valid request, with the JSON text of its body, to the batch that answers it. */
+  batchOf(request: v.InferOutput<TSchema>, text: string | undefined): TaskBatch;
   /** Writes the body of the response as JSON text. */
   bodyOf(answer: BatchAnswer, request: v.InferOutput<TSchema>, context: FormatContext): string;
   /**
@@ -57,7 +57,10 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
     claims,
     read(body) {
       const request = validate(schema, body);
-      return { batch: batchOf(request), bodyOf: (answer, context) => bodyOf(answer, request, context) };
+      return {
+        batch: batchOf(request, sourceText(body)),
+        bodyOf: (answer, context) => bodyOf(answer, request, context),
+      };
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { AnswerShape, JsonSchema } from './answer-shape.ts';
 import type { ChatMessage, MediaPart } from './conversation.ts';
 import type { ModelId } from './model-id.ts';
+import type { ConfidenceFormula } from './questions/distribution.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
 import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
@@ -75,8 +76,11 @@ export interface TaskBatch {
    * model (also for a string that is not an id) and `model_not_loaded` if the model is not loaded.
    */
   model?: string;
-  /** The shared input: free text, or messages. */
-  input: { context: string } | { messages: readonly ChatMessage[] };
+  /**
+   * The shared input: free text, or messages. `state` is the JSON text of a context that was sent as an object or list,
+   * for models whose prompt has its own JSON.
+   */
+  input: { context: string; state?: string } | { messages: readonly ChatMessage[] };
   /**
    * Parts from the request's `images` and `audio`. The prompt places them before the context, or before the parts of
    * the last user message.
@@ -127,6 +131,16 @@ export interface DecideTask {
   kind?: QuestionKind;
   instruction?: string;
   language?: Language;
+  /** The question as it was sent, for models whose prompt has its own words and JSON; absent: the other fields say all. */
+  sent?: SentQuestion;
+}
+
+/** Holds the name of a question, and JSON texts of what was sent with it. */
+export interface SentQuestion {
+  id: string;
+  instructions?: string;
+  /** Criteria in the form of System One: of `true` and `false`, of labels, or a list of levels. */
+  criteria?: string;
 }
 
 export interface ExtractTask {
@@ -162,6 +176,8 @@ export interface TaskAnswer {
    * only if probabilities were requested and the task has options.
    */
   optionLogprobs?: readonly number[];
+  /** Formula of the confidence that the model's author uses; absent: the model's author states none. */
+  confidence?: ConfidenceFormula;
   /**
    * Probability of each string, number, boolean and null that the model wrote, in order. Present only if probabilities
    * of an extraction were requested.

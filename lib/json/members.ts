@@ -10,7 +10,12 @@ import { endOfString } from './scan.ts';
 export function splitMembers(text: string): Map<string, string> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('not a JSON object');
-  // `JSON.parse` has accepted the text, so only quotes, brackets and commas matter from here on.
+  return membersOf(text);
+}
+
+/** Returns the same as `splitMembers`, for a text that is known to be one JSON object. */
+export function membersOf(text: string): Map<string, string> {
+  // The text is valid JSON, so only quotes, brackets and commas matter.
   const members = new Map<string, string>();
   let at = text.indexOf('{') + 1;
   for (;;) {

@@ -16,6 +16,29 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  *   half a surrogate pair, or a syntax error; `request_too_large` for more than 250,000 members and items
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
+  const text = checked(bytes);
+  try {
+    const value = parseAsWritten(text);
+    if (typeof value === 'object' && value !== null) sources.set(value, text);
+    return value;
+  } catch (cause) {
+    throw malformed(`The body is not valid JSON${place(cause)}. Check its quotes, commas and brackets.`, cause);
+  }
+}
+
+/** Texts of parsed objects and lists. */
+const sources = new WeakMap<object, string>();
+
+/**
+ * Returns the JSON text from which `parseJson` read an object or list; undefined for a value that it did not return. The
+ * text keeps what the value loses: 1.0 is not 1, and a member named `10` keeps its place.
+ */
+export function sourceText(value: JsonValue): string | undefined {
+  return typeof value === 'object' && value !== null ? sources.get(value) : undefined;
+}
+
+/** Decodes a body and checks its limits. Returns its text, whose syntax is not checked. */
+function checked(bytes: Uint8Array): string {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const text = decode(bytes);
   const excess = excessOf(text);
@@ -33,11 +56,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
       'The body escapes half of a surrogate pair (such as \\ud83d alone), which is not text. Send whole pairs.',
     );
   }
-  try {
-    return parseAsWritten(text);
-  } catch (cause) {
-    throw malformed(`The body is not valid JSON${place(cause)}. Check its quotes, commas and brackets.`, cause);
-  }
+  return text;
 }
 
 function decode(bytes: Uint8Array): string {

@@ -216,7 +216,7 @@ function answerText(
     answerOf(
       question,
       name,
-      distributionOf(answer.optionLogprobs!, question.type, settings.confidence ?? 'entropy'),
+      distributionOf(answer.optionLogprobs!, question.type, settings.confidence ?? answer.confidence ?? 'entropy'),
       settings,
     ),
   );

@@ -27,3 +27,15 @@ describe('distributionOf', () => {
     expect(distributionOf(logs(...probabilities), 'score', 'margin').confidence).toBeCloseTo(score, 3);
   });
 });
+
+// Expected values by the authors' code: decider-ai 1.10.0 and strands-decider 0.2.0 (the last two), kev's api.py.
+test.each<[string, number[], Parameters<typeof distributionOf>[2], number]>([
+  ['lead', [0.1, 0.7, 0.2], 'lead', 0.55],
+  ['highest', [0.1, 0.7, 0.2], 'highest', 0.7],
+  ['distance', [0.1, 0.7, 0.2], 'distance', 0.55],
+  ['spread', [0.1, 0.7, 0.2], 'spread', 0.85],
+  ['deviation', [0.1, 0.7, 0.2], { deviation: 0 }, 0.4614],
+  ['deviation above the least', [0.1, 0.7, 0.2], { deviation: Math.sqrt(0.1) }, 0.6749],
+])('the confidence %s of a score', (_, probabilities, formula, confidence) => {
+  expect(distributionOf(logs(...probabilities), 'score', formula).confidence).toBeCloseTo(confidence, 3);
+});

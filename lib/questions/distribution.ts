@@ -1,6 +1,5 @@
-import { at } from '../at.ts';
+import * as v from 'valibot';
 import type { QuestionKind } from '../backend.ts';
-import type { Confidence } from '../schema/question-fields.ts';
 import { indexOfHighest } from '../tasks/logprobs.ts';
 
 /** Holds the answer to a question with options as a probability distribution. */
@@ -11,51 +10,87 @@ export interface Distribution {
   best: number;
   /** Mean of the option indices, weighted by probability: the value of a score. */
   expected: number;
-  /**
-   * Confidence from 0 (all options equally likely) to 1 (one option certain), by one of the formulas of `CONFIDENCES`.
-   */
+  /** Confidence from 0 (all options equally likely) to 1 (one option certain), by a `ConfidenceFormula`. */
   confidence: number;
 }
+
+/**
+ * Formulas of the confidence in an answer, for k options with probabilities p. `entropy` is that of Ollama's
+ * documentation, `margin` and `distance` those of TypeSafe; a model's author may use another.
+ *
+ * - `entropy`: 1 - H / ln k, with H the entropy of the probabilities.
+ * - `margin`: `lead`, and of a score `distance`.
+ * - `lead`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k).
+ * - `highest`: the highest probability.
+ * - `distance`: 1 - (mean distance of the levels from the likeliest one) / (mean distance from the middle).
+ * - `spread`: 1 - (mean distance of the levels from the likeliest one) / (k - 1).
+ * - `deviation`: how far the standard deviation of the level is from its largest value, down to this least one.
+ */
+export const ConfidenceFormula = v.union([
+  v.picklist(['entropy', 'margin', 'lead', 'highest', 'distance', 'spread']),
+  v.strictObject({ deviation: v.pipe(v.number(), v.minValue(0), v.maxValue(1)) }),
+]);
+export type ConfidenceFormula = v.InferOutput<typeof ConfidenceFormula>;
 
 /**
  * Converts log-probabilities to a distribution.
  *
  * @param logprobs natural logarithms of the options' probabilities, which sum to 1
  * @param kind kind of the question
- * @param confidence name of the formula for the confidence
+ * @param confidence formula for the confidence; `margin` is `distance` for a score, as TypeSafe has it
  */
-export function distributionOf(logprobs: readonly number[], kind: QuestionKind, confidence: Confidence): Distribution {
+export function distributionOf(
+  logprobs: readonly number[],
+  kind: QuestionKind,
+  confidence: ConfidenceFormula,
+): Distribution {
   const probabilities = logprobs.map(Math.exp);
-  const best = indexOfHighest(logprobs);
-  const formula = confidence === 'margin' && kind === 'score' ? spread : FORMULAS[confidence];
+  const margin = kind === 'score' ? 'distance' : 'lead';
+  const formula = confidence === 'margin' ? margin : confidence;
   return {
     probabilities,
-    best,
-    expected: probabilities.reduce((sum, p, level) => sum + p * level, 0),
+    best: indexOfHighest(logprobs),
+    expected: expected(probabilities),
     // A single option is certain. Rounding may exceed the bounds by one part in 10^16.
-    confidence: probabilities.length === 1 ? 1 : Math.min(1, Math.max(0, formula(probabilities, best))),
+    confidence: probabilities.length === 1 ? 1 : Math.min(1, Math.max(0, confidenceOf(probabilities, formula))),
   };
 }
 
-/** Computes the confidence in the option `best` of at least two with the probabilities `p`. */
-type Formula = (p: readonly number[], best: number) => number;
+/** Computes the confidence in the likeliest of at least two options. */
+function confidenceOf(p: readonly number[], formula: Exclude<ConfidenceFormula, 'margin'>): number {
+  const count = p.length;
+  const highest = Math.max(...p);
+  if (typeof formula === 'object') {
+    const [least, largest, found] = [formula.deviation, (count - 1) / 2, deviation(p)];
+    return largest <= least ? Number(found <= least) : (largest - found) / (largest - least);
+  }
+  switch (formula) {
+    case 'entropy':
+      return 1 - p.reduce((sum, one) => sum - (one > 0 ? one * Math.log(one) : 0), 0) / Math.log(count);
+    case 'lead':
+      return (highest - 1 / count) / (1 - 1 / count);
+    case 'highest':
+      return highest;
+    case 'distance':
+      return 1 - fromLikeliest(p) / (p.reduce((sum, _, level) => sum + Math.abs(level - (count - 1) / 2), 0) / count);
+    case 'spread':
+      return 1 - fromLikeliest(p) / (count - 1);
+  }
+}
 
-/**
- * Formulas of the confidence. `entropy`: 1 - H / ln k, with H the entropy of k probabilities, as in Ollama's
- * documentation. `margin`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k), as in
- * TypeSafe's; of a score, `spread`.
- */
-const FORMULAS: Record<Confidence, Formula> = {
-  entropy: (p) => 1 - p.reduce((sum, one) => sum - (one > 0 ? one * Math.log(one) : 0), 0) / Math.log(p.length),
-  margin: (p, best) => (at(p, best) - 1 / p.length) / (1 - 1 / p.length),
-};
+/** Returns the mean of the levels, weighted by probability. */
+function expected(p: readonly number[]): number {
+  return p.reduce((sum, one, level) => sum + one * level, 0);
+}
 
-/**
- * TypeSafe's confidence in a score: 1 - Σ p_i |i - m| / U, with m the most probable level and U the mean distance of k
- * levels from their middle. A probable level far from m counts more than one beside it.
- */
-const spread: Formula = (p, best) => {
-  const middle = (p.length - 1) / 2;
-  const even = p.reduce((sum, _, level) => sum + Math.abs(level - middle), 0) / p.length;
-  return 1 - p.reduce((sum, one, level) => sum + one * Math.abs(level - best), 0) / even;
-};
+/** Returns the mean distance of the levels from the likeliest one: a level far from it counts more than one beside it. */
+function fromLikeliest(p: readonly number[]): number {
+  const best = indexOfHighest(p);
+  return p.reduce((sum, one, level) => sum + one * Math.abs(level - best), 0);
+}
+
+/** Returns the standard deviation of the level. */
+function deviation(p: readonly number[]): number {
+  const mean = expected(p);
+  return Math.sqrt(p.reduce((sum, one, level) => sum + one * (level - mean) ** 2, 0));
+}

@@ -1,8 +1,8 @@
 import { at } from '../at.ts';
-import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { BatchAnswer, SentQuestion, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
-import { joinMembers } from '../json/members.ts';
+import { joinMembers, membersOf } from '../json/members.ts';
 import { stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
@@ -24,17 +24,35 @@ export const LOADED_MODEL: readonly string[] = ['jev-latest', 'jev-preview'];
 /**
  * Converts a validated request of System One to a batch. Throws `invalid_type`, `invalid_value` or `unsupported_schema`
  * if `answerShape` refuses the schema or keys of an extraction.
+ *
+ * @param text JSON text of the request; absent: models whose prompt has its own JSON see the parsed values
  */
-export function batchOfSystemOne(request: SystemOneRequest): TaskBatch {
+export function batchOfSystemOne(request: SystemOneRequest, text?: string): TaskBatch {
   const fuel = sharedFuel();
   const { model } = request;
   const questions = Object.entries(request.questions);
+  const members = text === undefined ? null : membersOf(text);
+  const sent = members && membersOf(members.get('questions') ?? '{}');
+  const state = typeof request.state === 'string' ? undefined : members?.get('state');
   return {
     ...(model === undefined || model === null || LOADED_MODEL.includes(model) ? {} : { model }),
-    input: { context: textOf(request.state) },
+    input: { context: textOf(request.state), ...(state === undefined ? {} : { state }) },
     media: mediaOf(request),
-    tasks: questions.map(([id, question], i) => taskOf(question, taskName(i), pathTo('questions', id), fuel)),
+    tasks: questions.map(([id, question], i) => {
+      const task = taskOf(question, taskName(i), pathTo('questions', id), fuel);
+      return task.type === 'decide' ? { ...task, sent: sentQuestion(id, sent?.get(id)) } : task;
+    }),
     ...batchSettings(request),
+  };
+}
+
+function sentQuestion(id: string, text = '{}'): SentQuestion {
+  const members = membersOf(text);
+  const [instructions, criteria] = [members.get('instructions'), members.get('criteria')];
+  return {
+    id,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(criteria === undefined ? {} : { criteria }),
   };
 }
 
@@ -113,7 +131,8 @@ function answerText(
   sources: readonly SourceText[],
 ): string {
   if (question.type === 'extract') return `{"type":"extract",${extractedMembers(answer, sources)}}`;
-  const distribution = distributionOf(answer.optionLogprobs!, KINDS[question.type], settings.confidence ?? 'margin');
+  const formula = settings.confidence ?? answer.confidence ?? 'margin';
+  const distribution = distributionOf(answer.optionLogprobs!, KINDS[question.type], formula);
   const { probabilities, best, expected, confidence } = distribution;
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
   switch (question.type) {

@@ -36,6 +36,14 @@ export const ModelCalibration = v.object({
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
+/** How a decision model is asked and read: what its author's code does. */
+export const ModelContract = v.object({
+  name: v.pipe(v.string(), v.description("Family of the model, such as decider; assay: Assay's own questions.")),
+  version: v.pipe(v.nullable(v.string()), v.description("Version in the model's files; null if they state none.")),
+  temperature: v.pipe(v.string(), v.description('Where the temperature of the probabilities comes from.')),
+});
+export type ModelContract = v.InferOutput<typeof ModelContract>;
+
 /** One model of `GET /v1/models`, `GET /models` and `GET /v1/models/{id}` (docs/interface.md, M-5 and M-23). */
 export const Model = v.object({
   id: ModelIdText,

@@ -112,6 +112,11 @@ export const Manifest = v.strictObject({
   alone: v.optional(v.strictObject({ graph: Name, inputs: GraphInputs })),
   logits: Name,
   /**
+   * Present if a decision model's own layer takes the place of the language model's head, or only the rows of that head
+   * that the model's labels need. `vocabSize` is then the number of its outputs.
+   */
+  readout: v.optional(v.picklist(['labels', 'layer'])),
+  /**
    * Name of an output that comes first and is not a tensor, so that onnxruntime-node does not copy the others
    * (`onnx/rewrites/end-results.ts`).
    */

@@ -44,8 +44,18 @@ export interface BranchSpec {
   endTokens: ReadonlySet<number>;
   /** True if only `maxTokens` bounds this branch: the job's budget does not count it. */
   unmetered?: boolean;
+  /** Outputs to read instead of an answer. Needs `unmetered`; `choice` and `constraint` are then not used. */
+  read?: ReadRows;
   /** True to report the probability of each chosen token (`BranchResult.choices`). Needs a `constraint`. */
   scored?: boolean;
+}
+
+/** Names the outputs of the model that a branch reads instead of choosing tokens. */
+export interface ReadRows {
+  /** Indices in the suffix, in ascending order, after whose tokens the outputs are read. */
+  positions: readonly number[];
+  /** Indices of the outputs to read at each position; absent: all. */
+  outputs?: readonly number[];
 }
 
 /** Describes a choice between whole token paths, such as the options of a decide task. */
@@ -106,6 +116,8 @@ export interface BranchResult {
    * Present only with `choice`; absent if the budget ended before the option was known.
    */
   option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
+  /** Outputs at each position of `BranchSpec.read`, in order. Present only with `read`. */
+  rows?: readonly Float32Array[];
   /** Chosen and forced tokens after the suffix and the option's path, without the end token. */
   tokens: readonly number[];
   /**

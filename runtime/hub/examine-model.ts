@@ -1,6 +1,9 @@
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { ModelContract } from '../../lib/schema/model-list.ts';
+import { CONTRACT_SETTINGS, type FoundContract, findContract } from '../contracts/read-files.ts';
+import { readTorchFile } from '../contracts/torch-file.ts';
 import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
 import type { Dtype } from '../store/dtypes.ts';
@@ -25,6 +28,8 @@ export interface ModelExamination {
    * null.
    */
   mediaRefusal: string | null;
+  /** How a decision model is asked; null for a model that writes text. */
+  contract: ModelContract | null;
   /** Variant that would be downloaded; null if the repository has no usable model. */
   chosen: {
     layout: ModelFiles['layout'];
@@ -68,20 +73,25 @@ export async function examineModel(
       commit,
       refusal: `it has no model that this engine can read. ${selection.missing}`,
       mediaRefusal: null,
+      contract: null,
       chosen: null,
     };
   }
   const { files } = selection;
-  const read = (name: string) => {
+  const read = async (name: string) => {
     const path = files.support[name];
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
+  const found = await contractOf(listing, model, read);
+  const contract = found && 'contract' in found ? found.contract : null;
   const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
-  const { refusal, reads, mediaRefusal, kvBytes } = judgeArchitecture({
+  const verdict = judgeArchitecture({
     config: await read('config.json'),
     genai: await read('genai_config.json'),
     processor: files.layout === 'genai' ? await read(processor) : undefined,
+    ownHead: contract?.lastLayer !== undefined,
   });
+  const { reads, mediaRefusal, kvBytes } = verdict;
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
@@ -89,8 +99,9 @@ export async function examineModel(
   return {
     model,
     commit,
-    refusal,
+    refusal: found && 'refusal' in found ? found.refusal : verdict.refusal,
     mediaRefusal,
+    contract: contract?.info ?? null,
     chosen: {
       layout: files.layout,
       dtype: files.dtype,
@@ -102,8 +113,22 @@ export async function examineModel(
   };
 }
 
+/** Finds the contract of a decision model from its small files, of which `read` downloads one. */
+async function contractOf(
+  { files }: HubListing,
+  model: ModelId,
+  read: (name: string) => Promise<unknown>,
+): Promise<FoundContract> {
+  const json: Record<string, unknown> = {};
+  for (const name of CONTRACT_SETTINGS) {
+    const value = await read(name);
+    if (value !== undefined) json[name] = value;
+  }
+  return findContract({ paths: new Set(files.map(({ path }) => path)), json }, model);
+}
+
 /**
- * Downloads and parses a small JSON file of a repository. Returns undefined if it is larger than `CONFIG_BOUNDS`, has
+ * Downloads and parses a small JSON file or `head.pt` of a repository. Returns undefined if it is larger than `CONFIG_BOUNDS`, has
  * too many parts or is not JSON.
  */
 async function readJson(
@@ -133,7 +158,8 @@ async function readJson(
         throw new AssayError('hub_unreachable', `The hub sends more of ${path} than it lists. Try again.`);
       chunks.push(chunk);
     }
-    return parseResponse(Buffer.concat(chunks).toString());
+    const whole = Buffer.concat(chunks);
+    return path.endsWith('.pt') ? readTorchFile(whole) : parseResponse(whole.toString());
   } catch (error) {
     signal.throwIfAborted();
     throw hubError(model, error, hub.endpoint);

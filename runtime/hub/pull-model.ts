@@ -3,6 +3,7 @@ import type { MediaKind } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
@@ -140,8 +141,9 @@ async function checkSpace(context: PullContext, model: ModelId, missing: readonl
 }
 
 const CONFIGURATIONS: readonly string[] = ['config.json', GENAI_CONFIG, ...GENAI_PROCESSORS];
+const FIRST: ReadonlySet<string> = new Set([...CONFIGURATIONS, ...CONTRACT_SETTINGS]);
 
-const isConfiguration = ({ path }: HubFile): boolean => CONFIGURATIONS.includes(baseName(path));
+const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path));
 
 /**
  * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
@@ -154,7 +156,20 @@ async function judgeConfiguration({ paths }: PullContext, published: PublishedMo
     return file && readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name);
   };
   const [config, genai, ...processors] = await Promise.all(CONFIGURATIONS.map(read));
-  return judgeArchitecture({ config, genai, processor: processors.find((found) => found !== undefined) });
+  const locate = (name: string) => {
+    const file = files.find(({ path }) => baseName(path) === name);
+    return file ? paths.blob(published.model, file.hash) : null;
+  };
+  const all = new Set(published.listing.files.map(({ path }) => path));
+  const found = findContract(await readContractFiles(all, locate), published.model);
+  const contract = found && 'contract' in found ? found.contract : null;
+  const verdict = judgeArchitecture({
+    config,
+    genai,
+    processor: processors.find((one) => one !== undefined),
+    ownHead: contract?.lastLayer !== undefined,
+  });
+  return found && 'refusal' in found ? { ...verdict, refusal: found.refusal } : verdict;
 }
 
 /** Reports the progress of another process that downloads the same model. */

@@ -6,6 +6,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
+import { ModelContract } from '../../lib/schema/model-list.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
 import { MediaPlan } from '../media/media-plan.ts';
@@ -63,6 +64,8 @@ export const ModelInfo = v.object({
   contextLength: Count,
   /** Kind of media that the server must open for this model; absent if the model reads only text. */
   reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
+  /** How a decision model is asked; absent for a model that writes text. */
+  contract: v.exactOptional(ModelContract),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;

@@ -10,6 +10,7 @@ import {
 } from '../../lib/backend.ts';
 import { MEDIA_KINDS } from '../../lib/conversation.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
+import { ConfidenceFormula } from '../../lib/questions/distribution.ts';
 import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
 import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
@@ -79,13 +80,19 @@ const Task = v.variant('type', [
     descriptions: v.exactOptional(list(v.nullable(Text), 256)),
     kind: v.exactOptional(v.picklist(QUESTION_KINDS)),
     instruction: v.exactOptional(Text),
+    sent: v.exactOptional(
+      v.strictObject({ id: Short, instructions: v.exactOptional(Text), criteria: v.exactOptional(Text) }),
+    ),
   }),
   v.strictObject({ type: v.literal('extract'), ...common, instruction: Text, shape: Shape }),
 ]);
 
 export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObject({
   model: v.exactOptional(Text),
-  input: v.union([v.strictObject({ context: Text }), v.strictObject({ messages: ChatMessages })]),
+  input: v.union([
+    v.strictObject({ context: Text, state: v.exactOptional(Text) }),
+    v.strictObject({ messages: ChatMessages }),
+  ]),
   media: v.array(MediaPart),
   tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(MOST_TASKS)),
   temperature: Real,
@@ -133,6 +140,7 @@ const TaskAnswerSchema: v.GenericSchema<unknown, TaskAnswer> = v.strictObject({
   name: Short,
   json: Text,
   optionLogprobs: v.exactOptional(list(Logprob, 256)),
+  confidence: v.exactOptional(ConfidenceFormula),
   // Each value takes tokens, generated or forced, so a model's context length bounds the number of values.
   fields: v.exactOptional(list(v.strictObject({ path: Text, probability: Probability }), 1024 * 1024)),
 });

@@ -73,17 +73,20 @@ export interface ModelConfiguration {
   genai?: unknown;
   /** `image_processor.json`, otherwise `processor_config.json` */
   processor?: unknown;
+  /** True if a decision model's own layer takes the place of the head that generates text. */
+  ownHead?: boolean;
 }
 
 /**
  * Judges from a model's configuration whether the model can run here, and which media it reads. A file without the
  * expected form is ignored.
  */
-export function judgeArchitecture({ config, genai, processor }: ModelConfiguration): ArchitectureVerdict {
+export function judgeArchitecture({ config, genai, processor, ownHead }: ModelConfiguration): ArchitectureVerdict {
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);
   const refusal =
-    (published.success ? configRefusal(published.output) : null) ?? (built.success ? genaiRefusal(built.output) : null);
+    (published.success ? configRefusal(published.output, ownHead) : null) ??
+    (built.success ? genaiRefusal(built.output) : null);
   const kvBytes =
     (built.success ? genaiKv(built.output) : null) ?? (published.success ? configKv(published.output) : null);
   const family = built.success ? genaiFamily(built.output, processor) : null;
@@ -104,12 +107,12 @@ function mediaOf(config: v.InferOutput<typeof Config>): PublishedMedia {
   };
 }
 
-function configRefusal(config: v.InferOutput<typeof Config>): string | null {
+function configRefusal(config: v.InferOutput<typeof Config>, ownHead = false): string | null {
   const { architectures, is_encoder_decoder, text_config } = config;
   const type = text_config?.model_type || config.model_type;
   const [architecture] = architectures;
   if (is_encoder_decoder) return 'it is an encoder with a decoder, such as T5 or Whisper; use a decoder-only model';
-  if (architecture && !GENERATES.test(architecture)) {
+  if (architecture && !ownHead && !GENERATES.test(architecture)) {
     return `config.json names ${architecture}, which does not generate text; use a model for text generation`;
   }
   const known = [config.model_type, type].find((name) => Object.hasOwn(REFUSED, name));

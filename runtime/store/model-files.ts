@@ -13,6 +13,32 @@ export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
 /**
+ * Names of the small files beside a decision model's weights that say how it is asked and how its answer is read
+ * (`runtime/contracts/`). They are fetched before the weights.
+ */
+export const CONTRACT_FILES = [
+  'decider_config.json',
+  'decision_config.json',
+  'strands_decider_config.json',
+  'hobson_config.json',
+  'adapter_config.json',
+  'head.pt',
+  'score_bias.json',
+  'runtime.json',
+  'temperature.json',
+  'temperature_config.json',
+  'schema_config.json',
+  'lev_release.json',
+  'calibration.json',
+  'jevk5_config.json',
+  'joint_head_config.json',
+  'export.json',
+  'head.safetensors',
+  'readout.safetensors',
+  'decision_head.safetensors',
+] as const;
+
+/**
  * Names of the text files that a compiled model copies from its source: configuration, tokenizer, chat template and
  * media preprocessing.
  */
@@ -28,6 +54,7 @@ export const TEXT_FILES = [
   'preprocessor_config.json',
   'processor_config.json',
   'image_processor.json',
+  ...CONTRACT_FILES,
 ] as const;
 
 /** Describes a file of a repository or a directory. */

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
+import { contractText } from '../contracts/contract-text.ts';
+import { contractInFolder } from '../contracts/read-files.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
 import { prefixBytes } from '../engine/cache/sequence.ts';
@@ -41,14 +43,31 @@ export async function loadModel(
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
-  const text = createTextModel(files, { mostTokens: COUNTED_LIMITS * maxPromptLen, vocabSize });
+  const found = await contractInFolder(dir, model);
+  const narrow = found !== null && manifest.readout !== undefined;
+  const mostTokens = COUNTED_LIMITS * maxPromptLen;
+  const text = createTextModel(files, { mostTokens, ...(narrow ? {} : { vocabSize }) });
   onPhase('text');
-  prepareVocabulary(text.vocabulary);
+  const decisions = found && {
+    contract: found,
+    open: found.open(contractText(text, mostTokens), dir),
+    narrow,
+  };
+  if (!decisions) prepareVocabulary(text.vocabulary);
   const kv = kvShape(manifest);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
   const limits = { draftRows: draftRows(manifest) };
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
-  return new LoadedModel({ model, device, maxPromptLen, contextLength, text, engine, ...media });
+  return new LoadedModel({
+    model,
+    device,
+    maxPromptLen,
+    contextLength,
+    text,
+    engine,
+    ...(decisions ? { decisions } : {}),
+    ...media,
+  });
 }
 
 /**

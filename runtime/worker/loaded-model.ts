@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ChatRequest, Device, TaskBatch } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
@@ -7,7 +8,8 @@ import type { EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/
 import type { ChatDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
-import { figuresOf, type Measured } from './measured.ts';
+import { type LoadedContract, planDecisions } from './decision-job.ts';
+import { figuresOf, type Measured, together } from './measured.ts';
 import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
 import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
 import { type JobPlan, planTasks } from './task-job.ts';
@@ -19,6 +21,8 @@ export interface LoadedModelParts {
   contextLength: number;
   text: TextModel;
   engine: Engine;
+  /** Contract of a decision model, which answers only questions with options; absent for a model that writes text. */
+  decisions?: LoadedContract;
   /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
   /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
@@ -32,14 +36,20 @@ export class LoadedModel implements ServedModel {
   readonly info: ServedModel['info'];
   readonly #text: TextModel;
   readonly #engine: Engine;
+  readonly #decisions: LoadedContract | undefined;
   readonly #media: MediaEncoder | undefined;
   /** Media encoding tasks that wait until the engine is between two steps. */
   readonly #between: (() => Promise<void>)[] = [];
   #nextJob = 0;
   #stepping = false;
 
-  constructor({ text, engine, media, mediaRefusal, ...info }: LoadedModelParts) {
-    this.info = { ...info, ...(media ? { reads: media.kind } : {}) };
+  constructor({ text, engine, decisions, media, mediaRefusal, ...info }: LoadedModelParts) {
+    this.info = {
+      ...info,
+      ...(media ? { reads: media.kind } : {}),
+      ...(decisions ? { contract: decisions.contract.info } : {}),
+    };
+    this.#decisions = decisions;
     this.#text = { ...text, ...(media ? { media } : {}), ...(mediaRefusal ? { mediaRefusal } : {}) };
     this.#media = media;
     this.#engine = engine;
@@ -51,6 +61,7 @@ export class LoadedModel implements ServedModel {
   }
 
   prepare(work: Work): PreparedWork {
+    if (this.#decisions) return this.#prepareDecisions(work, this.#decisions);
     const media = this.#media?.of(work) ?? [];
     return work.kind === 'tasks' ? this.#prepareTasks(work.batch, media) : this.#prepareChat(work.request, media);
   }
@@ -66,6 +77,34 @@ export class LoadedModel implements ServedModel {
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
+      },
+    };
+  }
+
+  #prepareDecisions(work: Work, decisions: LoadedContract): PreparedWork {
+    if (work.kind === 'chat') {
+      const message = `${decisions.contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
+      throw new AssayError('unsupported_parameter', message, { param: 'model' });
+    }
+    const { promptTokens, answers } = planDecisions(decisions, work.batch, this.info.maxPromptLen);
+    return {
+      promptTokens,
+      run: async (channel, timeoutMs) => {
+        const jobs: MeasuredWork[] = [];
+        const deadline = performance.now() + timeoutMs;
+        const answered = await answers(async (plan) => {
+          const measured = await this.#run(
+            { plan, media: [], prepared: [] },
+            channel,
+            deadline - performance.now(),
+            jobs.length === 0,
+          );
+          jobs.push(measured);
+          return measured.result;
+        });
+        channel.reply({ type: 'answers', answers: answered.answers, cut: [] });
+        const figures = this.#figures(together(jobs), answered.promptTokens);
+        channel.reply({ type: 'finished', reason: 'stop', ...figures });
       },
     };
   }
@@ -101,6 +140,7 @@ export class LoadedModel implements ServedModel {
     { plan, media, prepared }: { plan: JobPlan; media: readonly MediaItem[]; prepared: readonly PreparedMedia[] },
     { reply, signal, priority }: WorkChannel,
     timeoutMs: number,
+    announce = true,
   ): Promise<MeasuredWork> {
     const startedAt = performance.now();
     const figures = await this.#encode(media, prepared, signal);
@@ -120,7 +160,7 @@ export class LoadedModel implements ServedModel {
     void this.#stepWhileBusy();
     // Throws here if the engine refuses the job at once: a refused job must not report `queued`.
     await Promise.race([submitted, null]);
-    reply({ type: 'queued' });
+    if (announce) reply({ type: 'queued' });
     const result = await submitted;
     const measured = { result, firstTokenMs, totalMs: performance.now() - startedAt };
     return figures ? { ...measured, media: figures } : measured;

@@ -13,6 +13,23 @@ export interface Measured {
   totalMs: number;
 }
 
+/** Adds up the times and counts of the jobs that answered one request, one after another. */
+export function together(jobs: readonly Measured[]): Measured {
+  const sum = (of: (job: Measured) => number) => jobs.reduce((total, job) => total + of(job), 0);
+  return {
+    result: {
+      branches: jobs.flatMap(({ result }) => result.branches),
+      promptTokens: sum(({ result }) => result.promptTokens),
+      cachedTokens: sum(({ result }) => result.cachedTokens),
+      queueMs: sum(({ result }) => result.queueMs),
+      promptMs: sum(({ result }) => result.promptMs),
+      generationMs: sum(({ result }) => result.generationMs),
+    },
+    firstTokenMs: null,
+    totalMs: sum(({ totalMs }) => totalMs),
+  };
+}
+
 /**
  * Returns the usage and the metrics of an answer, as the API reports them. Times are in milliseconds with three
  * decimals.

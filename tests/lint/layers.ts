@@ -36,10 +36,12 @@ const LAYERS: readonly Layer[] = [
   runtime('process'),
   runtime('ort-plugin'),
   runtime('store'),
-  runtime('hub', 'store'),
+  runtime('hub', 'contracts', 'store'),
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins', 'process'),
   runtime('text', 'store'),
+  // How decision models are asked and read: found by files for the server, used by the engine process.
+  runtime('contracts', 'checkpoint', 'onnx', 'store', 'text'),
   // Shared by the server, the media process and the engine process; pixels and samples, no model.
   runtime('media', 'store'),
   // Reads the weights of published checkpoints, and writes graphs that compute with them.
@@ -62,10 +64,21 @@ const LAYERS: readonly Layer[] = [
     'hub/public-address.ts',
     'ort-plugin/plugin-target.ts',
   ),
-  runtime('slot', 'supervisor', 'protocol', 'compile', 'device', 'hub', 'store', 'ort-plugin/plugin-target.ts'),
+  runtime(
+    'slot',
+    'supervisor',
+    'protocol',
+    'contracts',
+    'compile',
+    'device',
+    'hub',
+    'store',
+    'ort-plugin/plugin-target.ts',
+  ),
   runtime(
     'worker',
     'protocol',
+    'contracts',
     'engine',
     'text',
     'media',

@@ -5,6 +5,7 @@ import { Random } from '../random.ts';
 import { BranchTokens } from './branch-tokens.ts';
 import { Decoding } from './decoding.ts';
 import { OptionScoring, type ScoredPath, type Settled } from './option-scoring.ts';
+import { RowReading } from './row-reading.ts';
 import type { BudgetShare } from './token-budget.ts';
 
 export interface BranchContext {
@@ -16,13 +17,16 @@ export interface BranchContext {
   onToken(token: ChosenToken): 'stop' | undefined;
 }
 
-/** Answers one branch in two phases: `OptionScoring` when it has a choice, then `Decoding`. */
+/**
+ * Answers one branch: `RowReading` if outputs are read; otherwise `OptionScoring` when it has a choice, then `Decoding`.
+ */
 export class BranchRun {
   readonly #spec: BranchSpec;
   readonly #context: BranchContext;
   readonly #random: Random;
   readonly #queue: BranchTokens;
   readonly #scoring: OptionScoring | null;
+  readonly #reading: RowReading | null;
   #settled: Settled | null = null;
   #decoding: Decoding | null = null;
 
@@ -31,11 +35,12 @@ export class BranchRun {
     this.#context = context;
     this.#random = new Random(spec.sampling.seed);
     this.#queue = new BranchTokens(context.prefix.length);
+    this.#reading = spec.read ? new RowReading(spec.read, spec.suffix, this.#queue) : null;
     this.#scoring = spec.choice ? new OptionScoring(spec.choice, spec, this.#queue, this.#random) : null;
   }
 
   get done(): boolean {
-    return (this.#decoding?.reason ?? null) !== null;
+    return this.#reading ? this.#reading.rows !== null : (this.#decoding?.reason ?? null) !== null;
   }
 
   /** Number of queued tokens that this branch must still feed to the model (`BranchTokens.waiting`). */
@@ -52,7 +57,8 @@ export class BranchRun {
     const { suffix, choice, constraint } = this.#spec;
     const { prefix, contextLength, share } = this.#context;
     const scoring = this.#scoring;
-    if (!scoring) this.#decode(constraint).feed(suffix);
+    if (this.#reading) this.#reading.start();
+    else if (!scoring) this.#decode(constraint).feed(suffix);
     else if (choice?.paths.length === 1) this.#settle(scoring, scoring.unscored());
     else if (prefix.length + suffix.length + scoring.longest > contextLength) this.#decode(null).end('length');
     else if (share.limit === 0) this.#keep(scoring.cut(scoring.unscored(), 0));
@@ -119,6 +125,10 @@ export class BranchRun {
    */
   deliver(node: number, logits: Float32Array): void {
     this.#queue.noteRead();
+    if (this.#reading) {
+      this.#reading.deliver(node, logits);
+      return;
+    }
     if (this.#decoding) {
       // Logits after a rejected draft token are ignored.
       if (!this.done && this.#queue.endsAt(node)) this.#decoding.deliver(logits);
@@ -133,6 +143,8 @@ export class BranchRun {
    * may use the tokens that earlier ones leave.
    */
   result(): BranchResult {
+    const rows = this.#reading?.rows;
+    if (rows) return { rows, tokens: [], constraint: null, chosen: 0, reason: 'stop' };
     const { share } = this.#context;
     const { limit } = share;
     if (share.used > limit) this.#cut(limit);

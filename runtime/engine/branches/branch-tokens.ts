@@ -125,13 +125,14 @@ export class BranchTokens {
   }
 
   /**
-   * Requests the logits after the last token of the line, under the id 0. Does nothing if they are requested already.
+   * Requests the logits after the last token of the line, under the id `node`. Does nothing if they are requested
+   * already.
    */
-  requestLogits(): void {
+  requestLogits(node = 0): void {
     const last = at(this.#items, this.#end);
     if (last.node !== null) return;
     this.#unread++;
-    last.node = 0;
+    last.node = node;
   }
 
   /**

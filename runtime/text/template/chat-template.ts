@@ -39,6 +39,11 @@ export interface ChatTemplate {
    * their outputs.
    */
   render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
+  /**
+   * Renders a conversation as transformers does (`apply_chat_template` with `add_generation_prompt` and without
+   * thinking), with the messages' texts inside the template's own text. Throws `engine_failed` if the template fails.
+   */
+  renderPlain(messages: readonly { role: 'system' | 'user'; content: string }[]): string;
 }
 
 export interface RenderOptions {
@@ -132,6 +137,10 @@ export function createChatTemplate(
     thinks,
     reasoning: format,
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
+    renderPlain(messages) {
+      const variables = { ...special, ...NO_TOOLS_OR_DOCUMENTS, enable_thinking: false };
+      return usable(() => jinja({ ...variables, messages, add_generation_prompt: true }));
+    },
     render(messages, options = {}) {
       const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
       if (!options.tools && !said.some(isToolUse)) {

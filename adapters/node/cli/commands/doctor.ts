@@ -89,8 +89,12 @@ async function reportModel(name: string, json: boolean): Promise<void> {
   if (found.refusal) process.exitCode = EXIT.no;
 }
 
-function linesOf({ model, refusal, mediaRefusal, chosen }: ModelExamination): string[] {
+function linesOf({ model, refusal, mediaRefusal, contract, chosen }: ModelExamination): string[] {
   const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model} should run here`];
+  if (contract) {
+    const { name, version, temperature } = contract;
+    lines.push(`     a decision model: ${name}${version ? ` (${version})` : ''}, temperature from ${temperature}`);
+  }
   if (mediaRefusal) lines.push(`     text only: ${mediaRefusal}`);
   if (!chosen) return lines;
   const { graph, dtype, path, downloadBytes, memoryBytes } = chosen;

@@ -1,0 +1,170 @@
+import { at } from '../../lib/at.ts';
+import type { QuestionKind } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { ConfidenceFormula } from '../../lib/questions/distribution.ts';
+import type { ModelContract } from '../../lib/schema/model-list.ts';
+import type { PyValue } from './python-json.ts';
+
+/**
+ * Describes what a decision model is asked, in the order in which its author lists the answers: false before true
+ * (unless `DecisionContract.trueFirst`), levels from the lowest.
+ */
+export interface Question {
+  /** Name that the caller gave the question. */
+  id: string;
+  kind: QuestionKind;
+  /** The question; null if none was sent. */
+  instructions: PyValue;
+  options: readonly Option[];
+}
+
+export interface Option {
+  /** Label of a choice, `false` or `true`, or the number of a level. */
+  name: string;
+  /** Description of a label, or the level itself; null if none was sent. */
+  description: PyValue;
+  /** True if the request says nothing at all about true or false, not even null. */
+  absent?: boolean;
+}
+
+/** Encodes text for a decision model, with the tokenizer and chat template of its repository. */
+export interface ContractText {
+  /**
+   * Returns the ids of a text that is encoded alone, without special tokens around it. Control tokens in it are
+   * recognised.
+   */
+  encode(text: string): readonly number[];
+  /** Returns the text of a conversation up to the model's answer, with thinking off. */
+  chat(messages: readonly { role: 'system' | 'user'; content: string }[]): string;
+  /** Returns the id of a token with exactly this text. Throws `engine_failed` if there is none. */
+  token(text: string): number;
+  /** Id of the token that the tokenizer puts in front of every text; null if there is none. */
+  readonly begin: number | null;
+  /**
+   * Returns the ids of the joined parts of a text, and for each part the index of the last token that lies within it;
+   * -1 if none does.
+   */
+  encodeParts(parts: readonly string[]): { ids: readonly number[]; last: readonly number[] };
+}
+
+/** Describes one token sequence that the model reads once. */
+export interface Row {
+  ids: readonly number[];
+  /** Number of tokens at the beginning that depend on nothing but the state. */
+  shared: number;
+  read: Read;
+}
+
+/**
+ * Describes what is read of a row. `labels`: the outputs at the last token, by their places in the contract's table of
+ * labels. Otherwise the outputs at the ends of the options and at the token that decides, which the head combines; all
+ * positions are relative to the row.
+ */
+export type Read = { labels: readonly number[] } | { options: readonly number[]; decide: number };
+
+/**
+ * Reads the answer to one question: yields rows, receives the options' logits for each of them, and returns the natural
+ * logarithms of the options' probabilities, which sum to 1. Most contracts need one round of rows.
+ */
+export type Reading = Generator<readonly Row[], readonly number[], readonly (readonly number[])[]>;
+
+/** Asks all questions of one request about one state. */
+export interface Asking {
+  ask(question: Question): Reading;
+}
+
+/** Linear layer that takes the place of a language model's head. Its input are the hidden states after the last norm. */
+export interface LastLayer {
+  /** Number of outputs. */
+  width: number;
+  /** Normalisation before the layer: mean 0 and variance 1, without gain and bias, which the weights contain. */
+  normalised: boolean;
+  /** Weights, `[width, hidden]`. */
+  weight: Float32Array;
+  /** Bias, `[width]`; absent if there is none. */
+  bias?: Float32Array;
+}
+
+/** Describes what a model was trained to read and how its answer is read from it, as its author does. */
+export interface DecisionContract {
+  readonly info: ModelContract;
+  /** Maximum number of options of a choice, and of levels of a score. */
+  readonly limits: { readonly options: number; readonly levels: number };
+  /** Maximum number of tokens of a row; a longer one is refused, never cut. */
+  readonly maxTokens: number;
+  /** True if the author lists true before false. */
+  readonly trueFirst?: boolean;
+  /** Formula of the author's confidence for each kind of question. */
+  readonly confidence: Readonly<Record<QuestionKind, ConfidenceFormula>>;
+  /**
+   * Returns the layer that replaces the language model's head, from the files in a folder. Throws `engine_failed` for a
+   * file that is missing or damaged. Absent if the contract reads the language model's own head.
+   */
+  lastLayer?(folder: string): LastLayer;
+  /**
+   * Binds the contract to the model's tokenizer and the files in a folder. Throws `engine_failed` if the tokenizer does
+   * not fit the contract, or a file is missing or damaged.
+   */
+  open(text: ContractText, folder: string): OpenContract;
+}
+
+export interface OpenContract {
+  /**
+   * Token ids of the labels, in the order of the contract's table; null for a contract whose last layer has one output
+   * for each label.
+   */
+  readonly labels: readonly number[] | null;
+  /** Combines the outputs at the options and at the deciding token to one logit for each option. */
+  combine?(options: readonly Float32Array[], decide: Float32Array): number[];
+  /** Prepares the state of a request. */
+  about(state: PyValue, questions: readonly Question[]): Asking;
+}
+
+/** Returns the natural logarithms of softmax(logits / temperature). */
+export function logSoftmax(logits: readonly number[], temperature = 1): number[] {
+  const scaled = logits.map((logit) => logit / temperature);
+  const highest = Math.max(...scaled);
+  const total = highest + Math.log(scaled.reduce((sum, value) => sum + Math.exp(value - highest), 0));
+  return scaled.map((value) => value - total);
+}
+
+/** Returns the number of tokens with which both lists begin. */
+export function commonLength(one: readonly number[], other: readonly number[]): number {
+  let length = 0;
+  while (length < one.length && length < other.length && one[length] === other[length]) length++;
+  return length;
+}
+
+/** Lists the capital letters, then all pairs of them: the labels of most contracts. */
+export function letterCodes(): string[] {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+  return [...letters, ...letters.flatMap((first) => letters.map((second) => first + second))];
+}
+
+/** Returns the ids of labels that must be single tokens. Throws `engine_failed` if one is not. */
+export function letterIds({ encode }: ContractText, labels: readonly string[]): number[] {
+  return labels.map((label) => {
+    const ids = encode(label);
+    if (ids.length === 1) return at(ids, 0);
+    throw new AssayError(
+      'engine_failed',
+      `The label ${label} is not a single token of this model's tokenizer. Download the model again.`,
+    );
+  });
+}
+
+/** Splits `count` options into runs whose sizes differ by at most one, the larger ones first. */
+export function evenGroups(count: number, groups: number): number[][] {
+  const base = Math.floor(count / groups);
+  const extra = count % groups;
+  let start = 0;
+  return range(groups).map((group) => {
+    const size = base + (group < extra ? 1 : 0);
+    const members = range(size).map((i) => start + i);
+    start += size;
+    return members;
+  });
+}
+
+/** Returns the numbers from 0 to `count - 1`. */
+export const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, test } from 'vitest';
+import { at } from '../../lib/at.ts';
+import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
+import { loadTextModel } from '../text/text-model.ts';
+import { planDecisions } from '../worker/decision-job.ts';
+import { contractText } from './contract-text.ts';
+import { findDecisionContract } from './find-decision.ts';
+import type { PublishedFiles } from './published-files.ts';
+import { contractInFolder } from './read-files.ts';
+
+/** Cases that the author's own code has answered, with tiny random weights (tests/fixtures/decisions/README.md). */
+interface Golden {
+  tokenizer: string;
+  trueFirst: boolean;
+  cases: readonly {
+    name: string;
+    /** JSON text of the request, with Python's numbers. */
+    body: string;
+    rows: readonly { ids: number[]; read: number[]; options?: number[]; logits?: number[] }[];
+    probabilities: Readonly<Record<string, number[]>>;
+  }[];
+}
+
+const folder = (name: string) => fileURLToPath(new URL(`../../tests/fixtures/decisions/${name}`, import.meta.url));
+const FAMILIES = ['decider', 'decider-chat', 'startlux', 'd3', 'kev-dense', 'strands', 'decision2-dense'];
+const LIMIT = 16_384;
+
+describe.each(FAMILIES)('%s', async (family) => {
+  const golden: Golden = JSON.parse(readFileSync(`${folder(family)}/golden.json`, 'utf8'));
+  const text = contractText(await loadTextModel(folder(`tokenizers/${golden.tokenizer}`)), LIMIT);
+  const contract = (await contractInFolder(folder(family), `acme/${family}`))!;
+  const open = contract.open(text, folder(family));
+
+  it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
+    const batch = batchOfSystemOne(JSON.parse(body), body);
+    const read: { ids: number[]; positions: number[] }[] = [];
+    const plan = planDecisions({ contract, open, narrow: false }, batch, LIMIT);
+    const { answers } = await plan.answers(async ({ prefix, branches }) => {
+      const outputs = branches.map(({ suffix, read: reads }) => {
+        const ids = [...prefix, ...suffix];
+        read.push({ ids, positions: reads!.positions.map((position) => position + prefix.length) });
+        const { logits = [] } = rows.find((row) => String(row.ids) === String(ids)) ?? {};
+        // The logits of a row are given as the outputs of its labels; a head's outputs are not part of this test.
+        return reads!.outputs ? [Float32Array.from(logits)] : reads!.positions.map(() => new Float32Array(64));
+      });
+      const none = { tokens: [], constraint: null, chosen: 0, reason: 'stop' as const };
+      const times = { queueMs: 0, promptMs: 0, generationMs: 0, promptTokens: 0, cachedTokens: 0 };
+      return { ...times, branches: outputs.map((found) => ({ ...none, rows: found })) };
+    });
+    const expected = rows.map(({ ids, read: last, options = [] }) => ({ ids, positions: [...options, ...last] }));
+    expect(read).toEqual(expected);
+    if (contract.open(text, folder(family)).combine) return;
+    for (const [i, [id, wanted]] of Object.entries(probabilities).entries()) {
+      const order = JSON.parse(body).questions[id].type === 'noul' && !golden.trueFirst ? wanted.toReversed() : wanted;
+      const found = at(answers, i).optionLogprobs!.map(Math.exp);
+      for (const [option, probability] of order.entries()) expect(found[option]).toBeCloseTo(probability, 5);
+    }
+  });
+});
+
+const decider = { temperature: 1.2 };
+const readout = {
+  format_version: 1,
+  codes: Array.from({ length: 255 }, (_, i) => `c${i}`),
+  token_ids: Array.from({ length: 255 }, (_, i) => i),
+  temperature: 1,
+  attention_mode: 'causal',
+  pooling: 'last',
+  max_length: 4096,
+};
+const strands = { base_model: 'a/b', head_type: 'pointer' };
+const kev = { base: 'a/b', head: {}, temperature: 2 };
+
+/** Returns the files of a model whose contents are those in `json`; other files exist only. */
+const published = (json: Record<string, unknown>, ...others: string[]): PublishedFiles => ({
+  paths: new Set([...Object.keys(json), ...others]),
+  json,
+});
+
+test.each<[string, PublishedFiles, RegExp]>([
+  [
+    'an unknown key',
+    published({ 'decider_config.json': { ...decider, boost: 2 } }),
+    /decider_config\.json has the key boost/,
+  ],
+  ['an unknown layout', published({ 'decider_config.json': { ...decider, layout: 'xml' } }), /"xml" for layout/],
+  ['questions before the state', published({ 'decider_config.json': { schema_first: true } }), /true for schema_first/],
+  [
+    'a layout that contradicts itself',
+    published({ 'decider_config.json': { layout: 'plain', chat_template: true } }),
+    /contradict/,
+  ],
+  ['a temperature of 0', published({ 'decider_config.json': { temperature: 0 } }), /temperature/],
+  [
+    'an unknown format',
+    published({ 'decision_config.json': { ...readout, format_version: 2 } }, 'readout.safetensors'),
+    /2 for format_version/,
+  ],
+  [
+    'attention to the whole prompt',
+    published(
+      { 'decision_config.json': { ...readout, attention_mode: 'noncausal_full_attention' } },
+      'readout.safetensors',
+    ),
+    /attention_mode/,
+  ],
+  [
+    'another render',
+    published({
+      'decision_config.json': { letter_token_ids: Array(26).fill(1), temperature_by_type: {}, render: 'jev_render_v4' },
+    }),
+    /jev_render_v4/,
+  ],
+  [
+    'the head of older models',
+    published({ 'strands_decider_config.json': { ...strands, head_type: 'slot' } }),
+    /"slot" for head_type/,
+  ],
+  ['isolated options', published({ 'head.pt': { ...kev, option_isolation: true } }, 'adapter_config.json'), /head\.pt/],
+  ['another task', published({ 'schema_config.json': { task: 'v3' } }), /"v3" for task/],
+  ['plain prompts', published({ 'lev_release.json': { prompt_style: 'plain', base_model: 'a/b' } }), /prompt_style/],
+  [
+    'an unknown prompt',
+    published({ 'decision_config.json': { prompt_version: 'v9' } }, 'decision_head.safetensors'),
+    /prompt_version/,
+  ],
+  ['a joint head', published({}, 'joint_head_config.json', 'joint_head.safetensors'), /Clef/],
+  ['a model that reasons first', published({}, 'head.pt', 'export.json'), /Jeeves/],
+  ['attention by sets', published({ 'config.json': { d1_attention: 'set' } }), /d1_attention/],
+])('%s is refused by name', (_, files, message) => {
+  expect(() => findDecisionContract(files, 'a/b')).toThrow(message);
+});
+
+test('a chat model has no contract of its own', () => {
+  const chat = published({ 'config.json': { model_type: 'qwen3' } }, 'model.safetensors', 'tokenizer.json');
+  expect(findDecisionContract(chat, 'Qwen/Qwen3-0.6B')).toBeNull();
+  expect(findDecisionContract(chat, 'togethercomputer/Tev1-4B-experimental')?.info.name).toBe('tev1');
+});

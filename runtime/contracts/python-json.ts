@@ -1,0 +1,241 @@
+import { endOfString } from '../../lib/json/scan.ts';
+
+/**
+ * A JSON value as Python's `json.loads` reads it: numbers keep the difference between 1 and 1.0, and objects keep the
+ * order of their members, even of those with names such as `10`.
+ */
+export type PyValue = null | boolean | string | PyNumber | readonly PyValue[] | PyObject;
+export type PyObject = ReadonlyMap<string, PyValue>;
+
+/** Holds a number as Python writes it: `repr(value)`. */
+export class PyNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Creates a whole number. */
+export const pyInt = (value: number): PyNumber => new PyNumber(String(value));
+
+/** Tells whether a value is an object. */
+export const isObject = (value: PyValue): value is PyObject => value instanceof Map;
+
+/** Tells whether Python counts a value as false: null, false, 0, and an empty text, list or object. */
+export function isFalsy(value: PyValue): boolean {
+  if (value === null || value === false || value === '') return true;
+  if (value instanceof PyNumber) return Number(value.text) === 0;
+  return typeof value === 'object' && (isList(value) ? value.length : value.size) === 0;
+}
+
+/** Creates an object from its members, in order. */
+export const pyObject = (...members: [string, PyValue][]): PyObject => new Map(members);
+
+/**
+ * Parses a JSON text as Python does. If a name is repeated, the last value counts, at the position of the first.
+ *
+ * @param text valid JSON; its syntax is not checked
+ */
+export function parsePython(text: string): PyValue {
+  let at = 0;
+  const value = (): PyValue => {
+    skipSpace();
+    switch (text[at]) {
+      case '{':
+        return object();
+      case '[':
+        return list();
+      case '"':
+        return string();
+      case 't':
+        at += 4;
+        return true;
+      case 'f':
+        at += 5;
+        return false;
+      case 'n':
+        at += 4;
+        return null;
+      default:
+        return number();
+    }
+  };
+  const skipSpace = () => {
+    while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++;
+  };
+  const string = (): string => {
+    const start = at;
+    at = endOfString(text, at);
+    return JSON.parse(text.slice(start, at));
+  };
+  const number = (): PyNumber => {
+    const start = at;
+    while (at < text.length && /[-+.\deE]/.test(text[at] ?? '')) at++;
+    return new PyNumber(pythonNumber(text.slice(start, at)));
+  };
+  const object = (): PyObject => {
+    const members = new Map<string, PyValue>();
+    for (let more = enter('}'); more; more = next()) {
+      const name = string();
+      skipSpace();
+      at++;
+      members.set(name, value());
+    }
+    return members;
+  };
+  const list = (): PyValue[] => {
+    const items: PyValue[] = [];
+    for (let more = enter(']'); more; more = next()) items.push(value());
+    return items;
+  };
+  /** Steps into a container; returns false if it is empty. */
+  const enter = (close: string): boolean => {
+    at++;
+    skipSpace();
+    if (text[at] !== close) return true;
+    at++;
+    return false;
+  };
+  /** Skips the comma or closing bracket after a value; returns false at the end of the container. */
+  const next = (): boolean => {
+    skipSpace();
+    const more = text[at++] === ',';
+    skipSpace();
+    return more;
+  };
+  return value();
+}
+
+/** Returns how Python writes a number that stands in a JSON text as `digits`. */
+function pythonNumber(digits: string): string {
+  if (/^-?\d+$/.test(digits)) return digits === '-0' ? '0' : digits;
+  const value = Number(digits);
+  if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity';
+  return pythonFloat(value);
+}
+
+/**
+ * Formats a double as Python's `repr` does. Both languages write the shortest digits that read back the same, but
+ * Python changes to an exponent below 1e-4 and from 1e16 on, and always marks a float as one.
+ */
+export function pythonFloat(value: number): string {
+  const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+  const [mantissa = '0', exponent = '0'] = Math.abs(value).toExponential().split('e');
+  const digits = mantissa.replace('.', '');
+  const power = Number(exponent);
+  if (power < -4 || power >= 16) {
+    const rest = digits.slice(1);
+    const padded = String(Math.abs(power)).padStart(2, '0');
+    return `${sign}${digits[0]}${rest === '' ? '' : `.${rest}`}e${power < 0 ? '-' : '+'}${padded}`;
+  }
+  if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${digits}`;
+  const whole = digits.slice(0, power + 1).padEnd(power + 1, '0');
+  return `${sign}${whole}.${digits.slice(power + 1) || '0'}`;
+}
+
+/** Layout of a JSON text, as the arguments of Python's `json.dumps`. Default: one line, `", "` and `": "`. */
+export interface JsonLayout {
+  /** Spaces of indentation for each level; members and items are then on lines of their own. */
+  indent?: number;
+  /** True for separators without spaces. */
+  compact?: boolean;
+  /** True to sort the members of objects by the code points of their names. */
+  sorted?: boolean;
+  /** True to escape all characters outside ASCII (`ensure_ascii`). */
+  ascii?: boolean;
+}
+
+/** Writes a value as Python's `json.dumps(value, ensure_ascii=False)` does. */
+export function toJson(value: PyValue, layout: JsonLayout = {}): string {
+  const { indent, compact = false, sorted = false, ascii = false } = layout;
+  const colon = compact ? ':' : ': ';
+  const text = (string: string) => {
+    const quoted = JSON.stringify(string);
+    if (!ascii) return quoted;
+    return quoted.replaceAll(/[\u007f-\uffff]/g, (unit) =>
+      unit === '\u007f' ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+  };
+  const write = (one: PyValue, depth: number): string => {
+    if (typeof one === 'string') return text(one);
+    if (one === null || typeof one === 'boolean') return String(one);
+    if (one instanceof PyNumber) return one.text;
+    const list = isList(one);
+    const parts = list
+      ? one.map((item) => write(item, depth + 1))
+      : [...(sorted ? sortedMembers(one) : one)].map(
+          ([name, item]) => `${text(name)}${colon}${write(item, depth + 1)}`,
+        );
+    const [open, close] = list ? '[]' : '{}';
+    if (parts.length === 0) return `${open}${close}`;
+    if (indent === undefined) return `${open}${parts.join(compact ? ',' : ', ')}${close}`;
+    const line = `\n${' '.repeat(indent * (depth + 1))}`;
+    return `${open}${line}${parts.join(`,${line}`)}\n${' '.repeat(indent * depth)}${close}`;
+  };
+  return write(value, 0);
+}
+
+function isList(value: readonly PyValue[] | PyObject): value is readonly PyValue[] {
+  return Array.isArray(value);
+}
+
+/** Sorts members by the code points of their names; JavaScript's own order is that of UTF-16 code units. */
+function sortedMembers(members: PyObject): [string, PyValue][] {
+  return [...members].sort(([one], [other]) => compareCodePoints(one, other));
+}
+
+/** Compares two texts by their code points, as Python does. */
+export function compareCodePoints(one: string, other: string): number {
+  const [a, b] = [[...one], [...other]];
+  const different = a.findIndex((character, i) => character !== b[i]);
+  if (different < 0) return a.length - b.length;
+  if (different >= b.length) return 1;
+  return (a[different]?.codePointAt(0) ?? 0) - (b[different]?.codePointAt(0) ?? 0);
+}
+
+/** Returns a string as it is, any other value as JSON. */
+export function textOrJson(value: PyValue, layout?: JsonLayout): string {
+  return typeof value === 'string' ? value : toJson(value, layout);
+}
+
+/** Number of elements from which a list gets the numbers of its elements. */
+const NUMBERED = 8;
+
+/**
+ * Writes the index of each element into lists of eight or more elements, at any depth, so that a model can find an
+ * element by its number.
+ */
+export function withIndices(value: PyValue): PyValue {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => withIndices(item));
+    if (items.length < NUMBERED) return items;
+    return items.map((item, i) =>
+      isObject(item)
+        ? new Map<string, PyValue>([['_index', pyInt(i)], ...item])
+        : pyObject(['_index', pyInt(i)], ['value', item]),
+    );
+  }
+  if (!isObject(value)) return value;
+  return new Map([...value].map(([name, item]) => [name, withIndices(item)]));
+}
+
+const SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+const LEADING = new RegExp(`^[${SPACE}]+`);
+const TRAILING = new RegExp(`[${SPACE}]+$`);
+const RUNS = new RegExp(`[${SPACE}]+`);
+
+/** Removes white space at the beginning of a text, as Python's `str.lstrip` does. */
+export const lstrip = (text: string): string => text.replace(LEADING, '');
+
+/** Removes white space at both ends of a text, as Python's `str.strip` does. */
+export function strip(text: string): string {
+  const start = lstrip(text);
+  // A pattern that ends in `+$` takes quadratic time on long runs of spaces inside a text.
+  let end = start.length;
+  while (end > 0 && TRAILING.test(start.charAt(end - 1))) end--;
+  return start.slice(0, end);
+}
+
+/** Splits a text at runs of white space, as Python's `str.split()` does. */
+export const splitWords = (text: string): string[] => text.split(RUNS).filter((word) => word !== '');
