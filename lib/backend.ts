@@ -1,10 +1,10 @@
 import type { AnswerShape, JsonSchema } from './answer-shape.ts';
 import type { ChatMessage, MediaPart } from './conversation.ts';
 import type { ModelId } from './model-id.ts';
-import type { ConfidenceFormula } from './questions/distribution.ts';
 import type { Language } from './schema/language.ts';
 import type { Metrics } from './schema/metrics.ts';
 import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
+import type { ConfidenceFormula } from './schema/question-fields.ts';
 import type { CutTasks } from './tasks/cut-tasks.ts';
 import type { TraceContext } from './trace-context.ts';
 
@@ -131,7 +131,9 @@ export interface DecideTask {
   kind?: QuestionKind;
   instruction?: string;
   language?: Language;
-  /** The question as it was sent, for models whose prompt has its own words and JSON; absent: the other fields say all. */
+  /**
+   * The question as it was sent, for models whose prompt has its own words and JSON; absent: the other fields say all.
+   */
   sent?: SentQuestion;
 }
 

@@ -30,8 +30,8 @@ export function parseJson(bytes: Uint8Array): JsonValue {
 const sources = new WeakMap<object, string>();
 
 /**
- * Returns the JSON text from which `parseJson` read an object or list; undefined for a value that it did not return. The
- * text keeps what the value loses: 1.0 is not 1, and a member named `10` keeps its place.
+ * Returns the JSON text from which `parseJson` read an object or list; undefined for a value that it did not return.
+ * The text keeps what the value loses: 1.0 is not 1, and a member named `10` keeps its place.
  */
 export function sourceText(value: JsonValue): string | undefined {
   return typeof value === 'object' && value !== null ? sources.get(value) : undefined;

@@ -1,5 +1,5 @@
-import * as v from 'valibot';
 import type { QuestionKind } from '../backend.ts';
+import type { ConfidenceFormula } from '../schema/question-fields.ts';
 import { indexOfHighest } from '../tasks/logprobs.ts';
 
 /** Holds the answer to a question with options as a probability distribution. */
@@ -13,24 +13,6 @@ export interface Distribution {
   /** Confidence from 0 (all options equally likely) to 1 (one option certain), by a `ConfidenceFormula`. */
   confidence: number;
 }
-
-/**
- * Formulas of the confidence in an answer, for k options with probabilities p. `entropy` is that of Ollama's
- * documentation, `margin` and `distance` those of TypeSafe; a model's author may use another.
- *
- * - `entropy`: 1 - H / ln k, with H the entropy of the probabilities.
- * - `margin`: `lead`, and of a score `distance`.
- * - `lead`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k).
- * - `highest`: the highest probability.
- * - `distance`: 1 - (mean distance of the levels from the likeliest one) / (mean distance from the middle).
- * - `spread`: 1 - (mean distance of the levels from the likeliest one) / (k - 1).
- * - `deviation`: how far the standard deviation of the level is from its largest value, down to this least one.
- */
-export const ConfidenceFormula = v.union([
-  v.picklist(['entropy', 'margin', 'lead', 'highest', 'distance', 'spread']),
-  v.strictObject({ deviation: v.pipe(v.number(), v.minValue(0), v.maxValue(1)) }),
-]);
-export type ConfidenceFormula = v.InferOutput<typeof ConfidenceFormula>;
 
 /**
  * Converts log-probabilities to a distribution.
@@ -83,7 +65,9 @@ function expected(p: readonly number[]): number {
   return p.reduce((sum, one, level) => sum + one * level, 0);
 }
 
-/** Returns the mean distance of the levels from the likeliest one: a level far from it counts more than one beside it. */
+/**
+ * Returns the mean distance of the levels from the likeliest one: a level far from it counts more than one beside it.
+ */
 function fromLikeliest(p: readonly number[]): number {
   const best = indexOfHighest(p);
   return p.reduce((sum, one, level) => sum + one * Math.abs(level - best), 0);

@@ -36,7 +36,7 @@ export const ModelCalibration = v.object({
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
-/** How a decision model is asked and read: what its author's code does. */
+/** Names how a decision model is asked and read: what its author's code does. */
 export const ModelContract = v.object({
   name: v.pipe(v.string(), v.description("Family of the model, such as decider; assay: Assay's own questions.")),
   version: v.pipe(v.nullable(v.string()), v.description("Version in the model's files; null if they state none.")),

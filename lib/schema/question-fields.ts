@@ -52,6 +52,24 @@ export const CONFIDENCES = ['entropy', 'margin'] as const;
 export type Confidence = (typeof CONFIDENCES)[number];
 
 /**
+ * Formulas of the confidence in an answer, for k options with probabilities p. `entropy` is that of Ollama's
+ * documentation, `margin` and `distance` those of TypeSafe; a model's author may use another.
+ *
+ * - `entropy`: 1 - H / ln k, with H the entropy of the probabilities.
+ * - `margin`: `lead`, and of a score `distance`.
+ * - `lead`: the distance of the highest probability from an even guess, (max p - 1/k) / (1 - 1/k).
+ * - `highest`: the highest probability.
+ * - `distance`: 1 - (mean distance of the levels from the likeliest one) / (mean distance from the middle).
+ * - `spread`: 1 - (mean distance of the levels from the likeliest one) / (k - 1).
+ * - `deviation`: how far the standard deviation of the level is from its largest value, down to this least one.
+ */
+export const ConfidenceFormula = v.union([
+  v.picklist(['entropy', 'margin', 'lead', 'highest', 'distance', 'spread']),
+  v.strictObject({ deviation: v.pipe(v.number(), v.minValue(0), v.maxValue(1)) }),
+]);
+export type ConfidenceFormula = v.InferOutput<typeof ConfidenceFormula>;
+
+/**
  * Fields that Assay adds to requests of both formats. `orders`, `abstain_below` and `confidence` override settings of
  * the server.
  */

@@ -53,7 +53,9 @@ const ENDING = {
   pplx: 'Return only the letter code of the best option.',
 };
 
-/** Returns the contract of a model with `readout.safetensors` and codes in `decision_config.json`; null for any other. */
+/**
+ * Returns the contract of a model with `readout.safetensors` and codes in `decision_config.json`; null for any other.
+ */
 export function findCodeReadout(files: PublishedFiles): DecisionContract | null {
   const config = files.json[FILE];
   if (!files.paths.has(READOUT)) return null;

@@ -3,7 +3,9 @@ import { checkLength } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import type { ContractText } from './contract.ts';
 
-/** Characters of a text up to which it is encoded at once: even one token for each of them takes a fraction of a second. */
+/**
+ * Characters of a text up to which it is encoded at once: even one token for each of them takes a fraction of a second.
+ */
 const SHORT = 4096;
 
 /**

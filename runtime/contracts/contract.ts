@@ -1,8 +1,8 @@
 import { at } from '../../lib/at.ts';
 import type { QuestionKind } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { ConfidenceFormula } from '../../lib/questions/distribution.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
+import type { ConfidenceFormula } from '../../lib/schema/question-fields.ts';
 import type { PyValue } from './python-json.ts';
 
 /**
@@ -73,7 +73,10 @@ export interface Asking {
   ask(question: Question): Reading;
 }
 
-/** Linear layer that takes the place of a language model's head. Its input are the hidden states after the last norm. */
+/**
+ * Describes a linear layer that takes the place of a language model's head. Its input are the hidden states after the
+ * last norm.
+ */
 export interface LastLayer {
   /** Number of outputs. */
   width: number;

@@ -245,7 +245,7 @@ function isolated(asked: string, level: PyValue): string {
   return `${asked}\nProposed answer: ${text}\nDoes the proposed answer fit?`;
 }
 
-/** Older models abstain whenever they read these words, so their author shows other ones. */
+/** Replaces the words at which older models abstain whatever the question is, as their author does. */
 function withoutNone(option: string): string {
   const key = strip(option).toLowerCase();
   const none = key.startsWith('none of the above') || ['none', 'n/a', 'none of these'].includes(key);

@@ -26,8 +26,8 @@ import {
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
 
 /*
- * Decision 1.0 and 2.0 (vLLM Semantic Router): a head that compares the last token of each option with the last token of
- * the row. Sources: llama.cpp `conversion/decision2.py`; Ollaya `docs/families/decision.md`.
+ * Decision 1.0 and 2.0 (vLLM Semantic Router): a head that compares the last token of each option with the last token
+ * of the row. Sources: llama.cpp `conversion/decision2.py`; Ollaya `docs/families/decision.md`.
  */
 
 const FILE = 'decision_config.json';

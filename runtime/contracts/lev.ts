@@ -17,8 +17,8 @@ import { Ignored, type PublishedFiles, settingsIn, Temperature, TYPE_OF } from '
 import { isFalsy, type PyValue, textOrJson } from './python-json.ts';
 
 /*
- * lev (Interfaze): letters after a chat prompt, averaged over two orders of a choice's options; true or false on a scale
- * from 0 to 8. Source: InterfazeAI/lev, `packages/lev/src/lev/{prompt,labels,model,calibrate}.py`.
+ * lev (Interfaze): letters after a chat prompt, averaged over two orders of a choice's options; true or false on a
+ * scale from 0 to 8. Source: InterfazeAI/lev, `packages/lev/src/lev/{prompt,labels,model,calibrate}.py`.
  */
 
 const FILE = 'lev_release.json';

@@ -17,8 +17,8 @@ import { Count, type PublishedFiles, settingsIn, Temperature } from './published
 import { type PyValue, textOrJson, toJson } from './python-json.ts';
 
 /*
- * Nimble (Bespoke Labs): the whole schema of a request in each prompt, and codes for the choices of the requested field.
- * Source: the prompt code of bespokelabs/Bespoke-Nimble-9B-v3, as llama.cpp's `conversion/lev.py` ports it.
+ * Nimble (Bespoke Labs): the whole schema of a request in each prompt, and codes for the choices of the requested
+ * field. Source: the prompt code of bespokelabs/Bespoke-Nimble-9B-v3, as llama.cpp's `conversion/lev.py` ports it.
  */
 
 const FILE = 'schema_config.json';

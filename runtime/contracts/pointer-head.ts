@@ -1,13 +1,13 @@
 import { at } from '../../lib/at.ts';
 import type { LastLayer } from './contract.ts';
 
-/** Weights `[dim, hidden]` and bias `[dim]` of a projection. */
+/** Holds the weights `[dim, hidden]` and bias `[dim]` of a projection. */
 export interface Projection {
   weight: Float32Array;
   bias: Float32Array;
 }
 
-/** Gain and bias of a normalisation, `[hidden]`. */
+/** Holds the gain and bias of a normalisation, `[hidden]`. */
 export interface Norm {
   gain: Float32Array;
   bias: Float32Array;

@@ -1,8 +1,8 @@
 import { endOfString } from '../../lib/json/scan.ts';
 
 /**
- * A JSON value as Python's `json.loads` reads it: numbers keep the difference between 1 and 1.0, and objects keep the
- * order of their members, even of those with names such as `10`.
+ * Represents a JSON value as Python's `json.loads` reads it: numbers keep the difference between 1 and 1.0, and objects
+ * keep the order of their members, even of those with names such as `10`.
  */
 export type PyValue = null | boolean | string | PyNumber | readonly PyValue[] | PyObject;
 export type PyObject = ReadonlyMap<string, PyValue>;
@@ -134,7 +134,7 @@ export function pythonFloat(value: number): string {
   return `${sign}${whole}.${digits.slice(power + 1) || '0'}`;
 }
 
-/** Layout of a JSON text, as the arguments of Python's `json.dumps`. Default: one line, `", "` and `": "`. */
+/** Sets the layout of a JSON text, as the arguments of Python's `json.dumps`. Default: one line, `", "` and `": "`. */
 export interface JsonLayout {
   /** Spaces of indentation for each level; members and items are then on lines of their own. */
   indent?: number;

@@ -45,7 +45,7 @@ async function readTorch(file: string): Promise<unknown> {
   }
 }
 
-/** A decision model's contract, or the reason why the model cannot run here; null for any other model. */
+/** Holds a decision model's contract, or the reason why the model cannot run here; null for any other model. */
 export type FoundContract = { contract: DecisionContract } | { refusal: string } | null;
 
 /**

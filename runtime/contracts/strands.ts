@@ -26,8 +26,8 @@ import {
 import { type PyValue, splitWords, strip, textOrJson } from './python-json.ts';
 
 /*
- * Strands Decider v1 (Amazon): a LoRA adapter on a base model, and a pointer from the answer's place to the last token of
- * each option's line. Source: PyPI strands-decider 0.2.0, `prompting.py`, `modeling.py`, `infer.py`, `schema.py`.
+ * Strands Decider v1 (Amazon): a LoRA adapter on a base model, and a pointer from the answer's place to the last token
+ * of each option's line. Source: PyPI strands-decider 0.2.0, `prompting.py`, `modeling.py`, `infer.py`, `schema.py`.
  */
 
 const FILES = ['strands_decider_config.json', 'hobson_config.json'] as const;

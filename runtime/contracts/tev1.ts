@@ -15,9 +15,9 @@ import {
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
 
 /*
- * Tev1 (Together): the decision as JSON in a chat, and the letters of its options. Its files are those of any Qwen3.5, so
- * it is known by its name. Source: the model card of togethercomputer/Tev1-4B-experimental, which defines choices; true
- * or false and levels are asked as choices.
+ * Tev1 (Together): the decision as JSON in a chat, and the letters of its options. Its files are those of any Qwen3.5,
+ * so it is known by its name. Source: the model card of togethercomputer/Tev1-4B-experimental, which defines choices;
+ * true or false and levels are asked as choices.
  */
 
 const LETTERS = letterCodes().slice(0, 24);

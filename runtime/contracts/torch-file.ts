@@ -4,13 +4,13 @@ import { widen } from '../onnx/to-float32.ts';
 import { RefusedContract } from './published-files.ts';
 
 /*
- * Reads the files that `torch.save` writes for a few settings and tensors: a zip file without compression, with a pickle
- * that names the tensors' storages. Nothing in the file is executed: of the pickle, only the operations that build dicts,
- * lists, tuples and tensors are understood, and every other one refuses the file. Sources: Python's `pickletools`;
- * PyTorch, `torch/serialization.py` and `torch/_utils.py` (`_rebuild_tensor_v2`).
+ * Reads the files that `torch.save` writes for a few settings and tensors: a zip file without compression, with a
+ * pickle that names the tensors' storages. Nothing in the file is executed: of the pickle, only the operations that
+ * build dicts, lists, tuples and tensors are understood, and every other one refuses the file. Sources: Python's
+ * `pickletools`; PyTorch, `torch/serialization.py` and `torch/_utils.py` (`_rebuild_tensor_v2`).
  */
 
-/** A value of such a file. Tuples become lists. */
+/** Represents a value of such a file. Tuples become lists. */
 export type TorchValue =
   | null
   | boolean

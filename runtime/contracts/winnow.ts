@@ -14,8 +14,8 @@ import {
 import { type PyValue, toJson } from './python-json.ts';
 
 /*
- * Winnow (EldanRing): labels after a prompt with Gemma 4's own control tokens. Its files are those of any Gemma 4, so it
- * is known by its name. Source: EldanRing/winnow-inference, `native/protocol.h`, prompt `winnow-v1`.
+ * Winnow (EldanRing): labels after a prompt with Gemma 4's own control tokens. Its files are those of any Gemma 4, so
+ * it is known by its name. Source: EldanRing/winnow-inference, `native/protocol.h`, prompt `winnow-v1`.
  */
 
 const LABELS = 64;

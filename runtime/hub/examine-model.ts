@@ -28,7 +28,7 @@ export interface ModelExamination {
    * null.
    */
   mediaRefusal: string | null;
-  /** How a decision model is asked; null for a model that writes text. */
+  /** Names how a decision model is asked; null for a model that writes text. */
   contract: ModelContract | null;
   /** Variant that would be downloaded; null if the repository has no usable model. */
   chosen: {
@@ -128,8 +128,8 @@ async function contractOf(
 }
 
 /**
- * Downloads and parses a small JSON file or `head.pt` of a repository. Returns undefined if it is larger than `CONFIG_BOUNDS`, has
- * too many parts or is not JSON.
+ * Downloads and parses a small JSON file or `head.pt` of a repository. Returns undefined if it is larger than
+ * `CONFIG_BOUNDS`, has too many parts or is not JSON.
  */
 async function readJson(
   hub: HubAccess,

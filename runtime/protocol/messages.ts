@@ -64,7 +64,7 @@ export const ModelInfo = v.object({
   contextLength: Count,
   /** Kind of media that the server must open for this model; absent if the model reads only text. */
   reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
-  /** How a decision model is asked; absent for a model that writes text. */
+  /** Names how a decision model is asked; absent for a model that writes text. */
   contract: v.exactOptional(ModelContract),
   loadMs: v.number(),
 });

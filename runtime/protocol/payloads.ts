@@ -10,10 +10,9 @@ import {
 } from '../../lib/backend.ts';
 import { MEDIA_KINDS } from '../../lib/conversation.ts';
 import { LANGUAGE_NAMES } from '../../lib/prompt/language-names.ts';
-import { ConfidenceFormula } from '../../lib/questions/distribution.ts';
 import type { Language } from '../../lib/schema/language.ts';
 import { Metrics } from '../../lib/schema/metrics.ts';
-import { MOST_ORDERS } from '../../lib/schema/question-fields.ts';
+import { ConfidenceFormula, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 
 /**
  * Schemas for the requests and answers of `lib/backend.ts`, which the messages contain. The bounds are at least those

@@ -10,7 +10,7 @@ import type { BranchSpec, JobResult, Sampling } from '../engine/job.ts';
 import { checkLength } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
 
-/** A decision model's contract, bound to its tokenizer, and how its graph reads labels. */
+/** Holds a decision model's contract, bound to its tokenizer, and how its graph reads labels. */
 export interface LoadedContract {
   contract: DecisionContract;
   open: OpenContract;

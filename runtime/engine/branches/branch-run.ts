@@ -18,7 +18,8 @@ export interface BranchContext {
 }
 
 /**
- * Answers one branch: `RowReading` if outputs are read; otherwise `OptionScoring` when it has a choice, then `Decoding`.
+ * Answers one branch: `RowReading` if outputs are read; otherwise `OptionScoring` when it has a choice, then
+ * `Decoding`.
  */
 export class BranchRun {
   readonly #spec: BranchSpec;
