@@ -6,7 +6,7 @@ import type { Finding, LateCheck } from './rules.ts';
 import { unknownField } from './unknown-field.ts';
 
 /**
- * Returns a valid request, with defaults filled in and unknown members dropped where they are allowed.
+ * Returns a valid request as a copy, with the defaults of its own fields (not of nested ones) filled in.
  *
  * @throws AssayError the first issue of an invalid request (docs/interface.md, D-15): first `unknown_field`,
  *   `missing_input` and `conflicting_input`, then invalid values; both groups in document order
@@ -14,8 +14,8 @@ import { unknownField } from './unknown-field.ts';
 export function validate<TSchema extends v.GenericSchema>(schema: TSchema, value: unknown): v.InferOutput<TSchema> {
   const { output, found } = parse(schema, value);
   const late = found.filter(({ type }) => type === 'late_rule');
-  // A valid value has the output type of its schema.
-  if (late.length === found.length) return output as v.InferOutput<TSchema>;
+  // Members are as sent, not Valibot's copies: the text of a number is known by its list (written-numbers.ts).
+  if (late.length === found.length) return { ...(output as object), ...(value as object) };
   const first = firstOf(found.filter(({ type }) => type !== 'late_rule').flatMap(unfolded));
   // This request is refused, so its handler will not make the late checks; one of them may fail earlier.
   const fuel = sharedFuel();
