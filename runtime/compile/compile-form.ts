@@ -1,4 +1,9 @@
+import { join } from 'node:path';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { readCheckpoint } from '../checkpoint/safetensors.ts';
+import { Refused } from '../graph/config-keys.ts';
+import { buildDecoder } from '../graph/decoder.ts';
+import { readArchitecture } from '../graph/families.ts';
 import type { Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { findLayout } from '../onnx/layout.ts';
@@ -6,6 +11,8 @@ import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
 import { fuseEmbeddings } from '../onnx/rewrites/fuse-embeddings.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
+import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
 import type { Manifest } from './manifest.ts';
@@ -14,7 +21,7 @@ import type { FixedPrecision } from './precision.ts';
 import { ENCODER_FILE, rewritePacked } from './rewrite-packed.ts';
 import { rewriteStatic } from './rewrite-static.ts';
 import type { GraphFacts } from './rewritten-graphs.ts';
-import { encoderGraph, publishedHeadSize, type SourceGraphs, sourceGraphs } from './source.ts';
+import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
 import { formOf } from './weight-conversion.ts';
 
 const WEIGHTS_FILE = 'weights.bin';
@@ -50,9 +57,9 @@ export async function planForm(
   precision: FixedPrecision,
   { maxPromptLen, shapes, slots }: FormShape,
 ): Promise<PlannedForm> {
-  const model = readSource(sourceGraphs(source, precision));
-  chooseRotaryTables(model, maxPromptLen);
-  const context = await contextLength(source, model);
+  const { model, context } = isCheckpoint(source)
+    ? await writtenGraph(source, maxPromptLen)
+    : await publishedGraph(source, precision, maxPromptLen);
   const layout = findLayout(model, await publishedHeadSize(source));
   const published = formOf(model);
   const { facts, form, graphs } = shapes
@@ -71,6 +78,7 @@ export async function planForm(
  * cannot be read.
  */
 export async function planEncoder(source: string): Promise<PlannedGraphs | null> {
+  if (isCheckpoint(source)) return null;
   const { reads } = await judgeFolder(source);
   const encoder = reads && sourceGraphs(source, 'keep').embeddings && encoderGraph(source, reads);
   if (!encoder) return null;
@@ -79,11 +87,29 @@ export async function planEncoder(source: string): Promise<PlannedGraphs | null>
   return plannedGraphs([{ file: ENCODER_FILE, model }], ENCODER_WEIGHTS_FILE);
 }
 
-/**
- * Reads a language model's graph, joined with its separate embedding graph if it has one, so that it accepts token ids.
- */
-function readSource({ model, embeddings }: SourceGraphs): Model {
-  return embeddings ? fuseEmbeddings(readModel(model), readModel(embeddings)) : readModel(model);
+/** Holds the graph of a language model, which accepts token ids, and the number of positions that it supports. */
+interface SourceGraph {
+  model: Model;
+  context: number;
+}
+
+/** Reads a published graph, joined with its separate embedding graph if it has one. */
+async function publishedGraph(source: string, precision: FixedPrecision, maxPromptLen: number): Promise<SourceGraph> {
+  const { model: file, embeddings } = sourceGraphs(source, precision);
+  const model = embeddings ? fuseEmbeddings(readModel(file), readModel(embeddings)) : readModel(file);
+  chooseRotaryTables(model, maxPromptLen);
+  return { model, context: await contextLength(source, model) };
+}
+
+/** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
+async function writtenGraph(source: string, maxPromptLen: number): Promise<SourceGraph> {
+  const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
+  try {
+    const architecture = readArchitecture(config, maxPromptLen);
+    return { model: buildDecoder(architecture, readCheckpoint(source)), context: architecture.context };
+  } catch (error) {
+    throw error instanceof Refused ? unusable(error.message, 'Use another model.') : error;
+  }
 }
 
 /**

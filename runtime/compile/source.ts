@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { MediaKind } from '../../lib/conversation.ts';
+import { INDEX_FILE, SINGLE_FILE } from '../checkpoint/safetensors.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
@@ -24,6 +25,13 @@ export interface SourceGraphs {
   model: string;
   /** Graph that computes the embeddings of token ids; absent if `model` contains it. */
   embeddings?: string;
+}
+
+/**
+ * Tells whether a folder has the weights of a model without a graph, so that its graph is to be written (`graph/`).
+ */
+export function isCheckpoint(folder: string): boolean {
+  return graphsIn(folder).length === 0 && [SINGLE_FILE, INDEX_FILE].some((name) => existsSync(join(folder, name)));
 }
 
 /**

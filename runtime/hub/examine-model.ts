@@ -46,7 +46,7 @@ export interface ModelExamination {
   } | null;
 }
 
-/** Average bytes per weight in files of each number format. */
+/** Average bytes per weight in files of each number format. Checkpoints have 16 bits, with few exceptions. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { q4f16: 0.55, q4: 0.6, int8: 1, q8: 1, fp16: 2, fp32: 4 };
 const ANSWER_MS = 30_000;
 
@@ -90,12 +90,14 @@ export async function examineModel(
     genai: await read('genai_config.json'),
     processor: files.layout === 'genai' ? await read(processor) : undefined,
     ownHead: contract?.lastLayer !== undefined,
+    checkpoint: files.layout === 'checkpoint',
   });
   const { reads, mediaRefusal, kvBytes } = verdict;
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
-  const weights = files.dtype && bytesOf(new Set([files.graph, ...files.data])) / WEIGHT_BYTES[files.dtype];
+  const published = files.layout === 'checkpoint' ? 'fp16' : files.dtype;
+  const weights = published && bytesOf(new Set([files.graph, ...files.data])) / WEIGHT_BYTES[published];
   return {
     model,
     commit,
@@ -106,7 +108,7 @@ export async function examineModel(
       layout: files.layout,
       dtype: files.dtype,
       graph: files.graph,
-      path: files.layout === 'genai' && !files.parts ? 'packed' : null,
+      path: files.layout === 'checkpoint' || (files.layout === 'genai' && !files.parts) ? 'packed' : null,
       downloadBytes: bytesOf(wanted),
       memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * DEFAULT_PROMPT_LEN) : null,
     },

@@ -168,6 +168,7 @@ async function judgeConfiguration({ paths }: PullContext, published: PublishedMo
     genai,
     processor: processors.find((one) => one !== undefined),
     ownHead: contract?.lastLayer !== undefined,
+    checkpoint: published.selected.layout === 'checkpoint',
   });
   return found && 'refusal' in found ? { ...verdict, refusal: found.refusal } : verdict;
 }

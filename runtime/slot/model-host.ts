@@ -15,7 +15,7 @@ import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';
-import { findLocalModel, type LocalModel } from '../store/hub-cache.ts';
+import { findLocalModel, type LocalModel, lackOfLocalModel } from '../store/hub-cache.ts';
 import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
@@ -182,6 +182,8 @@ export class LocalModelHost implements ModelHost {
       options.allowDownload && here?.origin !== 'bundled' ? await this.#pull(model, here, report, unfollowed) : 0;
     const local = await this.#find(model);
     if (!local) {
+      const lack = await this.#lackOf(model);
+      if (lack) throw lack;
       const fetch = `${model} is not on this machine, and the request does not allow downloading it. Fetch it with "assay pull ${model}", or set allow_download to true.`;
       throw new AssayError('not_downloaded', fetch, { param: 'model' });
     }
@@ -238,10 +240,20 @@ export class LocalModelHost implements ModelHost {
   }
 
   async #modelNotFound(model: ModelId): Promise<AssayError> {
+    const lack = await this.#lackOf(model);
+    if (lack) return lack;
     const others = (await this.listModels()).map(({ id }) => id).filter((id) => id !== model);
     const meant = nearestName(model, others);
     const advice = meant === undefined ? 'Fetch it' : `Did you mean ${meant}? Else fetch it`;
     const message = `${model} is not on this machine. ${advice}: assay pull ${model}`;
+    return new AssayError('model_not_found', message, { param: 'model' });
+  }
+
+  /** Returns the error for a model of which some files are on this machine, but not enough; null for any other. */
+  async #lackOf(model: ModelId): Promise<AssayError | null> {
+    const lack = await lackOfLocalModel(this.#options.compile.paths, model, this.#variant).catch(() => null);
+    if (lack === null) return null;
+    const message = `${model} is on this machine, but its files cannot be used. ${lack} Fetch what is missing: assay pull ${model}`;
     return new AssayError('model_not_found', message, { param: 'model' });
   }
 

@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import type { MediaKind } from '../../lib/conversation.ts';
+import { architectureRefusal } from '../graph/families.ts';
 import { GenaiConfig, genaiFamily, genaiMediaRefusal, genaiRefusal } from './genai-config.ts';
-import { MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
+import { INSTEAD, MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
 
 /** Model types (`model_type`) that cannot run here in any published format, with the reason and what to use instead. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -50,6 +51,9 @@ const Config = v.looseObject({
   /** Configuration of the audio encoder; absent or null if the model has none. */
   audio_config: v.optional(v.unknown()),
 });
+/** Refuses images and audio of a model whose graph is written here. */
+const TEXT_PART = `Only the text part of this model is used, because its files have no graph for images or audio. ${INSTEAD}`;
+
 /** Tells from a model's configuration, without its weights, whether it can run. */
 export interface ArchitectureVerdict {
   /** Reason why the model cannot run, and what to try instead; null if the configuration shows none. */
@@ -75,13 +79,16 @@ export interface ModelConfiguration {
   processor?: unknown;
   /** True if a decision model's own layer takes the place of the head that generates text. */
   ownHead?: boolean;
+  /** True if the files have no graph, so that it is written here, for text alone. Default: false. */
+  checkpoint?: boolean;
 }
 
 /**
  * Judges from a model's configuration whether the model can run here, and which media it reads. A file without the
  * expected form is ignored.
  */
-export function judgeArchitecture({ config, genai, processor, ownHead }: ModelConfiguration): ArchitectureVerdict {
+export function judgeArchitecture(model: ModelConfiguration): ArchitectureVerdict {
+  const { config, genai, processor, ownHead, checkpoint } = model;
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);
   const refusal =
@@ -95,6 +102,10 @@ export function judgeArchitecture({ config, genai, processor, ownHead }: ModelCo
     return { refusal, reads: refused ? null : MEDIA_FAMILIES[family], mediaRefusal: refused, kvBytes };
   }
   const media = published.success ? mediaOf(published.output) : null;
+  if (checkpoint) {
+    const text = media && media.encoded.length > 0 ? TEXT_PART : null;
+    return { refusal: refusal ?? architectureRefusal(config, ownHead), reads: null, mediaRefusal: text, kvBytes };
+  }
   return { refusal, reads: media && mediaRead(media), mediaRefusal: media && mediaRefusal(media), kvBytes };
 }
 

@@ -50,6 +50,26 @@ export async function findLocalModel(
     : null;
 }
 
+/**
+ * Returns what the files of a model in the hub cache lack, as sentences, if no snapshot of it is usable; null if there
+ * are no files of it, or a usable snapshot.
+ */
+export async function lackOfLocalModel(
+  paths: StorePaths,
+  model: ModelId,
+  options: { device: Device; dtype?: Dtype },
+): Promise<string | null> {
+  let lack: string | null = null;
+  for (const commit of await commitsOf(paths, model)) {
+    const entries = await entriesOf(paths, paths.snapshot(model, commit));
+    if (entries.length === 0) continue;
+    const selection = selectModelFiles(entries, options);
+    if ('files' in selection) return null;
+    lack ??= selection.missing;
+  }
+  return lack;
+}
+
 async function findSnapshot(
   paths: StorePaths,
   model: ModelId,

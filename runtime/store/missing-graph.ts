@@ -7,19 +7,30 @@ import { folderOf, GENAI_CONFIG, GENAI_GRAPHS } from './genai-config.ts';
  * @param paths paths of all files of the model
  * @param formats.wanted number formats that were looked for
  * @param formats.others other number formats in which the model is there
+ * @param formats.checkpoint true if there is a checkpoint without a graph, which has no number format to ask for
  */
 export function missingGraph(
   paths: ReadonlySet<string>,
-  { wanted, others }: { wanted: readonly Dtype[]; others: readonly Dtype[] },
+  { wanted, others, checkpoint }: { wanted: readonly Dtype[]; others: readonly Dtype[]; checkpoint: boolean },
 ): string {
   const looked = wanted.map((dtype) => `onnx/model${DTYPE_SUFFIX[dtype]}.onnx`).join(', ');
-  const there = [...paths].filter((path) => path.endsWith('.onnx')).sort();
+  const graphs = [...paths].filter((path) => path.endsWith('.onnx')).sort();
+  const there = graphs.length > 0 ? graphs : [...paths].filter((path) => WEIGHTS.test(path)).sort();
   const has =
     there.length > 0
       ? ` It has ${there.slice(0, 8).join(', ')}${there.length > 8 ? ` and ${there.length - 8} more` : ''}.`
-      : ' It has no ONNX file at all; a copy under onnx-community may.';
-  const next = severalGraphs(paths, there) || onlyUnreadableFormats(there) || otherFormats(others);
-  return `Looked for ${looked} (also at the top), and for ${GENAI_CONFIG} with model.onnx beside it.${has}${next}`;
+      : ' It has no weights at all; a copy under onnx-community may.';
+  const next =
+    severalGraphs(paths, graphs) || onlyUnreadableFormats(graphs) || otherFormats(others) || withoutFormat(checkpoint);
+  return `Looked for ${looked} (also at the top), for ${GENAI_CONFIG} with model.onnx beside it, and for model.safetensors.${has}${next}`;
+}
+
+/** Matches files of weights in formats other than ONNX. */
+const WEIGHTS = /\.(?:safetensors|bin|pt|pth|gguf|h5|msgpack|ot)$/u;
+
+/** Returns a sentence that says how to use a checkpoint; empty if there is none. */
+function withoutFormat(checkpoint: boolean): string {
+  return checkpoint ? ' Its weights are in safetensors, which is read as it is: leave out --dtype.' : '';
 }
 
 /** Returns a sentence that refuses a model whose graphs are all in formats that are not read; empty for any other. */

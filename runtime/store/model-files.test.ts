@@ -149,9 +149,36 @@ describe('the best variant', () => {
   });
 });
 
+const INDEX = 'model.safetensors.index.json';
+const shards = (stem: string) => [1, 2].map((shard) => `${stem}-0000${shard}-of-00002.safetensors`);
+
+describe('a checkpoint without a graph', () => {
+  it.each<[string, string[], object]>([
+    ['in one file', ['model.safetensors'], { graph: 'model.safetensors', data: [] }],
+    ['in shards', [INDEX, ...shards('model')], { graph: INDEX, data: shards('model') }],
+    ['in shards of the other name', [INDEX, ...shards('model.safetensors')], { data: shards('model.safetensors') }],
+    ['beside files of other programs', ['model.safetensors', 'consolidated.safetensors'], { data: [] }],
+    ['beside a graph, which is used', ['model.safetensors', 'onnx/model_q4.onnx'], { graph: 'onnx/model_q4.onnx' }],
+  ])('%s', (_, paths, files) => {
+    expect(selectModelFiles(entries(...TEXT, ...paths), { device: 'CPU' })).toMatchObject({ files });
+  });
+
+  it('has no number format to ask for', () => {
+    const files = entries(...TEXT, 'model.safetensors');
+    expect(graphOf(files, { device: 'CPU', dtype: 'q4' })).toMatch(/read as it is: leave out --dtype/);
+  });
+});
+
 describe('what is missing', () => {
   it.each([
-    [entries('config.json', 'model.safetensors'), 'It has no ONNX file at all; a copy under onnx-community may.'],
+    [entries('config.json', 'README.md'), 'It has no weights at all; a copy under onnx-community may.'],
+    [entries(...TEXT, 'pytorch_model.bin'), 'It has pytorch_model.bin.'],
+    [entries('config.json', 'model.safetensors'), 'It has no tokenizer.json.'],
+    [entries(...TEXT, INDEX), 'It has model.safetensors.index.json, but none of the files that it lists.'],
+    [
+      entries(...TEXT, INDEX, 'model-00002-of-00003.safetensors'),
+      'It has 1 of the 3 files of its weights, but lacks model-00001-of-00003.safetensors, model-00003-of-00003.safetensors.',
+    ],
     [entries(...TEXT, 'onnx/decoder.onnx'), 'It has onnx/decoder.onnx.'],
     [
       entries(...TEXT, 'onnx/model_bnb4.onnx'),

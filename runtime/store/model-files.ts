@@ -9,6 +9,11 @@ import { baseName } from './paths.ts';
 /** File name, in a compiled model's folder, of the chat template that is used when a request offers tools. */
 export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 
+/** Names of a checkpoint in one file, and of the list of its shards (`checkpoint/safetensors.ts`). */
+const [SINGLE_FILE, INDEX_FILE] = ['model.safetensors', 'model.safetensors.index.json'];
+/** Matches the name of a shard, in both forms that are published. */
+const SHARD = /^(model(?:\.safetensors)?-)(\d{5})-of-(\d{5})\.safetensors$/u;
+
 /** Folder of a repository in which transformers saves all chat templates except the default one. */
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
@@ -83,8 +88,11 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
  */
 const SMALL_BYTES = 600_000_000;
 
-/** Names the layout of a repository: that of `onnx-community` (transformers.js) or that of onnxruntime-genai. */
-export type Layout = 'transformers' | 'genai';
+/**
+ * Names the layout of a repository: that of `onnx-community` (transformers.js), that of onnxruntime-genai, or a
+ * checkpoint without a graph, as the authors of models publish it.
+ */
+export type Layout = 'transformers' | 'genai' | 'checkpoint';
 
 /** Paths of all graphs but the decoder, for a model that is split into several graphs. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
@@ -94,7 +102,7 @@ export interface ModelFiles {
   layout: Layout;
   /** Number format of the weights; null if the repository does not state it. */
   dtype: Dtype | null;
-  /** Path of the ONNX graph of the language model. */
+  /** Path of the language model's ONNX graph; of a checkpoint, the file of its weights or the list of its shards. */
   graph: string;
   /** Paths of the separate graphs for embeddings and the media encoders; absent if there are none. */
   parts?: ModelParts;
@@ -110,6 +118,7 @@ export type Selection = { files: ModelFiles } | { missing: string };
 const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
+  checkpoint: ['config.json', 'tokenizer.json'],
 };
 
 /**
@@ -121,16 +130,49 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
 export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
   const select = (wanted: readonly Dtype[]) => selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
+  const shards = shardsOf(paths);
   const wanted = options.dtype ? [options.dtype] : PREFERENCE[options.device];
   const whole = options.device === 'CPU' && !options.dtype ? select(['fp16', 'fp32']) : null;
-  const files = whole && isSmall(entries, whole) ? whole : select(wanted);
+  const graph = whole && isSmall(entries, whole) ? whole : select(wanted);
+  const files = graph ?? (options.dtype || shards.missing ? null : selectCheckpoint(paths, shards.paths));
   if (!files) {
+    if (shards.missing) return { missing: shards.missing };
     const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
-    return { missing: missingGraph(paths, { wanted, others }) };
+    return {
+      missing: missingGraph(paths, { wanted, others, checkpoint: selectCheckpoint(paths, shards.paths) !== null }),
+    };
   }
   const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
   if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
   return { files };
+}
+
+/**
+ * Finds the shards of a checkpoint, `model-00001-of-00003.safetensors` and so on.
+ *
+ * @returns their paths, in order, and in `missing` a sentence that says which are not there
+ */
+function shardsOf(paths: ReadonlySet<string>): { paths: string[]; missing?: string } {
+  if (paths.has(SINGLE_FILE) || !paths.has(INDEX_FILE)) return { paths: [] };
+  const found = [...paths].filter((path) => SHARD.test(path)).sort();
+  const [first = ''] = found;
+  const total = Number(SHARD.exec(first)?.[3] ?? 0);
+  const all = Array.from({ length: total }, (_, index) => {
+    return first.replace(SHARD, `$1${String(index + 1).padStart(5, '0')}-of-$3.safetensors`);
+  });
+  const missing = all.filter((path) => !paths.has(path));
+  if (found.length === 0) return { paths: [], missing: `It has ${INDEX_FILE}, but none of the files that it lists.` };
+  if (missing.length === 0) return { paths: all };
+  const some = `${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ` and ${missing.length - 3} more` : ''}`;
+  return { paths: [], missing: `It has ${found.length} of the ${total} files of its weights, but lacks ${some}.` };
+}
+
+/** Selects a checkpoint without a graph: weights in one file, or in these shards. Returns null if there is none. */
+function selectCheckpoint(paths: ReadonlySet<string>, shards: readonly string[]): ModelFiles | null {
+  const support = supportIn(paths, '');
+  const common = { layout: 'checkpoint' as const, dtype: null, support };
+  if (paths.has(SINGLE_FILE)) return { ...common, graph: SINGLE_FILE, data: [] };
+  return shards.length > 0 ? { ...common, graph: INDEX_FILE, data: shards } : null;
 }
 
 /** Tells whether an unquantized variant has few enough weights to count as small. */

@@ -35,7 +35,8 @@ const LAYERS: readonly Layer[] = [
   runtime('onnx'),
   runtime('process'),
   runtime('ort-plugin'),
-  runtime('store'),
+  // `graph/families.ts` tells from a configuration whether a graph can be written for a checkpoint.
+  runtime('store', 'graph/families.ts'),
   runtime('hub', 'contracts', 'store'),
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins', 'process'),

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Model } from '../../runtime/engine/model.ts';
+import { kvShape, type Model } from '../../runtime/engine/model.ts';
+import { logitsOf } from '../../runtime/engine/self-check/self-check.ts';
 import { FAMILIES, REFUSED, supportTable } from './families.ts';
 import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
@@ -22,8 +23,12 @@ describe.each(FAMILIES)('$fixture', ({ fixture, path, shortText = 0, faithful })
   test(`answers as PyTorch does, on the ${path} path`, async () => {
     expect(model.manifest.path).toBe(path);
     if (faithful) expect(model.manifest.contextLength).toBe(faithful);
-    for (const { prompt, greedy } of goldenCases(folder)) {
-      if (prompt.length > shortText) expect(await continueGreedily(model, prompt, greedy.length)).toEqual(greedy);
+    for (const { prompt, greedy, logits } of goldenCases(folder)) {
+      if (prompt.length <= shortText) continue;
+      expect(await continueGreedily(model, prompt, greedy.length)).toEqual(greedy);
+      const probe = { tokens: prompt, positions: [prompt.length - 1], stride: 1 };
+      const [own = []] = logits ? await logitsOf(model.forward, kvShape(model.manifest), probe) : [];
+      for (const [token, wanted] of (logits ?? []).entries()) expect(own[token]).toBeCloseTo(wanted, 3);
     }
   });
 

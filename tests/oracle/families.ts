@@ -1,7 +1,8 @@
 import type { Manifest } from '../../runtime/compile/manifest.ts';
 
-/** The exporter of a graph, which decides its layout; the columns of the support table. */
+/** Makers of graphs, which decide their layout; the columns of the support table. Checkpoints have no graph. */
 export const EXPORTERS = {
+  'families/safetensors': 'safetensors',
   'families/genai': 'onnxruntime-genai 0.18',
   'models/genai': 'onnxruntime-genai 0.11',
   'families/mobius': 'mobius 0.1',
@@ -21,6 +22,29 @@ export interface FamilyCase {
 
 /** Every tested family, in each layout that its exporters produce. */
 export const FAMILIES: readonly FamilyCase[] = [
+  { family: 'Falcon 3', fixture: 'families/safetensors/falcon3', path: 'packed' },
+  { family: 'Gemma 2', fixture: 'families/safetensors/gemma2', path: 'packed' },
+  { family: 'Gemma 3', fixture: 'families/safetensors/gemma3', path: 'packed' },
+  { family: 'Gemma 3', fixture: 'families/safetensors/gemma3-images', path: 'packed' },
+  { family: 'Granite 3', fixture: 'families/safetensors/granite3', path: 'packed' },
+  { family: 'Granite 4 (dense)', fixture: 'families/safetensors/granite4', path: 'packed' },
+  { family: 'Granite 4 (dense)', fixture: 'families/safetensors/granite4-unrotated', path: 'packed' },
+  { family: 'Llama 3.x', fixture: 'families/safetensors/llama3', path: 'packed' },
+  { family: 'Llama 3.x', fixture: 'families/safetensors/llama-biases', path: 'packed' },
+  { family: 'Ministral 3', fixture: 'families/safetensors/ministral3', path: 'packed' },
+  { family: 'Mistral, Ministral', fixture: 'families/safetensors/mistral', path: 'packed' },
+  { family: 'Mistral, Ministral', fixture: 'families/safetensors/mistral-images', path: 'packed' },
+  { family: 'Mistral, Ministral', fixture: 'families/safetensors/ministral', path: 'packed' },
+  { family: 'OLMo 2', fixture: 'families/safetensors/olmo2', path: 'packed' },
+  { family: 'OLMo 3', fixture: 'families/safetensors/olmo3', path: 'packed' },
+  { family: 'Phi-3', fixture: 'families/safetensors/phi3', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'families/safetensors/qwen2', path: 'packed' },
+  { family: 'Qwen 2, 2.5', fixture: 'families/safetensors/qwen2-windows', path: 'packed' },
+  { family: 'Qwen 3', fixture: 'families/safetensors/qwen3', path: 'packed' },
+  { family: 'Qwen 3', fixture: 'families/safetensors/qwen3-yarn', path: 'packed' },
+  { family: 'SmolLM2', fixture: 'families/safetensors/smollm2', path: 'packed' },
+  { family: 'SmolLM3', fixture: 'families/safetensors/smollm3', path: 'packed' },
+  { family: 'Phi-4-mini', fixture: 'families/safetensors/phi4-mini', path: 'packed', shortText: 64 },
   { family: 'Falcon 3', fixture: 'families/genai/falcon3', path: 'packed' },
   { family: 'Falcon 3', fixture: 'families/optimum/falcon3', path: 'plain' },
   { family: 'Gemma 2', fixture: 'families/genai/gemma2', path: 'packed' },

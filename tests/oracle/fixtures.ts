@@ -13,6 +13,8 @@ export interface GoldenCase {
   prompt: number[];
   greedy: number[];
   gap: number;
+  /** Logits after the prompt, of checkpoints. */
+  logits?: number[];
 }
 
 /**

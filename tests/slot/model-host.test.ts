@@ -13,16 +13,27 @@ import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
+import { checkpointFiles } from '../hub/checkpoint.ts';
 import { HubServer } from '../hub/hub-server.ts';
+import { hubRepository } from '../hub/repository.ts';
 import { fixtureModel, type TestHost, testHost } from './machine.ts';
 
 const QWEN = parseModelId('acme/qwen3');
 const LLAMA = parseModelId('acme/llama');
+const CHECKPOINT = parseModelId('acme/checkpoint');
+const SCALED = parseModelId('acme/scaled');
+const QUANTISED = parseModelId('acme/quantised');
 const STARTER = parseModelId('assay/tiny');
 let hub: HubServer;
 
 beforeAll(async () => {
-  hub = await HubServer.start(await fixtureModel('optimum/qwen3', QWEN), await fixtureModel('genai/llama-int4', LLAMA));
+  hub = await HubServer.start(
+    await fixtureModel('optimum/qwen3', QWEN),
+    await fixtureModel('genai/llama-int4', LLAMA),
+    hubRepository(CHECKPOINT, await checkpointFiles()),
+    hubRepository(SCALED, await checkpointFiles({ rope_scaling: { rope_type: 'dynamic', factor: 2 } })),
+    hubRepository(QUANTISED, await checkpointFiles({ quantization_config: { quant_method: 'awq', bits: 4 } })),
+  );
 });
 afterAll(() => hub.stop());
 
@@ -46,13 +57,25 @@ describe('download', () => {
   it.each([
     [QWEN, 512],
     [LLAMA, 512],
+    [CHECKPOINT, 512],
   ])('fetches and compiles %s', async (model, maxPromptLen) => {
     const box = await testHost(hub);
     const report = await box.download(model);
     expect(report).toMatchObject({ model, state: 'compiled', compiled: true, max_prompt_len: maxPromptLen });
-    expect(report.bytes).toBeGreaterThan(100_000);
+    expect(report.bytes).toBeGreaterThan(90_000);
     expect(await statusOf(box, model)).toBe('compiled');
     expect(await box.download(model)).toMatchObject({ bytes: 0, compiled: false });
+  });
+
+  it.each([
+    [SCALED, /rope_scaling\.rope_type: "dynamic"/],
+    [QUANTISED, /quantised \(awq\), which is not read here; use the copy of this model in bfloat16/],
+  ])('of %s is refused by name before its weights are fetched', async (model, message) => {
+    const box = await testHost(hub);
+    const sent = () => [1, 2].map((shard) => hub.bytesSent(`model-0000${shard}-of-00002.safetensors`));
+    const before = sent();
+    await expect(box.download(model)).rejects.toThrow(message);
+    expect(sent()).toEqual(before);
   });
 
   it('has steps all the way, and ends with the report', async () => {
@@ -206,6 +229,27 @@ describe('load', () => {
       message: expect.stringContaining('assay pull acme/qwen3'),
     });
     expect(box.host.slot().state).toBe('unloaded');
+  });
+
+  it.each([
+    [
+      'one shard',
+      ['model-00002-of-00002.safetensors'],
+      /It has 1 of the 2 files of its weights, but lacks model-00002/,
+    ],
+    ['all shards', ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'], /none of the files/],
+    ['its tokenizer', ['tokenizer.json'], /It has no tokenizer\.json\./],
+  ])('of what is here but for %s says what is missing, and never that it is absent', async (_, names, message) => {
+    const box = await testHost(hub);
+    await box.download(CHECKPOINT);
+    const [commit = ''] = await fs.readdir(box.paths.snapshots(CHECKPOINT));
+    for (const name of names) await fs.rm(box.paths.snapshotFile(CHECKPOINT, commit, name));
+    for (const answer of [box.host.load(CHECKPOINT, {}), box.download(CHECKPOINT, { allowDownload: false })]) {
+      await expect(answer).rejects.toThrow(message);
+      await expect(answer).rejects.toThrow(
+        /is on this machine, but.*Fetch what is missing: assay pull acme\/checkpoint/,
+      );
+    }
   });
 
   it('of what is spelt almost like a model that is here names that model', async () => {

@@ -1,5 +1,5 @@
 import { at } from '../../../lib/at.ts';
-import type { ConstantMatrix } from '../../onnx/format/constants.ts';
+import { type ConstantMatrix, EXACT } from '../../onnx/format/constants.ts';
 import { attribute, type Graph, type Node } from '../../onnx/format/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/format/tensor-data.ts';
 
@@ -18,24 +18,31 @@ export interface Linear {
 }
 
 /**
- * Describes a MatMul or MatMulNBits node with constant weights; returns undefined for any other node, and for weights
- * in an unsupported format.
+ * Describes a MatMul, FusedMatMul (`x · Wᵀ`) or MatMulNBits node with constant weights; returns undefined for any
+ * other node, and for weights in an unsupported format.
  */
 export function asLinear(
   node: Node,
   graph: Graph,
   constant: (name: string) => ConstantMatrix | undefined,
 ): Linear | undefined {
-  if (node.op === 'MatMul' && node.domain === '') {
+  const transposing = node.op === 'FusedMatMul' && transposesOnly(node);
+  if ((node.op === 'MatMul' && node.domain === '') || transposing) {
     const found = constant(at(node.inputs, 1));
     const matrix = found && floatMatrix(found.tensor);
-    if (!matrix) return undefined;
-    const byOutput = found.transposed;
+    if (!matrix || found.tensor.name.startsWith(EXACT)) return undefined;
+    const byOutput = found.transposed !== transposing;
     const [inputs, outputs] = byOutput ? [matrix.columns, matrix.rows] : [matrix.rows, matrix.columns];
     return { node, weight: found.tensor.name, inputs, outputs, matrix, byOutput };
   }
   if (node.op === 'MatMulNBits') return fromBlocks(node, graph);
   return undefined;
+}
+
+/** Tells whether a FusedMatMul node computes `x · Wᵀ` and nothing else. */
+function transposesOnly(node: Node): boolean {
+  const others = ['transA', 'transBatchA', 'transBatchB'].every((name) => !attribute(node, name));
+  return attribute(node, 'transB') === 1 && others && (attribute(node, 'alpha') ?? 1) === 1;
 }
 
 /**

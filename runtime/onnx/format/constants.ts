@@ -1,5 +1,8 @@
 import { attribute, type Graph, type Node, type Tensor } from './model.ts';
 
+/** Begins the names of matrices that stay in floats in all weight forms, because they are small and matter much. */
+export const EXACT = 'exact/';
+
 /** Describes a constant matrix that a node reads: the tensor, and whether the node reads it transposed. */
 export interface ConstantMatrix {
   tensor: Tensor;

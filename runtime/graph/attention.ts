@@ -1,0 +1,153 @@
+import { DataType } from '../onnx/format/model.ts';
+import type { Architecture, Attention } from './architecture.ts';
+import type { GraphBuilder } from './graph-builder.ts';
+import { linear, rmsNorm } from './linear.ts';
+import type { Rotary } from './rotary.ts';
+import type { Weights } from './weights.ts';
+
+/** Rows of a rotary table that are computed at a time. */
+const ROWS_AT_A_TIME = 4096;
+
+/** Holds what the attention of all layers shares: their lengths, and tables of rotary positions. */
+export class AttentionInputs {
+  readonly #graph: GraphBuilder;
+  readonly #context: number;
+  readonly #tables = new Map<Rotary, string>();
+  /** Index of the last key of each sequence, and the number of keys, as GroupQueryAttention reads them. */
+  readonly last: string;
+  readonly total: string;
+
+  constructor(graph: GraphBuilder, context: number) {
+    this.#graph = graph;
+    this.#context = context;
+    const mask = graph.input('attention_mask', DataType.int64, ['batch_size', 'total_sequence_length']);
+    const lengths = graph.add('ReduceSum', [mask, graph.integers(1)], { keepdims: 0 });
+    this.last = graph.add('Cast', [graph.add('Sub', [lengths, graph.integers(1)])], { to: DataType.int32 });
+    const all = graph.add('Gather', [graph.add('Shape', [mask]), graph.integer(1)], { axis: 0 });
+    this.total = graph.add('Cast', [all], { to: DataType.int32 });
+  }
+
+  /** Returns the names of the tables of cosines and sines, with a row for each position. */
+  rotary(rotary: Rotary): [cosines: string, sines: string] {
+    const name = this.#tables.get(rotary) ?? `rotary${this.#tables.size}`;
+    this.#tables.set(rotary, name);
+    return [this.#table(`${name}/cosines`, rotary, Math.cos), this.#table(`${name}/sines`, rotary, Math.sin)];
+  }
+
+  /** Returns the factor of each query, `[batch, rows, 1]`, for queries that grow with their positions. */
+  growth({ beta, first }: NonNullable<Attention['growth']>): string {
+    const graph = this.#graph;
+    const positions = graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
+    const rows = this.#context;
+    const table = graph.computed(`query_growth/${beta}/${first}`, [rows, 1], () => [
+      Float32Array.from({ length: rows }, (_, position) => 1 + beta * Math.log(1 + Math.floor(position / first))),
+    ]);
+    return graph.add('Gather', [table, positions]);
+  }
+
+  #table(name: string, { inverse, scale }: Rotary, wave: (angle: number) => number): string {
+    const rows = this.#context;
+    const width = inverse.length;
+    return this.#graph.computed(name, [rows, width], function* () {
+      for (let first = 0; first < rows; first += ROWS_AT_A_TIME) {
+        const count = Math.min(ROWS_AT_A_TIME, rows - first);
+        // Each step in 32-bit floats, as PyTorch computes them.
+        yield Float32Array.from({ length: count * width }, (_, at) => {
+          const angle = Math.fround((first + Math.floor(at / width)) * (inverse[at % width] ?? 0));
+          return Math.fround(wave(angle)) * scale;
+        });
+      }
+    });
+  }
+}
+
+/** Adds the attention of a layer to the normalized stream `x`. Returns what it adds to the stream. */
+export function attention(
+  graph: GraphBuilder,
+  x: string,
+  { architecture, layer, mixer, weights, shared }: AttentionParts,
+): string {
+  const { hidden, names } = architecture;
+  const { heads, kvHeads, headSize, biases } = mixer;
+  const at = (name: string) => `layers.${layer}.${name}`;
+  const project = (name: string, width: number, bias = biases.inputs) =>
+    linear(
+      graph,
+      x,
+      weights.get(`${at(name)}.weight`, width, hidden),
+      weights.optional(bias, `${at(name)}.bias`, width),
+    );
+  const [queries, keys] = [heads * headSize, kvHeads * headSize];
+  let query: string;
+  let [key, value] = ['', ''];
+  if (names.joint === null) {
+    query = headNorm(graph, project(names.query, queries), at(names.queryNorm), heads, {
+      architecture,
+      mixer,
+      weights,
+    });
+    key = headNorm(graph, project(names.key, keys), at(names.keyNorm), kvHeads, { architecture, mixer, weights });
+    value = project(names.value, keys);
+  } else query = project(names.joint, queries + 2 * keys);
+  if (mixer.growth) {
+    if (names.joint !== null)
+      [query, key, value] = graph.split(query, [queries, keys, keys]) as [string, string, string];
+    query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
+  }
+  const pasts = ['key', 'value'].map((kind) =>
+    graph.input(`past_key_values.${layer}.${kind}`, DataType.float, [
+      'batch_size',
+      kvHeads,
+      'past_sequence_length',
+      headSize,
+    ]),
+  );
+  const presents = ['key', 'value'].map((kind) => `present.${layer}.${kind}`);
+  const inputs = [
+    query,
+    key,
+    value,
+    ...pasts,
+    shared.last,
+    shared.total,
+    ...(mixer.rotary ? shared.rotary(mixer.rotary) : []),
+  ];
+  const result = graph.contrib(
+    'GroupQueryAttention',
+    inputs,
+    {
+      ...{ num_heads: heads, kv_num_heads: kvHeads, scale: { float: mixer.scale } },
+      ...{ do_rotary: mixer.rotary ? 1 : 0, rotary_interleaved: 0, local_window_size: mixer.window ?? -1 },
+      ...(mixer.cap === null ? {} : { softcap: { float: mixer.cap } }),
+    },
+    [graph.name(), ...presents],
+  );
+  for (const name of presents) graph.output(name, ['batch_size', kvHeads, 'total_sequence_length', headSize]);
+  const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
+  return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
+}
+
+interface AttentionParts {
+  architecture: Architecture;
+  /** Number of the layer. */
+  layer: number;
+  mixer: Attention;
+  weights: Weights;
+  shared: AttentionInputs;
+}
+
+/** Adds the norm of queries or keys that the model has: of each head, of all together, or none. */
+function headNorm(
+  graph: GraphBuilder,
+  x: string,
+  name: string,
+  count: number,
+  { architecture, mixer, weights }: Pick<AttentionParts, 'architecture' | 'mixer' | 'weights'>,
+): string {
+  const { norm, headSize } = mixer;
+  if (norm === null) return x;
+  if (norm === 'row') return rmsNorm(graph, x, weights.get(`${name}.weight`, count * headSize), architecture);
+  const heads = graph.add('Reshape', [x, graph.integers(0, 0, count, headSize)]);
+  const normed = rmsNorm(graph, heads, weights.get(`${name}.weight`, headSize), architecture);
+  return graph.add('Reshape', [normed, graph.integers(0, 0, count * headSize)]);
+}

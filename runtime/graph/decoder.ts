@@ -1,0 +1,148 @@
+import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts';
+import { DataType, type Model } from '../onnx/format/model.ts';
+import { unusable } from '../onnx/unusable.ts';
+import type { Activation, Architecture, Layer } from './architecture.ts';
+import { AttentionInputs, attention } from './attention.ts';
+import { GraphBuilder } from './graph-builder.ts';
+import { exactLinear, linear, rmsNorm, skipNorm } from './linear.ts';
+import { Weights } from './weights.ts';
+
+/** Describes a linear readout of the last hidden states, instead of the output head. It stays in floats. */
+export interface Readout {
+  /** `[width, hidden]`; the graph's `logits` then have this width. */
+  weight: StoredTensor;
+  bias?: StoredTensor;
+  /** Layer norm of the hidden states before it, with weight and bias if it has them. */
+  norm?: { epsilon: number; weight?: StoredTensor; bias?: StoredTensor };
+}
+
+/**
+ * Writes the graph of a decoder: token ids and the KV of earlier tokens in, logits and the KV of all tokens out, in the
+ * layout that `findLayout` reads. Its weights are those of the checkpoint, which are only read when the graph is
+ * written. Throws `engine_failed` if the checkpoint is not what the architecture describes.
+ *
+ * @param readout what to compute instead of the output head
+ */
+export function buildDecoder(architecture: Architecture, source: WeightSource, readout?: Readout): Model {
+  const { hidden, vocab, names, scales, logitCap, context, family } = architecture;
+  const graph = new GraphBuilder();
+  const weights = new Weights(source, names.embedding);
+  const tokens = graph.input('input_ids', DataType.int64, ['batch_size', 'sequence_length']);
+  const shared = new AttentionInputs(graph, context);
+  const embedding = weights.get(`${names.embedding}.weight`, vocab, hidden);
+  const stream = new Stream(
+    graph,
+    graph.scaled(graph.add('Gather', [graph.weight(embedding), tokens]), scales.embedding),
+    architecture,
+  );
+  for (const [number, layer] of architecture.layers.entries()) {
+    const at = (name: string | null) => name && `layers.${number}.${name}`;
+    const norm = (name: string | null) => (name === null ? undefined : weights.get(`${at(name)}.weight`, hidden));
+    const mixed = attention(graph, stream.read(norm(names.mixerNorm)), {
+      ...{ architecture, weights, shared },
+      ...{ layer: number, mixer: layer.mixer },
+    });
+    stream.write(mixed, norm(names.mixerEndNorm));
+    const inner = feedForward(graph, stream.read(norm(names.innerNorm)), { architecture, layer, number, weights });
+    stream.write(inner, norm(names.innerEndNorm));
+  }
+  const last = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
+  const head = weights.head(vocab, hidden);
+  let logits: string;
+  if (readout) logits = readoutOf(graph, last, readout, hidden);
+  else {
+    if (!head && !architecture.tied) throw unusable('its checkpoint lacks the weight "lm_head.weight"');
+    logits = graph.scaled(linear(graph, last, head ?? embedding), scales.logits);
+    if (logitCap !== null) logits = graph.capped(logits, logitCap);
+  }
+  weights.checkAllGiven();
+  graph.output('logits', ['batch_size', 'sequence_length', readout?.weight.dims[0] ?? vocab], logits);
+  return graph.model(family);
+}
+
+/** Holds the residual stream: each part of a layer reads its norm, and adds to it. */
+class Stream {
+  readonly #graph: GraphBuilder;
+  readonly #architecture: Architecture;
+  #sum: string;
+  /** Result of the last part, to be added together with the next norm. */
+  #pending: string | null = null;
+
+  constructor(graph: GraphBuilder, start: string, architecture: Architecture) {
+    this.#graph = graph;
+    this.#sum = start;
+    this.#architecture = architecture;
+  }
+
+  /** Returns the norm of the stream, or the stream itself without a norm. */
+  read(norm: StoredTensor | undefined): string {
+    if (this.#pending === null) return norm ? rmsNorm(this.#graph, this.#sum, norm, this.#architecture) : this.#sum;
+    const both = [this.#sum, this.#pending] as const;
+    this.#pending = null;
+    if (!norm) {
+      this.#sum = this.#graph.add('Add', [...both]);
+      return this.#sum;
+    }
+    const { normed, sum } = skipNorm(this.#graph, both, norm, this.#architecture);
+    this.#sum = sum;
+    return normed;
+  }
+
+  /** Adds what a part has computed, after its own norm if it has one. */
+  write(value: string, norm: StoredTensor | undefined): void {
+    const { scales } = this.#architecture;
+    const normed = norm ? rmsNorm(this.#graph, value, norm, this.#architecture) : value;
+    this.#pending = this.#graph.scaled(normed, scales.residual);
+  }
+}
+
+interface LayerParts {
+  architecture: Architecture;
+  layer: Layer;
+  number: number;
+  weights: Weights;
+}
+
+/** Adds the gated feed-forward part of a layer. */
+function feedForward(graph: GraphBuilder, x: string, { architecture, layer, number, weights }: LayerParts): string {
+  const { hidden, names, activation } = architecture;
+  const { inner, innerBias } = layer;
+  const project = (input: string, name: string, outputs: number, inputs: number) => {
+    const path = `layers.${number}.${name}`;
+    const bias = weights.optional(innerBias, `${path}.bias`, outputs);
+    return linear(graph, input, weights.get(`${path}.weight`, outputs, inputs), bias);
+  };
+  const [gate = '', up = ''] =
+    names.gateUp === null
+      ? [project(x, names.gate, inner, hidden), project(x, names.up, inner, hidden)]
+      : graph.split(project(x, names.gateUp, 2 * inner, hidden), [inner, inner]);
+  return project(graph.add('Mul', [activated(graph, gate, activation), up]), names.down, hidden, inner);
+}
+
+function activated(graph: GraphBuilder, x: string, activation: Activation): string {
+  switch (activation) {
+    case 'silu':
+      return graph.add('Mul', [x, graph.add('Sigmoid', [x])]);
+    case 'gelu_tanh':
+      return graph.contrib('FastGelu', [x]);
+    case 'gelu':
+      return graph.contrib('Gelu', [x]);
+    case 'relu2': {
+      const positive = graph.add('Relu', [x]);
+      return graph.add('Mul', [positive, positive]);
+    }
+  }
+}
+
+function readoutOf(graph: GraphBuilder, x: string, { weight, bias, norm }: Readout, hidden: number): string {
+  if (weight.dims.length !== 2 || weight.dims[1] !== hidden) {
+    throw unusable(`the readout "${weight.name}" does not read the ${hidden} elements of a hidden state`);
+  }
+  if (!norm) return exactLinear(graph, x, weight, bias);
+  const gain = norm.weight
+    ? graph.weight(norm.weight)
+    : graph.computed('readout/ones', [hidden], () => [new Float32Array(hidden).fill(1)]);
+  const inputs = [x, gain, ...(norm.bias ? [graph.weight(norm.bias)] : [])];
+  const normed = graph.add('LayerNormalization', inputs, { axis: -1, epsilon: { float: norm.epsilon } });
+  return exactLinear(graph, normed, weight, bias);
+}

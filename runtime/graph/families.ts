@@ -1,0 +1,439 @@
+import { ACTIVATIONS, type Architecture, type Attention, type Layer, NAMES, type Names } from './architecture.ts';
+import { ConfigKeys, Refused } from './config-keys.ts';
+import { type RotaryKind, readRotary, rotaryParameters, rotaryParametersOf } from './rotary.ts';
+
+/** Describes a family by what differs from Llama. */
+interface Family {
+  /** Classes of transformers whose numbers these are. */
+  classes: readonly string[];
+  /** Values of the configuration class, which a configuration may leave out. */
+  defaults: Readonly<Record<string, unknown>>;
+  /** Values that these keys must have, if they are there. */
+  only?: Readonly<Record<string, readonly unknown[]>>;
+  /** Keys that the class ignores. */
+  ignored?: readonly string[];
+  names?: Partial<Names>;
+  /** Reads what differs in the whole model. */
+  model?: (config: ConfigKeys) => Partial<Architecture>;
+  /** Names the matrices of attention that have biases: as `attention_bias` says, or those of the inputs. */
+  biases?: 'configured' | 'inputs';
+  /** Reads what differs in the attention of all layers. */
+  attention?: (config: ConfigKeys) => Partial<Attention>;
+  /** Kind of each layer (`layer_types`) if the configuration does not say it. Default: all have full attention. */
+  kind?: (layer: number, config: ConfigKeys, window: number | null) => string;
+  /** True if the class ignores `layer_types`, so that other kinds than those of `kind` would be wrong. */
+  ignoresKinds?: boolean;
+  /** Number of tokens that layers with a window see. Default: there are no windows. */
+  window?: (config: ConfigKeys) => number | null;
+  /** Layers without rotary positions. */
+  unrotated?: (layer: number, config: ConfigKeys) => boolean;
+  rotary?: {
+    /** Base of the frequencies, if the configuration states none. */
+    theta?: number;
+    /** True if a part of each head can be rotated. */
+    partial?: boolean;
+    /** Names of LongRoPE in old configurations. */
+    longRope?: readonly string[];
+    /** Parameters that the family reads itself. */
+    others?: readonly string[];
+    /** For families whose kinds of layers differ: the key and the value of each base in old configurations. */
+    kinds?: Readonly<Record<RotaryKind, [key: string, theta: number]>>;
+  };
+  /** True if `mlp_bias` gives the feed-forward part biases. */
+  innerBias?: boolean;
+  /** Keys of the width of the feed-forward part and of its activation. */
+  innerKey?: string;
+  activationKey?: string;
+}
+
+const SLIDING = 'sliding_attention';
+const FULL = 'full_attention';
+/** Other names of kinds of layers, as in older configurations. */
+const OLD_KINDS: Readonly<Record<string, string>> = { attention: FULL };
+
+const slidingWindow = (config: ConfigKeys): number | null => config.size('sliding_window', null);
+const all = (_layer: number, _config: ConfigKeys, window: number | null): string => (window === null ? FULL : SLIDING);
+
+/** Shape of the classes of Llama's size, which several others have copied. */
+const LLAMA_SIZES = {
+  ...{ hidden_size: 4096, num_hidden_layers: 32, num_attention_heads: 32, vocab_size: 32000 },
+  ...{ hidden_act: 'silu', max_position_embeddings: 2048, rms_norm_eps: 1e-6, tie_word_embeddings: false },
+};
+const LLAMA: Family = {
+  classes: ['LlamaForCausalLM'],
+  defaults: { ...LLAMA_SIZES, intermediate_size: 11008 },
+  only: { rope_interleaved: [false] },
+  ignored: ['is_llama_config'],
+  biases: 'configured',
+  innerBias: true,
+};
+const MISTRAL: Family = {
+  classes: ['MistralForCausalLM', 'Mistral3ForConditionalGeneration'],
+  defaults: {
+    ...{ ...LLAMA_SIZES, intermediate_size: 14336, num_key_value_heads: 8, max_position_embeddings: 131_072 },
+    sliding_window: 4096,
+  },
+  kind: all,
+  ignoresKinds: true,
+  window: slidingWindow,
+};
+const QWEN_SIZES = {
+  ...{ ...LLAMA_SIZES, vocab_size: 151_936, intermediate_size: 22016, num_key_value_heads: 32 },
+  ...{ max_position_embeddings: 32768, sliding_window: 4096, max_window_layers: 28 },
+};
+const QWEN2: Family = {
+  classes: ['Qwen2ForCausalLM'],
+  defaults: QWEN_SIZES,
+  biases: 'inputs',
+  window(config) {
+    const window = config.size('sliding_window', null);
+    return config.flag('use_sliding_window', false) ? window : null;
+  },
+  kind: (layer, config, window) => (window !== null && layer >= config.number('max_window_layers') ? SLIDING : FULL),
+  ignored: ['max_window_layers'],
+};
+const GEMMA_SIZES = {
+  ...{ hidden_size: 2304, intermediate_size: 9216, num_hidden_layers: 26, num_attention_heads: 8 },
+  ...{ num_key_value_heads: 4, head_dim: 256, rms_norm_eps: 1e-6, query_pre_attn_scalar: 256, sliding_window: 4096 },
+  ...{ tie_word_embeddings: true, hidden_activation: 'gelu_pytorch_tanh' },
+};
+const POST_NORMS = {
+  mixerEndNorm: 'post_attention_layernorm',
+  innerNorm: 'pre_feedforward_layernorm',
+  innerEndNorm: 'post_feedforward_layernorm',
+};
+const GEMMA: Pick<Family, 'names' | 'model' | 'window' | 'activationKey'> = {
+  activationKey: 'hidden_activation',
+  names: POST_NORMS,
+  model: (config) => ({
+    normOffset: 1,
+    scales: { embedding: Math.fround(Math.sqrt(config.size('hidden_size'))), residual: 1, logits: 1 },
+    logitCap: config.number('final_logit_softcapping', null),
+  }),
+  window: slidingWindow,
+};
+const GEMMA2: Family = {
+  ...GEMMA,
+  classes: ['Gemma2ForCausalLM'],
+  defaults: {
+    ...{ ...GEMMA_SIZES, vocab_size: 256_000, max_position_embeddings: 8192 },
+    ...{ final_logit_softcapping: 30, attn_logit_softcapping: 50 },
+  },
+  only: { use_bidirectional_attention: [false] },
+  // `hidden_act` is there for other readers; the class reads `hidden_activation`.
+  ignored: ['hidden_act', 'sliding_window_size'],
+  biases: 'configured',
+  attention: (config) => ({
+    scale: config.number('query_pre_attn_scalar') ** -0.5,
+    cap: config.number('attn_logit_softcapping', null),
+  }),
+  kind: (layer) => (layer % 2 === 0 ? SLIDING : FULL),
+};
+const GEMMA3: Family = {
+  ...GEMMA,
+  classes: ['Gemma3ForCausalLM', 'Gemma3ForConditionalGeneration'],
+  defaults: { ...GEMMA_SIZES, vocab_size: 262_208, max_position_embeddings: 131_072, sliding_window_pattern: 6 },
+  only: { use_bidirectional_attention: [false] },
+  ignored: ['hidden_act', '_sliding_window_pattern'],
+  biases: 'configured',
+  attention: (config) => ({
+    scale: config.number('query_pre_attn_scalar') ** -0.5,
+    norm: 'head',
+  }),
+  kind: (layer, config) => ((layer + 1) % config.size('sliding_window_pattern') === 0 ? FULL : SLIDING),
+  rotary: { kinds: { full_attention: ['rope_theta', 1e6], sliding_attention: ['rope_local_base_freq', 1e4] } },
+};
+const OLMO2: Family = {
+  classes: ['Olmo2ForCausalLM'],
+  defaults: { ...LLAMA_SIZES, vocab_size: 50304, intermediate_size: 11008, rms_norm_eps: 1e-5 },
+  names: { ...POST_NORMS, mixerNorm: null, innerNorm: null },
+  biases: 'configured',
+  attention: () => ({ norm: 'row' }),
+};
+const GRANITE: Family = {
+  classes: ['GraniteForCausalLM'],
+  defaults: { ...LLAMA_SIZES, intermediate_size: 11008 },
+  model: (config) => ({
+    scales: {
+      embedding: config.number('embedding_multiplier', 1),
+      residual: config.number('residual_multiplier', 1),
+      logits: 1 / config.number('logits_scaling', 1),
+    },
+  }),
+  biases: 'configured',
+  attention: (config) => ({ scale: config.number('attention_multiplier', 1) }),
+  innerBias: true,
+};
+
+/** The families whose graphs are written here, by `model_type`. */
+const FAMILIES: Readonly<Record<string, Family>> = {
+  llama: LLAMA,
+  mistral: MISTRAL,
+  ministral: { ...MISTRAL, classes: ['MinistralForCausalLM'], ignoresKinds: false },
+  ministral3: {
+    ...MISTRAL,
+    classes: ['Ministral3ForCausalLM', 'Mistral3ForConditionalGeneration'],
+    defaults: {
+      ...{ ...MISTRAL.defaults, vocab_size: 131_072, num_hidden_layers: 34, head_dim: 128, sliding_window: null },
+      ...{ max_position_embeddings: 262_144, rms_norm_eps: 1e-5 },
+      rope_parameters: {
+        ...{ rope_type: 'yarn', rope_theta: 1e6, factor: 16, original_max_position_embeddings: 16384 },
+        ...{ beta_fast: 32, beta_slow: 1, mscale: 1, mscale_all_dim: 1, llama_4_scaling_beta: 0.1 },
+      },
+    },
+    attention: (config) => ({ growth: growthOf(config) }),
+    rotary: { others: ['llama_4_scaling_beta'] },
+  },
+  qwen2: QWEN2,
+  qwen3: {
+    ...QWEN2,
+    classes: ['Qwen3ForCausalLM'],
+    defaults: { ...QWEN_SIZES, head_dim: 128 },
+    biases: 'configured',
+    attention: () => ({ norm: 'head' }),
+  },
+  smollm3: {
+    ...LLAMA,
+    classes: ['SmolLM3ForCausalLM'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, vocab_size: 128_256, hidden_size: 2048, intermediate_size: 11008, num_hidden_layers: 36 },
+      ...{ num_attention_heads: 16, num_key_value_heads: 4, max_position_embeddings: 32768, tie_word_embeddings: true },
+      no_rope_layer_interval: 4,
+    },
+    only: { use_sliding_window: [false], sliding_window: [] },
+    ignored: ['max_window_layers'],
+    unrotated(layer, config) {
+      const rotated = config.list<number>('no_rope_layers', 'number', config.size('num_hidden_layers'));
+      const interval = config.size('no_rope_layer_interval');
+      return rotated ? rotated[layer] === 0 : (layer + 1) % interval === 0;
+    },
+    rotary: { theta: 2e6 },
+  },
+  phi3: {
+    ...MISTRAL,
+    classes: ['Phi3ForCausalLM'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, vocab_size: 32064, hidden_size: 3072, intermediate_size: 8192, rms_norm_eps: 1e-5 },
+      ...{ max_position_embeddings: 4096, original_max_position_embeddings: 4096 },
+    },
+    only: { lm_head_bias: [false], full_attn_mod: [1], interpolate_factor: [1] },
+    names: { joint: 'self_attn.qkv_proj', gateUp: 'mlp.gate_up_proj' },
+    // Old names of LongRoPE.
+    rotary: { partial: true, longRope: ['su', 'yarn'] },
+  },
+  gemma2: GEMMA2,
+  gemma3_text: GEMMA3,
+  granite: GRANITE,
+  granitemoehybrid: {
+    ...GRANITE,
+    classes: ['GraniteMoeHybridForCausalLM'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, intermediate_size: 11008, shared_intermediate_size: 1024, num_local_experts: 8 },
+    },
+    only: { num_local_experts: [0], normalization_function: ['rmsnorm'], position_embedding_type: ['rope', 'nope'] },
+    ignored: [
+      ...[
+        'intermediate_size',
+        'num_experts_per_tok',
+        'mamba_n_heads',
+        'mamba_n_groups',
+        'mamba_d_state',
+        'mamba_d_head',
+      ],
+      ...['mamba_d_conv', 'mamba_expand', 'mamba_chunk_size', 'mamba_conv_bias', 'mamba_proj_bias', 'time_step_limit'],
+      ...['time_step_min', 'time_step_max', 'time_step_floor', 'shared_intermediate_size'],
+    ],
+    names: { gateUp: 'shared_mlp.input_linear', down: 'shared_mlp.output_linear' },
+    unrotated: (_layer, config) => config.text('position_embedding_type', null) !== 'rope',
+    kind: () => 'mamba',
+    innerBias: false,
+    innerKey: 'shared_intermediate_size',
+  },
+  olmo2: OLMO2,
+  olmo3: {
+    ...OLMO2,
+    classes: ['Olmo3ForCausalLM'],
+    defaults: { ...OLMO2.defaults, sliding_window: 4096 },
+    window: slidingWindow,
+    kind: (layer) => ((layer + 1) % 4 === 0 ? FULL : SLIDING),
+    rotary: { kinds: { full_attention: ['rope_theta', 5e5], sliding_attention: ['rope_theta', 5e5] } },
+  },
+};
+
+/** Models with images or audio, by `model_type`, whose text part is one of the families. */
+const WRAPPERS: Readonly<Record<string, { tied: boolean }>> = {
+  gemma3: { tied: true },
+  mistral3: { tied: true },
+};
+/** Keys of such a model beside those of its text part. */
+const WRAPPER_KEYS: readonly string[] = [
+  ...['text_config', 'vision_config', 'audio_config', 'tie_word_embeddings', 'spatial_merge_size', 'initializer_range'],
+  ...['image_token_id', 'image_token_index', 'boi_token_index', 'eoi_token_index', 'mm_tokens_per_image'],
+  ...['projector_hidden_act', 'vision_feature_layer', 'multimodal_projector_bias', 'quantization_config'],
+];
+
+/**
+ * Reads what a decoder computes from its parsed `config.json`. Throws `Refused` for a family that is not known, and for
+ * a key that may change its numbers in a way that is not known.
+ *
+ * @param maxPromptLen longest prompt, by which LongRoPE's frequencies are chosen
+ * @param ownHead true if another layer takes the place of the output head, so that the model's class may be any
+ */
+export function readArchitecture(config: unknown, maxPromptLen: number, ownHead = false): Architecture {
+  if (typeof config !== 'object' || config === null) throw new Refused('config.json is no object');
+  const whole = new ConfigKeys(config);
+  const type = whole.text('model_type');
+  const inner = whole.value('text_config');
+  const isWrapper = Object.hasOwn(WRAPPERS, type) && typeof inner === 'object';
+  // A cast: the line before has checked it.
+  const values = isWrapper ? (inner as object) : config;
+  const family = isWrapper ? new ConfigKeys(values).text('model_type') : type;
+  const row = Object.hasOwn(FAMILIES, family) ? FAMILIES[family] : undefined;
+  if (!row) {
+    const known = Object.keys(FAMILIES).join(', ');
+    throw new Refused(
+      `config.json says model_type: "${family}", for which no graph is written; the families are ${known}`,
+    );
+  }
+  refuseQuantised(whole);
+  const classes = whole.value('architectures');
+  const named: unknown = Array.isArray(classes) ? classes[0] : classes;
+  if (named !== undefined && !ownHead && !row.classes.some((known) => known === named)) {
+    throw new Refused(
+      `config.json says architectures: ${JSON.stringify(named)}, where ${row.classes.join(' or ')} is known`,
+    );
+  }
+  if (!isWrapper) return read(family, row, new ConfigKeys(values, row.defaults), maxPromptLen);
+  whole.ignore(WRAPPER_KEYS);
+  whole.end();
+  const text = new ConfigKeys(values, row.defaults);
+  const tied = whole.flag('tie_word_embeddings', WRAPPERS[type]?.tied ?? false);
+  const architecture = read(family, row, text, maxPromptLen);
+  return { ...architecture, tied: tied || architecture.tied };
+}
+
+/**
+ * Returns why no graph can be written for a parsed `config.json`, and what to use instead; null if one can.
+ *
+ * @param ownHead as in `readArchitecture`
+ */
+export function architectureRefusal(config: unknown, ownHead = false): string | null {
+  try {
+    readArchitecture(config, 0, ownHead);
+    return null;
+  } catch (error) {
+    if (error instanceof Refused) return error.message;
+    throw error;
+  }
+}
+
+/** Throws for weights that are quantised, by the name of how. */
+function refuseQuantised(config: ConfigKeys): void {
+  for (const key of ['quantization_config', 'compression_config']) {
+    const value = config.value(key);
+    if (value === undefined) continue;
+    const method =
+      typeof value === 'object' && value !== null && 'quant_method' in value ? String(value.quant_method) : key;
+    throw new Refused(
+      `config.json says that its weights are quantised (${method.slice(0, 40)}), which is not read here; use the copy of this model in bfloat16`,
+    );
+  }
+}
+
+function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: number): Architecture {
+  const count = config.size('num_hidden_layers');
+  if (count > 1024) throw config.refusal('num_hidden_layers', 'which is more than 1024');
+  const unless = (read: boolean | undefined) => (read ? [true, false] : [false]);
+  config.only({ attention_bias: unless(row.biases === 'configured'), mlp_bias: unless(row.innerBias), ...row.only });
+  config.ignore(row.ignored ?? []);
+  const hidden = config.size('hidden_size');
+  const context = Math.min(config.size('max_position_embeddings'), 1 << 20);
+  const activationKey = row.activationKey ?? 'hidden_act';
+  const activation = config.text(activationKey);
+  if (!isActivation(activation)) throw config.refusal(activationKey, 'which is not known');
+  const window = row.window?.(config) ?? null;
+  const usual = Array.from({ length: count }, (_, layer) => row.kind?.(layer, config, window) ?? FULL);
+  const kinds = config.list<string>('layer_types', 'string', count) ?? usual;
+  if (row.ignoresKinds && kinds.some((kind, layer) => kind !== usual[layer])) throw config.refusal('layer_types');
+  const heads = config.size('num_attention_heads');
+  const headSize = config.size('head_dim', null) ?? hidden / heads;
+  const kvHeads = config.size('num_key_value_heads', heads);
+  if (!Number.isInteger(headSize) || heads % kvHeads !== 0) {
+    throw new Refused(
+      `config.json says ${heads} heads for ${hidden} elements and ${kvHeads} heads of keys, which do not divide`,
+    );
+  }
+  const base: Attention = {
+    kind: 'attention',
+    ...{ heads, kvHeads, headSize, scale: headSize ** -0.5, cap: null, window: null, rotary: null, norm: null },
+    biases: {
+      inputs: row.biases === 'inputs' || (row.biases === 'configured' && config.flag('attention_bias', false)),
+      output: row.biases === 'configured' && config.flag('attention_bias', false),
+    },
+    growth: null,
+    ...row.attention?.(config),
+  };
+  const rotaryFor = rotaryReader(row, config, { headSize, context, maxPromptLen });
+  const inner = config.size(row.innerKey ?? 'intermediate_size');
+  const innerBias = config.flag('mlp_bias', false);
+  const layers = kinds.map((named, index): Layer => {
+    const kind = OLD_KINDS[named] ?? named;
+    if (kind !== FULL && kind !== SLIDING) throw config.refusal('layer_types', `whose "${named}" is not computed here`);
+    if (kind === SLIDING && window === null) throw config.refusal('layer_types', 'and no sliding_window');
+    const rotary = row.unrotated?.(index, config) ? null : rotaryFor(kind);
+    const seen = kind === SLIDING && window !== null && window < context ? window : null;
+    return { mixer: { ...base, window: seen, rotary }, inner, innerBias };
+  });
+  const architecture: Architecture = {
+    family,
+    ...{
+      vocab: config.size('vocab_size'),
+      hidden,
+      epsilon: config.number('rms_norm_eps'),
+      normOffset: 0,
+      activation: ACTIVATIONS[activation],
+    },
+    ...{
+      scales: { embedding: 1, residual: 1, logits: 1 },
+      logitCap: null,
+      tied: config.flag('tie_word_embeddings', false),
+    },
+    ...row.model?.(config),
+    ...{ layers, names: { ...NAMES, ...row.names } },
+    context: Math.min(context, ...layers.map(({ mixer }) => mixer.rotary?.until ?? context)),
+  };
+  config.end();
+  return architecture;
+}
+
+function isActivation(name: string): name is keyof typeof ACTIVATIONS {
+  return Object.hasOwn(ACTIVATIONS, name);
+}
+
+/** Returns a function that gives the rotary positions of a kind of layers; layers of a kind share them. */
+function rotaryReader(
+  row: Family,
+  config: ConfigKeys,
+  sizes: { headSize: number; context: number; maxPromptLen: number },
+): (kind: RotaryKind) => Attention['rotary'] {
+  const { theta = 1e4, partial = false, longRope = [], others = [], kinds } = row.rotary ?? {};
+  const options = { ...sizes, partial, longRope, others };
+  if (!kinds) {
+    const rotary = readRotary(rotaryParameters(config), { ...options, theta, nested: false });
+    return () => rotary;
+  }
+  const read = (kind: RotaryKind) => {
+    const [key, base] = kinds[kind];
+    return readRotary(rotaryParametersOf(config, kind, key), { ...options, theta: base, nested: true });
+  };
+  const both = { [FULL]: read(FULL), [SLIDING]: read(SLIDING) };
+  return (kind) => both[kind];
+}
+
+/** Reads by how much queries of later positions grow (Ministral 3). */
+function growthOf(config: ConfigKeys): Attention['growth'] {
+  const parameters = rotaryParameters(config);
+  const beta = parameters.number('llama_4_scaling_beta', 0);
+  const first = parameters.size('original_max_position_embeddings', config.size('max_position_embeddings'));
+  return beta === 0 ? null : { beta, first };
+}
