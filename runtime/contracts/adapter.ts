@@ -1,0 +1,86 @@
+import * as v from 'valibot';
+import type { LoraScale } from '../checkpoint/lora.ts';
+import { unusable } from '../onnx/unusable.ts';
+import { Count, Ignored, type PublishedFiles, settingsIn } from './published-files.ts';
+
+/** Name of the file that describes an adapter (PEFT). */
+export const ADAPTER_CONFIG = 'adapter_config.json';
+
+const Positive = v.pipe(v.number(), v.finite(), v.gtValue(0));
+/** Names of modules, or the ends of such names. PEFT reads them as patterns; only dots are taken as such here. */
+const Module = v.pipe(v.string(), v.regex(/^\^?[\w.\\]+\$?$/u));
+/** Settings of a low-rank adapter that is added to the matrices of linear layers and changes nothing else. */
+const Settings = v.strictObject({
+  peft_type: v.literal('LORA'),
+  r: Count,
+  lora_alpha: Positive,
+  use_rslora: v.optional(v.boolean(), false),
+  rank_pattern: v.optional(v.record(Module, Count), {}),
+  alpha_pattern: v.optional(v.record(Module, Positive), {}),
+  bias: v.optional(v.literal('none')),
+  // Other ways to begin change the base model's weights, which the adapter's file does not contain.
+  init_lora_weights: v.optional(v.union([v.boolean(), v.picklist(['gaussian', 'eva', 'orthogonal'])])),
+  base_model_name_or_path: v.optional(v.nullable(v.string())),
+  revision: v.optional(v.nullable(v.string())),
+  // These say how the adapter was trained, or which of its tensors there are.
+  auto_mapping: Ignored,
+  eva_config: Ignored,
+  exclude_modules: Ignored,
+  inference_mode: Ignored,
+  layers_pattern: Ignored,
+  layers_to_transform: Ignored,
+  lora_dropout: Ignored,
+  megatron_core: Ignored,
+  peft_version: Ignored,
+  qalora_group_size: Ignored,
+  target_modules: Ignored,
+  task_type: Ignored,
+});
+
+/** Describes a low-rank adapter: how strongly it changes each matrix, and which model it changes. */
+export interface Adapter {
+  scale: LoraScale;
+  base: string | null;
+  revision: string | null;
+}
+
+/**
+ * Reads `adapter_config.json`. A key that is null, false or empty is as if it were absent, since each version of PEFT
+ * adds some.
+ *
+ * @throws RefusedContract for an adapter of another kind, or with a key that may change the numbers
+ */
+export function readAdapter(files: PublishedFiles): Adapter {
+  const config = files.json[ADAPTER_CONFIG];
+  const set = typeof config === 'object' && config !== null ? Object.entries(config).filter(isSet) : null;
+  const json = { [ADAPTER_CONFIG]: set ? Object.fromEntries(set) : config };
+  const settings = settingsIn({ paths: files.paths, json }, ADAPTER_CONFIG, Settings);
+  const { r, lora_alpha, use_rslora, alpha_pattern, rank_pattern } = settings;
+  return {
+    scale(module, rank) {
+      if (rank !== (valueFor(rank_pattern, module) ?? r)) {
+        throw unusable(`its adapter has the rank ${rank} for ${module}, and ${ADAPTER_CONFIG} says another`);
+      }
+      return (valueFor(alpha_pattern, module) ?? lora_alpha) / (use_rslora ? Math.sqrt(rank) : rank);
+    },
+    base: settings.base_model_name_or_path ?? null,
+    revision: settings.revision ?? null,
+  };
+}
+
+/** Tells whether a key has a value that means something. */
+function isSet([key, value]: [string, unknown]): boolean {
+  if (key in Settings.entries) return value !== null;
+  if (value === null || value === false) return false;
+  return !(typeof value === 'object' && Object.keys(value).length === 0);
+}
+
+/** Returns the value of the first key that is the module's name or the end of it, from a dot on. */
+function valueFor(pattern: Readonly<Record<string, number>>, module: string): number | undefined {
+  for (const [key, value] of Object.entries(pattern)) {
+    const whole = key.startsWith('^');
+    const name = key.replace(/^\^/u, '').replace(/\$$/u, '').replaceAll('\\.', '.');
+    if (module === name || (!whole && module.endsWith(`.${name}`))) return value;
+  }
+  return undefined;
+}
