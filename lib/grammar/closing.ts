@@ -2,11 +2,12 @@ import { at } from '../at.ts';
 import { ArrayFrame } from './automaton/array-frame.ts';
 import type { State } from './automaton/automaton.ts';
 import { BYTE, type Frame, OpenFrame } from './automaton/frame.ts';
+import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
+import { FreshLiteralFrame, FreshNumberFrame } from './automaton/fresh-value-frames.ts';
 import { KeyFrame } from './automaton/key-frame.ts';
 import { LiteralFrame } from './automaton/literal-frame.ts';
-import { ColonFrame, MemberNameFrame } from './automaton/member-name-frame.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
-import { ObjectFrame } from './automaton/object-frame.ts';
+import { ColonFrame, ObjectFrame } from './automaton/object-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
 import { ValueFrame } from './automaton/value-frame.ts';
@@ -68,10 +69,12 @@ function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
 /** Returns the number of bytes at the end of the text that belong to an unfinished part and are removed. */
 function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
-  if (top instanceof NumberFrame) return top.text.length;
+  if (top instanceof NumberFrame || top instanceof FreshNumberFrame) return top.text.length;
   if (top instanceof LiteralFrame) return top.at;
+  if (top instanceof FreshLiteralFrame) return top.length;
   if (top instanceof KeyFrame) return 1 + top.length;
-  if (top instanceof MemberNameFrame) return lengthOf(top.text) - 1 + pendingBytes(top.place.pending);
+  // A string that must differ from others is removed, because its beginning may be one of them.
+  if (top instanceof FreshTextFrame) return lengthOf(top.text) - 1 + pendingBytes(top.place.pending);
   return top instanceof ColonFrame ? lengthOf(top.name) : 0;
 }
 

@@ -3,7 +3,8 @@ import { AssayError } from '../errors.ts';
 import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import type { Automaton, State } from './automaton/automaton.ts';
 import { BYTE, isNumeric } from './automaton/frame.ts';
-import { MemberNameFrame } from './automaton/member-name-frame.ts';
+import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
+import { FreshNumberFrame } from './automaton/fresh-value-frames.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
 import { RawTextFrame } from './automaton/raw-text-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
@@ -259,8 +260,8 @@ function midCharacter(bytes: readonly number[]): boolean {
  */
 function inFreeText({ frames }: State): boolean {
   return frames.every((frame) => {
-    if (frame instanceof StringFrame || frame instanceof RawTextFrame || frame instanceof MemberNameFrame)
+    if (frame instanceof StringFrame || frame instanceof RawTextFrame || frame instanceof FreshTextFrame)
       return frame.place.pending === PLAIN;
-    return frame instanceof NumberFrame;
+    return frame instanceof NumberFrame || frame instanceof FreshNumberFrame;
   });
 }

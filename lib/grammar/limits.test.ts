@@ -35,7 +35,11 @@ const BOUNDS: readonly (readonly [string, (size: number) => JsonSchema, number])
   ['schemaValues', (n) => ({ type: 'object', examples: range(n - 2) }), LIMITS.schemaValues],
   ['schemaCharacters', (n) => ({ type: 'object', title: 'x'.repeat(n - 15) }), LIMITS.schemaCharacters],
   ['nodes', (n) => value({ prefixItems: range(n - 3).map((i) => ({ const: i })) }), LIMITS.nodes],
-  ['alternatives', (n) => value({ anyOf: range(n).map((i) => ({ const: i })) }), LIMITS.alternatives],
+  [
+    'alternatives',
+    (n) => value({ anyOf: range(n).map((i) => ({ type: 'integer', minimum: i })) }),
+    LIMITS.alternatives,
+  ],
   ['matchDepth', (n) => ({ ...value({ enum: ['a'], $ref: '#/$defs/d0' }), $defs: chain(n) }), LIMITS.matchDepth],
   ['multiples', (n) => value({ allOf: range(n).map((i) => ({ multipleOf: i + 1 })) }), LIMITS.multiples],
   [

@@ -1,13 +1,16 @@
 import type { State } from './automaton/automaton.ts';
 import { BYTE } from './automaton/frame.ts';
+import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
 import { RawTextFrame } from './automaton/raw-text-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import type { Masks } from './vocabulary/masks.ts';
 import { descend } from './vocabulary/trie.ts';
 
-/** Tells whether a state is inside a string or a raw text. */
+/** Tells whether a state is inside a string, a raw text or a name. */
 export function inString({ frames }: State): boolean {
-  return frames.some((frame) => frame instanceof StringFrame || frame instanceof RawTextFrame);
+  return frames.some(
+    (frame) => frame instanceof StringFrame || frame instanceof RawTextFrame || frame instanceof FreshTextFrame,
+  );
 }
 
 /** Returns the frames of a state if all of them read a string with a pattern or format; null otherwise. */

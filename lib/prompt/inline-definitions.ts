@@ -1,13 +1,6 @@
 import type { Json, JsonSchema } from '../answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
-import { KEYWORDS, WITHOUT_EFFECT } from '../grammar/schema/keywords.ts';
-
-/** Keywords that are omitted from the prompt, because they say nothing about the answer. */
-const UNUSED: readonly string[] = ['$schema', '$id', '$comment', ...WITHOUT_EFFECT];
-/**
- * Keywords that may stand beside a `$ref` that is replaced by its definition. They override those of the definition.
- */
-const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
+import { holdingOf, isAnnotation, SHOWN_ANNOTATIONS } from '../grammar/schema/keywords.ts';
 
 /**
  * Returns an equivalent schema that takes fewer tokens in the prompt. Unused definitions are omitted, a definition that
@@ -16,8 +9,8 @@ const ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'exam
  * an `$id`, to which the references in it are relative.
  */
 export function inlineDefinitions(schema: JsonSchema): JsonSchema {
-  const { $defs, ...root } = schema;
-  const definitions = isObject($defs) ? $defs : {};
+  const { $defs, definitions: older, ...root } = schema;
+  const definitions = { ...(isObject(older) ? older : {}), ...(isObject($defs) ? $defs : {}) };
   const nameIn = definitionFinder(definitions);
   const counted = countUses(root, definitions, nameIn);
   if (counted === null) return schema;
@@ -32,7 +25,7 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
     if ($ref === undefined || $ref === '#') return children(value, depth);
     const name = nameIn($ref)!;
     const definition = definitions[name]!;
-    const fits = isObject(definition) && Object.keys(beside).every((keyword) => ANNOTATIONS.includes(keyword));
+    const fits = isObject(definition) && Object.keys(beside).every((keyword) => isAnnotation(keyword));
     if (fits && uses.get(name) === 1 && depth < LIMITS.schemaDepth) return render({ ...definition, ...beside }, depth);
     if (!kept.has(name)) waiting.push(name);
     kept.set(name, kept.get(name) ?? true);
@@ -40,7 +33,9 @@ export function inlineDefinitions(schema: JsonSchema): JsonSchema {
   }
 
   function children(value: JsonSchema, depth: number): JsonSchema {
-    const said = Object.entries(value).filter(([keyword]) => !UNUSED.includes(keyword));
+    const said = Object.entries(value).filter(
+      ([keyword]) => SHOWN_ANNOTATIONS.includes(keyword) || !isAnnotation(keyword),
+    );
     const nested = (one: Json) => render(one, depth + 1);
     return Object.fromEntries(said.map(([keyword, member]) => [keyword, mapSchemas(keyword, member, nested)]));
   }
@@ -66,7 +61,7 @@ function countUses(
   const open: Json[] = [root];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (!isObject(value)) continue;
-    if (value !== root && value.$id !== undefined) return null;
+    if (value !== root && (value.$id !== undefined || value.$anchor !== undefined)) return null;
     if (value.$ref !== undefined && value.$ref !== '#') {
       const name = nameIn(value.$ref);
       if (name === undefined) return null;
@@ -95,7 +90,7 @@ function definitionFinder(definitions: JsonSchema): (ref: Json) => string | unde
     let found: string | undefined;
     for (let next: Json | undefined = ref; typeof next === 'string'; ) {
       // JSON Pointer as a URI fragment (RFC 6901, section 6).
-      const token: string | undefined = /^#\/\$defs\/([^/]*)$/.exec(decodeURIComponent(next))?.[1];
+      const token: string | undefined = /^#\/(?:\$defs|definitions)\/([^/]*)$/.exec(decodeURIComponent(next))?.[1];
       const name: string | undefined = token?.replaceAll('~1', '/').replaceAll('~0', '~');
       if (name === undefined || !Object.hasOwn(definitions, name) || passed.has(name)) break;
       passed.add(name);
@@ -115,7 +110,7 @@ function refTo(name: string): string {
 
 /** Returns the value of a keyword with every schema directly in it replaced by the result of `map`. */
 function mapSchemas(keyword: string, member: Json, map: (schema: Json) => Json): Json {
-  const holds = KEYWORDS.get(keyword)?.holds;
+  const holds = holdingOf(keyword, member);
   if (holds === 'schema') return map(member);
   if (holds === 'schemas' && Array.isArray(member)) return member.map(map);
   if (holds === 'schema map' && isObject(member)) {

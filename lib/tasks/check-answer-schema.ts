@@ -5,14 +5,12 @@ import { checkSize } from '../grammar/schema/check-size.ts';
 import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { expandShorthand, isShorthand } from '../grammar/schema/shorthand.ts';
 import { refuseChangedNumbers } from './exact-numbers.ts';
-import { refuseIgnoredKeywords } from './ignored-keywords.ts';
 
 export interface AnswerSchemaRequest {
   /** The schema as parsed: JSON Schema 2020-12 or, unless `jsonSchemaOnly`, the shorthand (docs/interface.md, D-11). */
   schema: unknown;
   /**
-   * True for the schemas of chats: no shorthand, because as shorthand `{"type":"string"}` would mean an object with a
-   * field `type`; and keywords without effect are accepted (`WITHOUT_EFFECT`), because clients write them.
+   * True for the schemas of chats, which have no shorthand.
    */
   jsonSchemaOnly?: boolean;
   /** Path of the schema in the request, for errors: `tasks[2].schema`. */
@@ -47,7 +45,6 @@ export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
     ...(keysParam === undefined ? {} : { keysPath: keysParam }),
     ...(fuel ? { fuel } : {}),
   });
-  if (!jsonSchemaOnly) refuseIgnoredKeywords(json, param);
   refuseChangedNumbers(json, param);
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }

@@ -7,19 +7,42 @@ import { writtenNumber } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 
 /**
- * Throws `unsupported_schema` if a schema has a whole number that a double changes, unless it is in an annotation.
+ * Throws `unsupported_schema` if a schema has a whole number that a double changes, unless it is in an annotation or
+ * bounds a value.
  * Otherwise, `{"const": 9007199254740993}` would be answered with 9007199254740992, which as an id is another one.
  *
  * @param schema a schema that `compileSchema` has accepted, as parsed from the request
  * @param path path of the schema in the caller's input, for errors
  */
 export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
+  const large = [...subschemas(schema, path)].some(([one]) => isLarge(one.const) || isLarge(one.enum));
   for (const [one, at] of subschemas(schema, path)) {
     for (const [keyword, value] of Object.entries<Json>(one)) {
       const rule = KEYWORDS.get(keyword);
-      if (rule?.holds === 'value' && !rule.annotation) checkValue(one, keyword, value, pathTo(at, keyword));
+      if (rule?.holds !== 'value' || rule.annotation) continue;
+      // No number is generated beyond 2^53, so a double may change a bound there, unless a constant is compared with it.
+      if (large || !BOUNDS.has(keyword)) checkValue(one, keyword, value, pathTo(at, keyword));
     }
   }
+}
+
+const BOUNDS: ReadonlySet<string> = new Set([
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+]);
+
+/** Tells whether a value is or contains a number beyond 2^53. */
+function isLarge(value: Json | undefined): boolean {
+  if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  return typeof value === 'object' && value !== null && Object.values<Json>(value).some(isLarge);
 }
 
 /** Checks the numbers in the value that `holder` has under `key`. */

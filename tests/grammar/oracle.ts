@@ -13,7 +13,7 @@ export function validator(schema: object): (value: unknown) => boolean {
 }
 
 function newAjv(): Ajv2020 {
-  const made = new Ajv2020({ strict: false, validateFormats: true, validateSchema: false });
+  const made = new Ajv2020({ strict: false, validateFormats: true, validateSchema: false, logger: false });
   // The package is CommonJS; its types put the function under `default`.
   (addFormats as unknown as (ajv: Ajv2020, options: object) => void)(made, { mode: 'full' });
   made.removeKeyword('multipleOf');

@@ -83,6 +83,45 @@ const numberSchema = fc
   })
   .map(defined);
 
+/** Rules for the names and the number of members, as generators write records. */
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+const namePatterns = ['^[ab]+$', '^x', '^[a-c]$', 'e', '^.{2}$', '^(?!a)'];
+const memberRules = (value: fc.Arbitrary<Schema>) => ({
+  minProperties: rarely(fc.nat(3)),
+  maxProperties: rarely(fc.integer({ min: 1, max: 6 })),
+  patternProperties: rarely(fc.dictionary(fc.constantFrom(...namePatterns), value, { minKeys: 1, maxKeys: 2 })),
+  propertyNames: rarely(
+    fc.oneof(
+      fc.constantFrom<Schema>({ type: 'string' }, true, { maxLength: 2 }, { minLength: 2, pattern: '^[a-z]+$' }),
+      fc.constantFrom(...namePatterns).map((pattern) => ({ type: 'string', pattern })),
+      fc.uniqueArray(name, { minLength: 1, maxLength: 4 }).map((values) => ({ enum: values })),
+    ),
+  ),
+  unevaluatedProperties: rarely(fc.constantFrom<Schema>(false, { type: 'integer' })),
+});
+
+/** A list whose items must differ. Its items are few, so that the list often uses them up. */
+const uniqueList: fc.Arbitrary<Schema> = fc
+  .record({
+    type: fc.constant('array'),
+    items: fc.oneof(
+      fc.record({ enum: fc.array(scalar, { minLength: 1, maxLength: 5 }) }),
+      fc.constantFrom<Schema>(
+        { type: 'boolean' },
+        { type: 'string' },
+        { type: ['string', 'null'], maxLength: 1, pattern: '^[a-c]' },
+        { pattern: '^(a|bc|bd)$' },
+        { anyOf: [{ enum: ['a', 1, null] }, { pattern: '^[ab]{1,2}$' }] },
+        { type: 'integer', minimum: 9, maximum: 12 },
+        { type: 'number', multipleOf: 0.5, minimum: 0 },
+      ),
+    ),
+    uniqueItems: fc.constant(true),
+    minItems: maybe(fc.nat(3)),
+    maxItems: maybe(fc.integer({ min: 2, max: 5 })),
+  })
+  .map(defined);
+
 const { schema } = fc.letrec<{ schema: Schema; object: Schema; array: Schema; combined: Schema }>((tie) => ({
   schema: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -113,6 +152,7 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; array: Schema; co
       required: maybe(fc.uniqueArray(name, { maxLength: 3 })),
       additionalProperties: fc.option(fc.oneof(fc.boolean(), tie('schema')), { nil: undefined, freq: 2 }),
       title: maybe(fc.constant('A title')),
+      ...memberRules(tie('schema')),
     })
     .map(defined),
   array: fc
@@ -123,7 +163,10 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; array: Schema; co
       minItems: maybe(fc.nat(3)),
       maxItems: maybe(fc.integer({ min: 1, max: 5 })),
     })
-    .map(defined),
+    .map(defined)
+    .chain((array) =>
+      fc.option(fc.constant(array), { nil: null, freq: 3 }).chain((kept) => (kept ? fc.constant(kept) : uniqueList)),
+    ),
   combined: fc.oneof(
     fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
     fc.record({ oneOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),

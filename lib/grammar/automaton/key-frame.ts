@@ -1,8 +1,16 @@
 import { at } from '../../at.ts';
 import type { ObjectAlternative } from '../resolve/node.ts';
-import type { EnclosingObject } from './enclosing-object.ts';
 import { type Frame, OpenFrame, single } from './frame.ts';
 import { compareBytes, narrow, type SortedTexts } from './literal-frame.ts';
+
+/** Represents an object of which a declared member's name is being read. */
+export interface EnclosingObject extends Frame {
+  readonly shape: ObjectAlternative;
+  /** Tells whether the declared member at this index of `shape.members` may come next. */
+  allows(index: number): boolean;
+  /** Returns the frame of this object after the value of its declared member at this index. */
+  afterMember(index: number): Frame;
+}
 
 interface KeyTexts {
   /** The text `name":` of every declared member, without the opening quote, in byte order. */

@@ -28,6 +28,9 @@ const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
  */
 const TRIES = 64;
 
+/** Maximum number of steps of `words`. */
+const WORD_STEPS = 4_000;
+
 /**
  * Describes a set of numbers, all counted in the same unit: the multiples of `step` from `from` to `to`, where null
  * means no bound.
@@ -101,6 +104,27 @@ export class NumberLanguage {
     if (units === 0n && text.startsWith('-')) return false;
     const value = atScale({ units, places }, this.scale);
     return this.within(value, value, 1n);
+  }
+
+  /** Yields the allowed numbers that begin with `text`. Ends after `WORD_STEPS` steps, so it may omit some. */
+  *words(text = ''): Generator<string> {
+    const open = [text];
+    for (let steps = 0; open.length > 0 && steps < WORD_STEPS; steps++) {
+      const next = open.pop()!;
+      if (!this.fits(next)) continue;
+      if (this.accepts(next)) yield next;
+      for (const char of '.-9876543210') open.push(next + char);
+    }
+  }
+
+  /** Counts the different allowed numbers, up to `most`. */
+  count(most: number): number {
+    const found = new Set<number>();
+    for (const word of this.words()) {
+      if (found.size >= most) break;
+      found.add(Number(word));
+    }
+    return found.size;
   }
 
   /** Spends steps while the language is built; null afterwards. */

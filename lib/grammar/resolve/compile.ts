@@ -38,6 +38,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   const resolver = new Resolver(parseSchema(schema, path), new Fuel(LIMITS.steps, fuel));
   const found = resolver.node([0]);
   resolver.resolve();
+  resolver.checkUnique();
   keepExactlyOne(resolver);
   // The root is a copy: a reference to it from deeper in the schema may allow values other than objects, and other
   // keys.

@@ -82,7 +82,7 @@ function areDisjointObjects(a: ObjectAlternative, b: ObjectAlternative, resolver
   const always = new Set([...a.members, ...b.members].flatMap(({ name, required }) => (required ? [name] : [])));
   for (const name of always) {
     resolver.spend(a.members.length + b.members.length);
-    const inA = a.members.find((one) => one.name === name)?.node ?? a.extra;
+    const inA = a.members.find((one) => one.name === name)?.node ?? a.extras.find(({ names }) => names.has(name))?.node;
     if (!inA) return true;
     const inB = b.members.find((one) => one.name === name)?.node ?? b.others;
     if (inB === 'nothing') return true;

@@ -12,6 +12,8 @@ export interface MatchContext {
   spend(steps: number): void;
   /** Tells whether a text satisfies the `pattern` and `format` of a subschema. */
   textFits(text: string, schema: Subschema): boolean;
+  /** Tells whether a pattern of a subschema's `patternProperties` matches a name. */
+  nameFits(name: string, pattern: string, schema: Subschema): boolean;
   /** Tells whether `list`, the values of an `enum` or `const`, contains a value. */
   holds(list: readonly Json[], value: Json): boolean;
 }
@@ -79,6 +81,7 @@ function numberMatches(value: number, schema: Subschema, context: MatchContext):
 
 function arrayMatches(value: readonly Json[], schema: Subschema, context: MatchContext, depth: number): boolean {
   if (value.length < (schema.minItems ?? 0) || value.length > (schema.maxItems ?? Infinity)) return false;
+  if (schema.uniqueItems && new Set(value.map(canonical)).size < value.length) return false;
   return value.every((item, i) => {
     const id = schema.prefixItems[i] ?? schema.items;
     return id === undefined || matches(item, id, context, depth + 1);
@@ -92,10 +95,26 @@ function objectMatches(
   depth: number,
 ): boolean {
   if (!schema.required.every((name) => Object.hasOwn(value, name))) return false;
-  return Object.entries(value).every(([name, content]) => {
-    const id = schema.properties.get(name) ?? schema.additionalProperties;
-    return id === undefined || matches(content, id, context, depth + 1);
-  });
+  const entries = Object.entries(value);
+  if (entries.length < (schema.minProperties ?? 0) || entries.length > (schema.maxProperties ?? Infinity)) return false;
+  if (schema.unevaluatedProperties !== undefined) {
+    refuse(schema.path, 'an enum or const value cannot be checked against unevaluatedProperties; remove one of them.');
+  }
+  const fits = (part: Json, id: number | undefined) => id === undefined || matches(part, id, context, depth + 1);
+  return entries.every(
+    ([name, content]) =>
+      fits(name, schema.propertyNames) &&
+      memberSchemas(name, schema, context).every((id) => matches(content, id, context, depth + 1)),
+  );
+}
+
+/** Returns the indices of the schemas that a subschema has for the value of the member with this name. */
+export function memberSchemas(name: string, schema: Subschema, context: MatchContext): number[] {
+  const own = schema.properties.get(name);
+  const matching = [...schema.patternProperties].filter(([pattern]) => context.nameFits(name, pattern, schema));
+  const found = [...(own === undefined ? [] : [own]), ...matching.map(([, id]) => id)];
+  if (found.length > 0 || schema.additionalProperties === undefined) return found;
+  return [schema.additionalProperties];
 }
 
 /** Tells whether a value has a type of JSON Schema. `integer` includes numbers such as 1.0. */

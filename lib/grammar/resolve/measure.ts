@@ -1,7 +1,11 @@
 import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
 import { LIMITS } from '../limits.ts';
+import { canonical } from './matches.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';
+
+/** Maximum number of undeclared members in one object. */
+export const MOST_EXTRA_MEMBERS = 64;
 
 /**
  * Sets `height` and `size` of each node and alternative: the smallest nesting depth and the smallest length in bytes of
@@ -60,18 +64,50 @@ function sizeOf(alternative: Alternative): number {
       return alternative.language.empty ? Infinity : alternative.language.shortestLength + 2;
     case 'number':
       return alternative.language.empty ? Infinity : 1;
-    case 'object': {
-      let size = 2;
-      for (const { name, node, required } of alternative.members) if (required) size += memberSize(name, node.size);
-      return size;
-    }
+    case 'object':
+      return sizeOfObject(alternative);
     default: {
       const { min, max, prefix, rest } = alternative;
-      if (min > max) return Infinity;
+      if (min > max || (alternative.unique && distinctValues(rest, min) < min)) return Infinity;
       const first = prefix.slice(0, min).reduce((sum, node) => sum + node.size + 1, 2);
       return min > prefix.length ? first + (min - prefix.length) * (rest.size + 1) : first;
     }
   }
+}
+
+/** Returns the size of an object with its required members, and as many others as `min` needs. */
+function sizeOfObject({ members, extras, min, max }: Alternative & { kind: 'object' }): number {
+  const sizes = (required: boolean) =>
+    members.filter((one) => one.required === required).map(({ name, node }) => memberSize(name, node.size));
+  const needed = sizes(true);
+  const missing = min - needed.length;
+  if (needed.length > max) return Infinity;
+  const size = needed.reduce((sum, one) => sum + one, 2);
+  if (missing <= 0) return size;
+  const rest = sizes(false)
+    .filter(Number.isFinite)
+    .sort((a, b) => a - b);
+  for (const { names, node } of extras) {
+    const count = Math.min(missing, MOST_EXTRA_MEMBERS);
+    if (node.size < Infinity) rest.push(...Array.from({ length: names.count(count) }, () => memberSize('', node.size)));
+  }
+  return rest.length < missing ? Infinity : rest.slice(0, missing).reduce((sum, one) => sum + one, size);
+}
+
+/** Counts the different values of a list's items, up to `most`. */
+function distinctValues(node: Node, most: number): number {
+  const generated = node.alternatives.filter(({ from }) => from.generated);
+  const free = generated.flatMap((one) => (one.kind === 'string' || one.kind === 'number' ? [one] : []));
+  const isFree = (value: Json) =>
+    free.some(
+      (one) =>
+        (one.kind === 'string' && typeof value === 'string' && one.language.has(value)) ||
+        (one.kind === 'number' && typeof value === 'number' && one.language.accepts(String(value))),
+    );
+  const constants = generated.flatMap((one) => (one.kind === 'literals' ? one.values : []));
+  const listed = new Set(constants.filter((value) => !isFree(value)).map(canonical)).size;
+  // Several languages may share values, so only the largest counts.
+  return listed + Math.max(0, ...free.map(({ language }) => language.count(most)));
 }
 
 function heightOf(alternative: Alternative): number {
@@ -79,9 +115,12 @@ function heightOf(alternative: Alternative): number {
     case 'literals':
       return alternative.flattest;
     case 'object': {
-      let height = 0;
-      for (const { node, required } of alternative.members) if (required) height = Math.max(height, node.height);
-      return 1 + height;
+      const { members, extras } = alternative;
+      const needed = members.filter(({ required }) => required).map(({ node }) => node.height);
+      const further = members.filter(({ required }) => !required).map(({ node }) => node.height);
+      const missing = alternative.min - needed.length;
+      const rest = [...further.sort((a, b) => a - b), ...extras.map(({ node }) => node.height)].slice(0, missing);
+      return 1 + Math.max(0, ...needed, ...(missing > 0 ? rest : []));
     }
     case 'array': {
       let height = 0;

@@ -18,8 +18,20 @@ const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boole
 
 /** Keywords that apply to one type only. In a schema without `type`, they imply that type. */
 const TYPE_KEYWORDS: readonly (readonly [TypeName, readonly string[]])[] = [
-  ['object', ['properties', 'required', 'additionalProperties']],
-  ['array', ['items', 'prefixItems', 'minItems', 'maxItems']],
+  [
+    'object',
+    [
+      'properties',
+      'required',
+      'additionalProperties',
+      'patternProperties',
+      'propertyNames',
+      'unevaluatedProperties',
+      'minProperties',
+      'maxProperties',
+    ],
+  ],
+  ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
   ['string', ['minLength', 'maxLength', 'pattern', 'format']],
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];

@@ -67,13 +67,23 @@ export interface ObjectAlternative {
   kind: 'object';
   /** The members that are declared or required, in the order in which they are generated. */
   members: readonly Member[];
-  /** Node of the values of generated undeclared members; null if none are generated. */
-  extra: Node | null;
+  /** The undeclared members that are generated, by disjoint sets of names; empty if none are. */
+  extras: readonly ExtraMembers[];
   /**
    * The undeclared members that are valid, whether or not they are generated: any, none, or those whose value matches a
-   * node.
+   * node. `any` also if that depends on the name.
    */
   others: 'any' | 'nothing' | Node;
+  /** Minimum number of members. */
+  min: number;
+  /** Maximum number of members. */
+  max: number;
+}
+
+/** Describes undeclared members: the names that they may have, and the node of their values. */
+export interface ExtraMembers {
+  names: StringLanguage;
+  node: Node;
 }
 
 export interface Member {
@@ -92,6 +102,8 @@ export interface ArrayAlternative {
   max: number;
   /** Maximum number of items that the schema allows. */
   allowed: number;
+  /** True if no two items may be equal. */
+  unique: boolean;
 }
 
 /** Returns the node of the array's item at an index: its node in the prefix, or that of the rest. */

@@ -41,7 +41,9 @@ export function keepExactlyOne(resolver: Resolver): void {
           resolver,
         );
       else {
-        const path = resolver.path([at(overlaps, 0).id]);
+        const overlap = overlaps.find(({ other }) => !keptApart(alternative, other, resolver));
+        if (!overlap) continue;
+        const path = resolver.path([overlap.id]);
         refuse(
           path,
           `this branch of oneOf and another may both match one ${alternative.kind}, and then the answer would be invalid; ` +
@@ -50,6 +52,19 @@ export function keepExactlyOne(resolver: Resolver): void {
       }
     }
   }
+}
+
+/**
+ * Keeps an object apart from another branch by never writing a member that the branch requires and the object does not:
+ * `{"oneOf": [{"required": ["id"]}, {"required": ["slug"]}]}` means one of both members. Returns false if that is not
+ * enough.
+ */
+function keptApart(from: Alternative, other: Alternative, resolver: Resolver): boolean {
+  if (from.kind !== 'object' || other.kind !== 'object' || from.extras.length > 0) return false;
+  const optional = new Set(from.members.flatMap(({ name, required }) => (required ? [] : [name])));
+  const foreign = other.members.find(({ name, required }) => required && optional.has(name));
+  if (foreign) from.members = from.members.filter(({ name }) => name !== foreign.name);
+  return areDisjoint(from, other, resolver);
 }
 
 function excludeTexts(

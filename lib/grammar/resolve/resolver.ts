@@ -1,12 +1,15 @@
 import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
-import type { Fuel } from '../fuel.ts';
+import { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { NumberLanguage, type NumberRules } from '../number/number-language.ts';
 import type { SchemaDocument, Subschema } from '../schema/document.ts';
 import { refuse } from '../schema/problem.ts';
+import { combine, lengthDfa } from '../text/combine.ts';
+import { accepts } from '../text/dfa.ts';
+import { StringLanguage } from '../text/string-language.ts';
 import { type Leaf, leaves } from './leaves.ts';
-import { canonical, type MatchContext, matches } from './matches.ts';
+import { canonical, type MatchContext, matches, memberSchemas } from './matches.ts';
 import { measureValues } from './measure.ts';
 import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
 import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Origin } from './node.ts';
@@ -24,7 +27,10 @@ export class Resolver implements MatchContext {
   readonly nodes: Node[] = [];
   readonly strings: StringLanguages;
   private readonly known = new Map<string, Node>();
+  private readonly settled = new Set<Node>();
   private readonly numberLanguages = new Map<string, NumberLanguage>();
+  /** The items of lists with `uniqueItems`, each with the path of that keyword's schema. */
+  private readonly uniques: { node: Node; path: string }[] = [];
   private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
 
   constructor(document: SchemaDocument, fuel: Fuel) {
@@ -60,13 +66,28 @@ export class Resolver implements MatchContext {
    */
   resolve(): void {
     // `this.nodes` grows during this loop.
-    for (let i = 0; i < this.nodes.length; i++) {
-      const node = at(this.nodes, i);
-      const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
-      for (const id of new Set(found.flatMap(({ exclusions }) => exclusions))) this.node([id]);
-      const texts = new Set<string>();
-      node.alternatives = found.flatMap((leaf) => this.alternatives(node, leaf, texts));
+    for (let i = 0; i < this.nodes.length; i++) this.settle(at(this.nodes, i));
+  }
+
+  /**
+   * Throws `unsupported_schema` for items that `uniqueItems` cannot keep apart. Called after `resolve`.
+   */
+  checkUnique(): void {
+    for (const { node, path } of this.uniques) {
+      if (node.alternatives.some((one) => one.from.generated && (one.kind === 'object' || one.kind === 'array'))) {
+        refuse(path, 'uniqueItems can be enforced only for strings, numbers and constants; remove it.');
+      }
     }
+  }
+
+  /** Computes the alternatives of one node, once. */
+  private settle(node: Node): void {
+    if (this.settled.has(node)) return;
+    this.settled.add(node);
+    const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
+    for (const id of new Set(found.flatMap(({ exclusions }) => exclusions))) this.node([id]);
+    const texts = new Set<string>();
+    node.alternatives = found.flatMap((leaf) => this.alternatives(node, leaf, texts));
   }
 
   /** Returns the path of the first of these subschemas in the caller's input; that of the root for none. */
@@ -92,6 +113,10 @@ export class Resolver implements MatchContext {
     const text = canonical(value);
     this.spend(text.length >> 5);
     return text;
+  }
+
+  nameFits(name: string, pattern: string, schema: Subschema): boolean {
+    return accepts(this.strings.pattern(pattern, schema.path), name);
   }
 
   textFits(text: string, schema: Subschema): boolean {
@@ -141,26 +166,135 @@ export class Resolver implements MatchContext {
   }
 
   private object(constraints: readonly Subschema[]): ObjectAlternative {
-    const names = new Set(constraints.flatMap(({ properties }) => [...properties.keys()]));
+    const allowed = this.names(constraints);
+    const declared = new Set(constraints.flatMap(({ properties }) => [...properties.keys()]));
     const required = new Set(constraints.flatMap((schema) => schema.required));
-    const declared = names.size;
-    for (const name of required) names.add(name);
+    const patterns = [...new Set(constraints.flatMap(({ patternProperties }) => [...patternProperties.keys()]))];
+    const min = Math.max(0, ...constraints.map(({ minProperties }) => minProperties ?? 0));
+    const max = Math.min(Infinity, ...constraints.map(({ maxProperties }) => maxProperties ?? Infinity));
+    // If the schema has no rule for undeclared members, they are written only if it says nothing about any member.
+    const free = declared.size + required.size + patterns.length === 0;
+    const generated = (ids: readonly number[]) =>
+      (ids.length > 0 || free) && !ids.some((id) => at(this.document.subschemas, id).nothing);
+
+    const names = new Set([...declared, ...required]);
     this.spend(names.size * constraints.length);
-    const members = [...names].map((name): Member => {
-      const ids = constraints.map(
-        ({ properties, additionalProperties }) => properties.get(name) ?? additionalProperties,
-      );
-      return { name, node: this.node(defined(ids)), required: required.has(name) };
-    });
-    const others = defined(constraints.map(({ additionalProperties }) => additionalProperties));
-    const closed = others.some((id) => at(this.document.subschemas, id).nothing);
-    if (closed) return { kind: 'object', members, extra: null, others: 'nothing' };
-    // If the schema has no rule for undeclared members, they are written only if it declares no member at all.
-    if (others.length === 0 && (declared > 0 || required.size > 0)) {
-      return { kind: 'object', members, extra: null, others: 'any' };
+    for (const name of allowed.listed) {
+      if (generated(this.member(name, constraints))) names.add(name);
     }
-    const extra = this.node(others);
-    return { kind: 'object', members, extra, others: extra };
+    const members: Member[] = [];
+    let possible = true;
+    for (const name of names) {
+      const isRequired = required.has(name);
+      if (!allowed.has(name)) possible &&= !isRequired;
+      else members.push({ name, node: this.node(this.member(name, constraints)), required: isRequired });
+    }
+    const rules = { members, min, max: possible ? max : -1 };
+    const extras = this.undeclared(constraints, patterns, allowed.language).flatMap(({ names, ids }) =>
+      generated(ids) ? [{ names, node: this.node(ids) }] : [],
+    );
+    const byName = patterns.length > 0 || constraints.some(({ has }) => has.has('unevaluatedProperties'));
+    if (byName) return { kind: 'object', ...rules, extras, others: 'any' };
+    if (!allowed.language) return { kind: 'object', ...rules, extras: [], others: 'nothing' };
+    const others = defined(constraints.map(({ additionalProperties }) => additionalProperties));
+    if (others.some((id) => at(this.document.subschemas, id).nothing)) {
+      return { kind: 'object', ...rules, extras: [], others: 'nothing' };
+    }
+    return { kind: 'object', ...rules, extras, others: others.length === 0 && !free ? 'any' : this.node(others) };
+  }
+
+  /** Returns the indices of all subschemas that hold for the member with this name, of an object with these constraints. */
+  private member(name: string, constraints: readonly Subschema[]): number[] {
+    const found = constraints.map((schema) => memberSchemas(name, schema, this));
+    const rest = constraints.flatMap(({ unevaluatedProperties: id }, i) => {
+      if (id === undefined) return [];
+      const inside = this.inPlace(at(constraints, i), constraints);
+      return constraints.some((one, j) => inside.has(one) && at(found, j).length > 0) ? [] : [id];
+    });
+    return [...found.flat(), ...rest];
+  }
+
+  /** Returns those of `constraints` that a subschema applies to the same value: itself and what it refers to in place. */
+  private inPlace(schema: Subschema, constraints: readonly Subschema[]): Set<Subschema> {
+    const inside = new Set([schema]);
+    for (const one of inside) {
+      const next = [
+        ...(one.ref === undefined ? [] : [one.ref]),
+        ...one.allOf,
+        ...(one.anyOf ?? []),
+        ...(one.oneOf ?? []),
+      ];
+      this.spend(1 + next.length);
+      for (const id of next) {
+        const other = at(this.document.subschemas, id);
+        if (constraints.includes(other)) inside.add(other);
+      }
+    }
+    return inside;
+  }
+
+  /**
+   * Returns the names that `propertyNames` allows: those that it lists, and a language of others, which is null if there
+   * are none. Throws `unsupported_schema` for names that are neither a list nor one set of strings.
+   */
+  private names(constraints: readonly Subschema[]): AllowedNames {
+    const ids = defined(constraints.map(({ propertyNames }) => propertyNames));
+    if (ids.length === 0) return ANY_NAME;
+    const node = this.node(ids);
+    this.settle(node);
+    const listed: string[] = [];
+    const languages: StringLanguage[] = [];
+    for (const one of node.alternatives) {
+      if (one.from.exclusions.length > 0)
+        refuse(this.path(ids), 'oneOf is not supported for names; use anyOf or enum.');
+      if (one.kind === 'string') languages.push(one.language);
+      if (one.kind === 'literals') listed.push(...one.values.filter((value) => typeof value === 'string'));
+    }
+    const [language, ...more] = languages;
+    if (more.length > 0) refuse(this.path(ids), 'several patterns for names are not supported; write them as one.');
+    const isText = (name: string) => listed.includes(name) || (language?.has(name) ?? false);
+    return { listed, has: isText, language: language ?? null };
+  }
+
+  /**
+   * Returns the sets of undeclared names that different subschemas apply to, with the indices of these: one for each
+   * combination of patterns that a name can match.
+   */
+  private undeclared(
+    constraints: readonly Subschema[],
+    patterns: readonly string[],
+    allowed: StringLanguage | null,
+  ): { names: StringLanguage; ids: number[] }[] {
+    if (!allowed) return [];
+    const path = constraints.find(({ patternProperties }) => patternProperties.size > 0)?.path ?? this.path([0]);
+    if (patterns.length > MOST_NAME_PATTERNS) {
+      refuse(path, `more than ${MOST_NAME_PATTERNS} patternProperties hold here; use fewer.`);
+    }
+    const { fuel } = this;
+    const [min, max] = [Math.max(1, allowed.min), Math.min(LONGEST_NAME, allowed.max)];
+    return orRefuse(path, () =>
+      Array.from({ length: 2 ** patterns.length }, (_, bits) => {
+        let { dfa } = allowed;
+        for (const [i, pattern] of patterns.entries()) {
+          const matching = this.strings.pattern(pattern, path);
+          const one = (bits >> i) & 1;
+          dfa = combine(dfa ?? lengthDfa(0, Infinity, fuel), matching, one ? 'and' : 'minus', fuel);
+        }
+        return { bits, names: dfa ? new StringLanguage(dfa, min, max, fuel) : anyName(min, max) };
+      }).flatMap(({ names }) => {
+        const [example] = names.words();
+        // Which subschemas apply depends on the patterns alone, so any name of the set shows it.
+        return example === undefined ? [] : [{ names, ids: this.undeclaredMember(example, constraints) }];
+      }),
+    );
+  }
+
+  /** Returns what `member` returns for a name like this that no schema declares. */
+  private undeclaredMember(name: string, constraints: readonly Subschema[]): number[] {
+    return this.member(
+      name,
+      constraints.map((schema) => (schema.properties.has(name) ? { ...schema, properties: new Map() } : schema)),
+    );
   }
 
   private array(constraints: readonly Subschema[]): ArrayAlternative {
@@ -175,7 +309,16 @@ export class Resolver implements MatchContext {
     const allowed = Math.min(closed ? length : Infinity, ...constraints.map(({ maxItems }) => maxItems ?? Infinity));
     // Items for which the schema has no rule are generated only as far as `minItems` requires them.
     const max = items.length === 0 && length > 0 ? Math.min(allowed, Math.max(min, length)) : allowed;
-    return { kind: 'array', prefix, rest: this.node(items), min, max, allowed };
+    const rest = this.node(items);
+    // Checked only where it says something: a list of at most one item never has equal ones.
+    const demanding = max > 1 ? constraints.find(({ uniqueItems }) => uniqueItems) : undefined;
+    if (!demanding) return { kind: 'array', prefix, rest, min, max, allowed, unique: false };
+    if (length > 0)
+      refuse(demanding.path, 'uniqueItems beside schemas for the first items is not supported; remove one.');
+    if (min > MOST_UNIQUE_ITEMS)
+      refuse(demanding.path, `uniqueItems with more than ${MOST_UNIQUE_ITEMS} items is not supported.`);
+    this.uniques.push({ node: rest, path: demanding.path });
+    return { kind: 'array', prefix, rest, min, max: Math.min(max, MOST_UNIQUE_ITEMS), allowed, unique: true };
   }
 
   /**
@@ -203,6 +346,37 @@ export class Resolver implements MatchContext {
     return language;
   }
 }
+
+/** Describes the names that an object's members may have. */
+interface AllowedNames {
+  /** The names that `propertyNames` lists. */
+  listed: readonly string[];
+  has(name: string): boolean;
+  /** All other allowed names; null if there are none. */
+  language: StringLanguage | null;
+}
+
+/** Maximum length of an undeclared name in characters. */
+const LONGEST_NAME = 64;
+const ANY_TEXT = new StringLanguage(null, 0, Infinity, new Fuel());
+const ANY_NAME: AllowedNames = { listed: [], has: () => true, language: ANY_TEXT };
+/** Maximum number of patterns of `patternProperties` that hold for one object. */
+const MOST_NAME_PATTERNS = 4;
+/** Maximum number of items that are generated for a list with `uniqueItems`. */
+const MOST_UNIQUE_ITEMS = 256;
+
+const anyNames = new Map<string, StringLanguage>();
+
+/** Returns the language of all names of these lengths. Objects share it, and with it its token masks. */
+function anyName(min: number, max: number): StringLanguage {
+  const key = `${min},${max}`;
+  const language = anyNames.get(key) ?? new StringLanguage(null, min, max, new Fuel());
+  anyNames.set(key, language);
+  return language;
+}
+
+/** The names that undeclared members may have without further rules. */
+export const MEMBER_NAME = anyName(1, LONGEST_NAME);
 
 function defined(ids: readonly (number | undefined)[]): number[] {
   return ids.filter((id) => id !== undefined);

@@ -22,7 +22,15 @@ export function selectKeys(root: Node, keys: readonly string[], path: string): v
     const members = lists[i];
     const chosen = keys.map((key) => members?.find(({ name }) => name === key)).filter((one) => one !== undefined);
     if (alternative.kind !== 'object' || chosen.length < keys.length) return [];
-    return [{ ...alternative, members: chosen.map((one): Member => ({ ...one, required: true })), extra: null }];
+    return [
+      {
+        ...alternative,
+        members: chosen.map((one): Member => ({ ...one, required: true })),
+        extras: [],
+        min: 0,
+        max: Infinity,
+      },
+    ];
   });
   if (root.alternatives.length === 0)
     refuse(path, 'no alternative of the schema has all of these properties; ask for fewer.', 'invalid_value');

@@ -79,8 +79,11 @@ export class StringLanguages {
     return language;
   }
 
-  /** Returns the automaton of a pattern in the subschema at `path`. */
-  private pattern(pattern: string, path: string): Dfa {
+  /**
+   * Returns the automaton of a pattern in the subschema at `path`. Throws `invalid_value` for an invalid pattern, and
+   * `unsupported_schema` for one that is not supported or too large to compile.
+   */
+  pattern(pattern: string, path: string): Dfa {
     let dfa = this.patterns.get(pattern);
     if (!dfa) {
       const what = `the pattern ${show(pattern)}`;

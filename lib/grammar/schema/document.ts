@@ -17,7 +17,7 @@ export interface SchemaDocument {
 export interface Subschema {
   /** Path of the subschema in the caller's input, for error messages. */
   path: string;
-  /** True for the schema `false`, against which no value is valid. */
+  /** True for the schemas `false` and `{"not": {}}`, against which no value is valid. */
   nothing: boolean;
   /** Names of the keywords that this subschema has. */
   has: ReadonlySet<string>;
@@ -34,10 +34,17 @@ export interface Subschema {
   properties: ReadonlyMap<string, number>;
   required: readonly string[];
   additionalProperties?: number;
+  /** Indices of the schemas of members whose name matches a pattern, by that pattern. */
+  patternProperties: ReadonlyMap<string, number>;
+  propertyNames?: number;
+  unevaluatedProperties?: number;
+  minProperties?: number;
+  maxProperties?: number;
   items?: number;
   prefixItems: readonly number[];
   minItems?: number;
   maxItems?: number;
+  uniqueItems?: boolean;
   minLength?: number;
   maxLength?: number;
   pattern?: string;

@@ -1,22 +1,44 @@
 import type { Json } from '../../answer-shape.ts';
+import { nearestName } from '../../nearest-name.ts';
 import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
 import { isObject, refuse, show } from './problem.ts';
 
-/** The values of `format` that are enforced; all others are refused. */
+/**
+ * The values of `format` that are enforced for strings. All others are annotations, as JSON Schema 2020-12 has it; the
+ * names of number types also bound a number (`NUMBER_FORMATS`).
+ */
 export const FORMATS = [
   'date',
   'time',
   'date-time',
   'duration',
   'email',
+  'idn-email',
   'hostname',
+  'idn-hostname',
   'ipv4',
   'ipv6',
   'uri',
+  'uri-reference',
+  'iri',
+  'iri-reference',
   'uuid',
+  'uuid4',
+  'json-pointer',
+  'relative-json-pointer',
+  'regex',
 ] as const;
 export type Format = (typeof FORMATS)[number];
+
+/** Ranges of the formats that OpenAPI and schemars give to integers, as far as a double distinguishes them. */
+export const NUMBER_FORMATS: ReadonlyMap<string, readonly [minimum: number, maximum: number]> = new Map([
+  ...[8, 16, 32].flatMap((bits) => [
+    [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const,
+    [`uint${bits}`, [0, 2 ** bits - 1]] as const,
+  ]),
+  ...['uint', 'uint64', 'uint128'].map((name) => [name, [0, Infinity]] as const),
+]);
 
 /** Describes the value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
 type Keyword =
@@ -37,42 +59,63 @@ const checkText = (v: Json, path: string): void => {
 const text = value(checkText);
 const note = annotation(checkText);
 const anything = () => {};
-const flag = annotation((v, path) => {
+const checkFlag = (v: Json, path: string): void => {
   if (typeof v !== 'boolean') wrongType(path, 'true or false', v);
-});
-const finite = value((v, path) => {
+};
+const flag = value(checkFlag);
+const hint = annotation(checkFlag);
+const checkFinite = (v: Json, path: string): void => {
   if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
+};
+const finite = value(checkFinite);
+const exclusive = value((v, path) => {
+  if (typeof v !== 'boolean') checkFinite(v, path);
 });
 const count = value((v, path) => {
   if (typeof v !== 'number') wrongType(path, 'a whole number', v);
   if (!Number.isInteger(v) || v < 0) refuse(path, `must be a whole number from 0, not ${show(v)}.`, 'invalid_value');
 });
 
-/** Every keyword that a schema may have. Any other is refused: nothing is ignored silently. */
+/**
+ * The keywords that have a meaning here. The assertions of JSON Schema that are not among them are refused by name
+ * (`UNSUPPORTED`); any other word is an annotation.
+ */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['type', value(checkType)],
   ['properties', { holds: 'schema map' }],
   ['required', value(checkRequired)],
   ['additionalProperties', { holds: 'schema' }],
+  ['patternProperties', { holds: 'schema map' }],
+  ['propertyNames', { holds: 'schema' }],
+  ['unevaluatedProperties', { holds: 'schema' }],
+  ['minProperties', count],
+  ['maxProperties', count],
   ['items', { holds: 'schema' }],
   ['prefixItems', { holds: 'schemas' }],
+  ['additionalItems', { holds: 'schema' }],
   ['minItems', count],
   ['maxItems', count],
+  ['uniqueItems', flag],
   ['enum', value(checkEnum)],
   ['const', value(anything)],
   ['anyOf', { holds: 'schemas' }],
   ['oneOf', { holds: 'schemas' }],
   ['allOf', { holds: 'schemas' }],
+  ['not', value(checkNot)],
+  ['nullable', flag],
   ['$ref', text],
+  ['$anchor', note],
   ['$defs', { holds: 'schema map' }],
+  ['definitions', { holds: 'schema map' }],
   ['minLength', count],
   ['maxLength', count],
   ['pattern', text],
-  ['format', value(checkFormat)],
+  ['format', text],
   ['minimum', finite],
   ['maximum', finite],
-  ['exclusiveMinimum', finite],
-  ['exclusiveMaximum', finite],
+  // True or false in the drafts before 6 and in OpenAPI 3.0, where `minimum` has the bound.
+  ['exclusiveMinimum', exclusive],
+  ['exclusiveMaximum', exclusive],
   ['multipleOf', value(checkMultipleOf)],
   ['title', note],
   ['description', note],
@@ -81,41 +124,96 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['$schema', note],
   ['$id', annotation(checkId)],
   ['$comment', note],
-  ['propertyNames', annotation(checkAnyName)],
-  ['deprecated', flag],
-  ['readOnly', flag],
-  ['writeOnly', flag],
+  ['deprecated', hint],
+  ['readOnly', hint],
+  ['writeOnly', hint],
   // OpenAPI's hint which of the alternatives to read; the alternatives themselves are enforced.
   ['discriminator', annotation((v, path) => (isObject(v) ? undefined : wrongType(path, 'an object', v)))],
 ]);
 
-/** Keywords of `KEYWORDS` that have no effect on answers and say nothing about them, but that libraries often write. */
-export const WITHOUT_EFFECT = ['propertyNames', 'deprecated', 'readOnly', 'writeOnly', 'discriminator'] as const;
+/** Annotations that a prompt shows, because they may help the model. */
+export const SHOWN_ANNOTATIONS: readonly string[] = ['title', 'description', 'default', 'examples'];
 
-/** Hints for some unsupported keywords: what to write instead. */
-const INSTEAD: { readonly [keyword: string]: string } = {
-  definitions: 'Use `$defs`.',
-  not: 'Say what is allowed with `enum`, `pattern` or `oneOf`.',
-  nullable: 'Add "null" to the `type` list.',
-  patternProperties: 'Name the properties, or use `additionalProperties`.',
-  additionalItems: 'Use `prefixItems` and `items`.',
-};
+/** The assertions of JSON Schema that cannot be enforced, each with what to write instead. */
+const UNSUPPORTED: ReadonlyMap<string, string> = new Map([
+  ...['if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'dependencies'].map(
+    (name) => [name, 'Write the cases as branches of `anyOf`.'] as const,
+  ),
+  ...['contains', 'minContains', 'maxContains'].map((name) => [name, 'Put the items into `prefixItems`.'] as const),
+  ['unevaluatedItems', 'Use `items` or `maxItems`.'],
+  ...['$dynamicRef', '$recursiveRef'].map((name) => [name, 'Use `$ref`.'] as const),
+  ['extends', 'Use `allOf`.'],
+  ['disallow', 'Say what is allowed with `enum`, `pattern` or `oneOf`.'],
+  ['divisibleBy', 'Use `multipleOf`.'],
+]);
+
+/** Keywords of which a misspelt one must not pass as an annotation: those with an effect. */
+const ENFORCED = [...KEYWORDS].flatMap(([name, rule]) =>
+  name.length < 4 || (rule.holds === 'value' && rule.annotation) ? [] : [name],
+);
 
 /**
- * Throws `unsupported_schema` for a keyword that is not in `KEYWORDS`.
- *
- * @param schema the schema that has the keyword: if it has no known one, it may be a shorthand with a mistake
+ * Accepts a word that is not in `KEYWORDS` as an annotation: JSON Schema gives no meaning to it. Throws
+ * `unsupported_schema` for an assertion of JSON Schema, for a word that is probably a misspelt keyword or the name of a
+ * property, and for one in a schema without any keyword, which is probably a shorthand with a mistake.
  */
-export function refuseKeyword(path: string, keyword: string, schema: object): never {
-  const instead = Object.hasOwn(INSTEAD, keyword) ? ` ${INSTEAD[keyword]}` : '';
-  const shorthand = Object.keys(schema).some((name) => KEYWORDS.has(name)) ? '' : ` ${SHORTHAND}`;
-  const problem = `the keyword ${show(keyword)} is not supported, and keywords are never ignored; remove it.`;
-  refuse(path, problem + instead + shorthand);
+export function checkUnknown(keyword: string, v: Json, schema: object, path: string): void {
+  const instead = UNSUPPORTED.get(keyword);
+  if (instead !== undefined) {
+    if (isObject(v) && Object.keys(v).length === 0) return;
+    refuse(path, `the keyword ${show(keyword)} cannot be enforced, and is never ignored; remove it. ${instead}`);
+  }
+  // Names with a prefix are extensions: `x-order`, `ui:widget`, `_id`.
+  if (/^[xX]-|[:._]/.test(keyword)) return;
+  const meant = nearestName(keyword, ENFORCED);
+  if (meant !== undefined && !ANNOTATIONS.has(keyword)) {
+    refuse(path, `${show(keyword)} is not a keyword; did you mean \`${meant}\`? Begin a note of your own with \`x-\`.`);
+  }
+  if (looksLikeSchema(v) && !ANNOTATIONS.has(keyword)) {
+    refuse(
+      path,
+      `${show(keyword)} is not a keyword, but its value is a schema; put it into \`properties\`. ${SHORTHAND}`,
+    );
+  }
+  const known = (name: string) => KEYWORDS.has(name) || ANNOTATIONS.has(name) || /^[xX]-/.test(name);
+  if (!Object.keys(schema).some(known)) refuse(path, `${show(keyword)} is not a keyword; remove it. ${SHORTHAND}`);
+}
+
+function looksLikeSchema(v: Json): boolean {
+  const type = isObject(v) ? v.type : v;
+  // `includes` compares only.
+  return TYPES.includes(type as TypeName) || (isObject(v) && typeof v.$ref === 'string');
+}
+
+/** Annotations of OpenAPI, of editors and of older drafts that may stand alone in a schema. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  'example',
+  'markdownDescription',
+  'enumDescriptions',
+  'markdownEnumDescriptions',
+  'enumNames',
+  'errorMessage',
+  'deprecationMessage',
+  'externalDocs',
+  'xml',
+  'contentEncoding',
+  'contentMediaType',
+  'contentSchema',
+  '$vocabulary',
+  '$dynamicAnchor',
+  '$recursiveAnchor',
+  'id',
+]);
+
+/** Tells whether a word in a schema says nothing about the values. */
+export function isAnnotation(keyword: string): boolean {
+  const rule = KEYWORDS.get(keyword);
+  return !rule || (rule.holds === 'value' && rule.annotation === true);
 }
 
 const SHORTHAND =
   'If this is meant as the shorthand, which tasks and questions accept: every value is "string", "number", "integer", ' +
-  '"boolean", a list of one of them, or an object.';
+  '"boolean", a list of one of them, or an object. An object whose only member is `type` is JSON Schema.';
 
 /** Throws `invalid_type` for the schema's part at `path`, whose value is `got`. `wanted` completes "must be …". */
 export function wrongType(path: string, wanted: string, got: Json): never {
@@ -154,30 +252,13 @@ function checkList(v: Json, path: string): readonly Json[] {
   return v as readonly Json[];
 }
 
-/**
- * Tells whether a `pattern` beside an unknown `format` says what the format means, as zod writes its formats. The
- * pattern is enforced, and the format is then a mere name.
- */
-export function patternDefinesFormat({ format, pattern }: { readonly [keyword: string]: Json }): boolean {
-  return typeof format === 'string' && typeof pattern === 'string' && !FORMATS.includes(format as Format);
-}
-
-function checkFormat(v: Json, path: string): void {
-  if (typeof v !== 'string') wrongType(path, 'a string', v);
-  // `includes` compares only.
-  if (!FORMATS.includes(v as Format)) refuseFormat(v, path);
-}
-
-/** Throws `unsupported_schema` for a format that is not in `FORMATS`. */
-export function refuseFormat(format: Json | undefined, path: string): never {
-  refuse(path, `the format ${show(format)} cannot be enforced; use one of ${FORMATS.join(', ')}, or a \`pattern\`.`);
-}
-
-/** Accepts only schemas that all names obey. Names are always strings, and zod says so of each record. */
-function checkAnyName(v: Json, path: string): void {
-  if (v === true || (isObject(v) && Object.entries(v).every(([name, one]) => name === 'type' && one === 'string')))
-    return;
-  refuse(path, 'limits the names, which is not supported; name the properties in `properties`.');
+/** Accepts only the schemas `true`, `false` and `{}`, as in `{"not": {}}`, which is the schema `false`. */
+function checkNot(v: Json, path: string): void {
+  if (typeof v === 'boolean' || (isObject(v) && Object.keys(v).length === 0)) return;
+  refuse(
+    path,
+    'the keyword "not" can be enforced only with `{}`; say what is allowed with `enum`, `pattern` or `oneOf`.',
+  );
 }
 
 function checkId(v: Json, path: string): void {
@@ -192,20 +273,26 @@ function checkMultipleOf(v: Json, path: string): void {
   if (v <= 0) refuse(path, `must be above 0, not ${show(v)}.`, 'invalid_value');
 }
 
+type Holding = 'schema' | 'schemas' | 'schema map';
+
+/**
+ * Returns what the value of a keyword is: a schema, a list or map of schemas, or `value` for anything else. `items` is a
+ * list of schemas in the drafts before 2020-12, where later ones have `prefixItems`.
+ */
+export function holdingOf(keyword: string, v: Json | undefined): Holding | 'value' {
+  return keyword === 'items' && Array.isArray(v) ? 'schemas' : (KEYWORDS.get(keyword)?.holds ?? 'value');
+}
+
 /**
  * Returns the child schemas in the value of a keyword, each with its name or index; an only child has the name ''.
  * Throws `invalid_type` if the value is not a list (`schemas`) or not an object (`schema map`), and `invalid_value` for
- * an empty list. Does not check the children.
+ * an empty list of alternatives. Does not check the children.
  */
-export function childrenOf(
-  kind: 'schema' | 'schemas' | 'schema map',
-  v: Json,
-  path: string,
-): [string | number, Json][] {
+export function childrenOf(keyword: string, kind: Holding, v: Json, path: string): [string | number, Json][] {
   if (kind === 'schema') return [['', v]];
   if (kind === 'schemas') {
     if (!Array.isArray(v)) wrongType(path, 'a list of schemas', v);
-    if (v.length === 0) refuse(path, 'needs at least one schema.', 'invalid_value');
+    if (v.length === 0 && !keyword.endsWith('tems')) refuse(path, 'needs at least one schema.', 'invalid_value');
     return [...v.entries()];
   }
   if (!isObject(v)) wrongType(path, 'an object of schemas', v);

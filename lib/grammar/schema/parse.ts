@@ -2,13 +2,15 @@ import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import { checkSize } from './check-size.ts';
+import { mergeConstants } from './constants.ts';
 import type { SchemaDocument, TypeName } from './document.ts';
-import { childrenOf, KEYWORDS, patternDefinesFormat, refuseKeyword, wrongType } from './keywords.ts';
-import { isObject } from './problem.ts';
+import { checkUnknown, childrenOf, FORMATS, holdingOf, KEYWORDS, NUMBER_FORMATS, wrongType } from './keywords.ts';
+import { isObject, refuse } from './problem.ts';
 import { type Draft, refuseLoops, target } from './references.ts';
 
 /**
- * Parses a JSON Schema (2020-12) into its subschemas.
+ * Parses a JSON Schema into its subschemas: 2020-12, and what generators still write of earlier drafts and of OpenAPI
+ * 3.0 (`definitions`, `items` as a list, `nullable`, `exclusiveMinimum` as a flag).
  *
  * @param path path of the schema in the caller's input, for error messages
  * @throws AssayError `unsupported_schema` for a keyword, `$ref` or size that is not supported; `invalid_type` or
@@ -29,6 +31,7 @@ export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
   for (const subschema of subschemas) {
     if (subschema.refText !== undefined) subschema.ref = target(subschema, subschema.refText, subschemas);
   }
+  mergeConstants(subschemas);
   refuseLoops(subschemas);
   return { subschemas, values };
 }
@@ -46,37 +49,84 @@ function draft(json: Json, path: string): Draft {
     values: [],
     allOf: [],
     properties: new Map(),
+    patternProperties: new Map(),
     required: [],
     prefixItems: [],
     resource: 0,
   };
 }
 
-function read(draft: Draft, add: (json: Json, path: string, resource: number) => number): void {
-  if (!isObject(draft.json)) return;
-  for (const [keyword, value] of Object.entries<Json>(draft.json)) {
+type Add = (json: Json, path: string, resource: number) => number;
+
+function read(draft: Draft, add: Add): void {
+  const { json } = draft;
+  if (!isObject(json)) return;
+  if (json.nullable === true) {
+    readNullable(draft, json, add);
+    return;
+  }
+  for (const [keyword, value] of Object.entries<Json>(json)) {
     const path = pathTo(draft.path, keyword);
     const rule = KEYWORDS.get(keyword);
-    if (!rule) refuseKeyword(path, keyword, draft.json);
-    if (rule.holds === 'value') {
-      if (keyword === 'format' && patternDefinesFormat(draft.json)) continue;
+    const holds = holdingOf(keyword, value);
+    if (!rule) checkUnknown(keyword, value, json, path);
+    else if (rule.holds === 'value') {
       rule.check(value, path);
       store(draft, keyword, value);
-      continue;
+    } else if (holds !== 'value') {
+      const ids = new Map(
+        childrenOf(keyword, holds, value, path).map(([name, child]) => [
+          name,
+          add(child, holds === 'schema' ? path : pathTo(path, name), draft.resource),
+        ]),
+      );
+      draft.children.set(keyword, ids);
+      storeSchemas(draft, keyword, ids);
     }
-    const ids = new Map(
-      childrenOf(rule.holds, value, path).map(([name, json]) => [
-        name,
-        add(json, rule.holds === 'schema' ? path : pathTo(path, name), draft.resource),
-      ]),
-    );
-    draft.children.set(keyword, ids);
-    // The cast is safe, because the children of `properties` have names, not indices.
-    if (keyword === 'properties') draft.properties = ids as Map<string, number>;
-    else if (keyword === 'items' || keyword === 'additionalProperties') draft[keyword] = ids.get('')!;
-    else if (keyword !== '$defs') {
-      draft[keyword as 'allOf' | 'anyOf' | 'oneOf' | 'prefixItems'] = [...ids.values()];
-    }
+  }
+  settleNumbers(draft);
+  settleLength(draft);
+}
+
+/** Reads `nullable: true` as the choice between null and what the other keywords say. */
+function readNullable(draft: Draft, json: { readonly [keyword: string]: Json }, add: Add): void {
+  const { nullable: _, $id: __, ...rest } = json;
+  const value = add(rest, draft.path, draft.resource);
+  const none = add({ type: 'null' }, draft.path, draft.resource);
+  draft.anyOf = [value, none];
+  draft.has = new Set(['anyOf']);
+  draft.inner = value;
+}
+
+function storeSchemas(draft: Draft, keyword: string, ids: ReadonlyMap<string | number, number>): void {
+  switch (keyword) {
+    case 'properties':
+    case 'patternProperties':
+      // The casts are safe: the children of a map have names, and the other keywords below hold lists.
+      draft[keyword] = ids as ReadonlyMap<string, number>;
+      break;
+    case 'items':
+    case 'prefixItems':
+      if (ids.has('')) draft.items = ids.get('')!;
+      else if (draft.prefixItems.length > 0) {
+        refuse(pathTo(draft.path, keyword), 'stands beside another list of schemas for the first items; use one.');
+      } else draft.prefixItems = [...ids.values()];
+      break;
+    case 'additionalItems':
+      // Has a meaning only beside `items` as a list.
+      if (isObject(draft.json) && Array.isArray(draft.json.items)) draft.items = ids.get('')!;
+      break;
+    case 'additionalProperties':
+    case 'propertyNames':
+    case 'unevaluatedProperties':
+      draft[keyword] = ids.get('')!;
+      break;
+    case 'allOf':
+    case 'anyOf':
+    case 'oneOf':
+      draft[keyword] = [...ids.values()];
+      break;
+    default: // definitions
   }
 }
 
@@ -92,27 +142,68 @@ function store(draft: Draft, keyword: string, value: Json): void {
     case 'const':
       draft.values = [...draft.values, [value]];
       break;
+    case 'not':
+      draft.nothing = value !== false;
+      break;
     case 'required':
       draft.required = value as string[];
       break;
     case '$ref':
       draft.refText = value as string;
       break;
-    case 'pattern':
     case 'format':
+      // Compares only. Any other format says nothing about the text.
+      if ((FORMATS as readonly Json[]).includes(value)) draft.format = value as string;
+      else draft.has = new Set([...draft.has].filter((name) => name !== 'format'));
+      break;
+    case 'pattern':
       draft[keyword] = value as string;
+      break;
+    case 'uniqueItems':
+      draft[keyword] = value as boolean;
       break;
     case 'minItems':
     case 'maxItems':
+    case 'minProperties':
+    case 'maxProperties':
     case 'minLength':
     case 'maxLength':
     case 'minimum':
     case 'maximum':
-    case 'exclusiveMinimum':
-    case 'exclusiveMaximum':
     case 'multipleOf':
       draft[keyword] = value as number;
       break;
+    case 'exclusiveMinimum':
+    case 'exclusiveMaximum':
+      if (typeof value === 'number') draft[keyword] = value;
+      break;
     default: // annotations
   }
+}
+
+/** A lookahead at the start of a pattern that only bounds the length, as zod's pattern of host names has it. */
+const LENGTH_AHEAD = /^\^\(\?=\.\{(\d{1,6}),(\d{1,6})\}(?:\\\.\?)?\$\)(.*)$/su;
+
+/**
+ * Turns a lookahead that only bounds the length into `minLength` and `maxLength`, which cost no states. Leaves one beside
+ * a pattern that could match the end of a line, which the lookahead's dot excludes.
+ */
+function settleLength(draft: Draft): void {
+  const [, min, max, rest = ''] = LENGTH_AHEAD.exec(draft.pattern ?? '') ?? [];
+  if (min === undefined || /\[\^|\\[sSDWPnr]|\|/.test(rest)) return;
+  draft.pattern = `^${rest}`;
+  draft.minLength = Math.max(Number(min), draft.minLength ?? 0);
+  draft.maxLength = Math.min(Number(max), draft.maxLength ?? Infinity);
+}
+
+/** Settles the bounds of a number: those of its format, and `exclusiveMinimum` and `exclusiveMaximum` as flags. */
+function settleNumbers(draft: Draft): void {
+  const { format, exclusiveMinimum, exclusiveMaximum } = draft.json as { readonly [keyword: string]: Json };
+  if (exclusiveMinimum === true && draft.minimum !== undefined) draft.exclusiveMinimum = draft.minimum;
+  if (exclusiveMaximum === true && draft.maximum !== undefined) draft.exclusiveMaximum = draft.maximum;
+  const range = NUMBER_FORMATS.get(String(format));
+  if (!range) return;
+  draft.minimum = Math.max(range[0], draft.minimum ?? -Infinity);
+  draft.maximum = Math.min(range[1], draft.maximum ?? Infinity);
+  if (!draft.types) draft.has = new Set([...draft.has, 'minimum']);
 }

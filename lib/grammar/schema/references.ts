@@ -2,14 +2,16 @@ import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import type { Subschema } from './document.ts';
-import { KEYWORDS } from './keywords.ts';
-import { refuse, show } from './problem.ts';
+import { holdingOf } from './keywords.ts';
+import { isObject, refuse, show } from './problem.ts';
 
 /** Represents a subschema while the document is parsed, before its `$ref` is resolved. */
 export type Draft = { -readonly [K in keyof Subschema]: Subschema[K] } & {
   json: Json;
   /** The indices of the child schemas, by keyword and by the child's name or index. */
   children: Map<string, ReadonlyMap<string | number, number>>;
+  /** Index of the subschema with the other keywords, for one with `nullable: true`. */
+  inner?: number;
   /** Text of `$ref`, until it is resolved to the index `ref`. */
   refText?: string;
   /** Index of the schema at which the references in this one begin: the root, or the nearest schema with an `$id`. */
@@ -34,7 +36,10 @@ export function target(from: Draft, ref: string, subschemas: readonly Draft[]): 
   } catch {
     refuse(path, `${show(ref)} is not a valid URI fragment; percent-encode it as RFC 3986 requires.`, 'invalid_value');
   }
-  const id = pointedAt(pointer, from.resource, subschemas);
+  const id =
+    pointer.startsWith('/') || pointer === ''
+      ? pointedAt(pointer, from.resource, subschemas)
+      : named(pointer, from.resource, subschemas);
   if (id === undefined) {
     const where = from.resource === 0 ? 'this document' : 'the schema around it that has an $id';
     refuse(path, `${show(ref)} leads to no schema in ${where}; use "#" or a pointer such as "#/$defs/name".`);
@@ -49,8 +54,9 @@ function pointedAt(pointer: string, start: number, subschemas: readonly Draft[])
   let id: number | undefined = start;
   for (let i = 0; i < steps.length && id !== undefined; ) {
     const keyword = at(steps, i++);
+    id = at(subschemas, id).inner ?? id;
     const children = at(subschemas, id).children.get(keyword);
-    const kind = KEYWORDS.get(keyword)?.holds;
+    const kind = holdingOf(keyword, memberOf(at(subschemas, id).json, keyword));
     if (kind === 'schema') id = children?.get('');
     else {
       const name = steps[i++]?.replaceAll('~1', '/').replaceAll('~0', '~');
@@ -59,6 +65,16 @@ function pointedAt(pointer: string, start: number, subschemas: readonly Draft[])
     }
   }
   return id;
+}
+
+/** Returns the index of the schema with this `$anchor` in the resource; undefined if there is none. */
+function named(anchor: string, resource: number, subschemas: readonly Draft[]): number | undefined {
+  const id = subschemas.findIndex((one) => one.resource === resource && memberOf(one.json, '$anchor') === anchor);
+  return id < 0 ? undefined : id;
+}
+
+function memberOf(json: Json, name: string): Json | undefined {
+  return isObject(json) && Object.hasOwn(json, name) ? json[name] : undefined;
 }
 
 /**

@@ -5,7 +5,8 @@ const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'
 
 /**
  * Tells whether a schema is shorthand: an object with at least one field, whose values at every depth are type names,
- * lists of one value, or such objects.
+ * lists of one value, or such objects. An object whose only member is `type` with a type name is JSON Schema, and so is
+ * what contains it: `{"properties": {"age": {"type": "integer"}}}`.
  */
 export function isShorthand(schema: Json): boolean {
   if (!isObject(schema)) return false;
@@ -14,6 +15,7 @@ export function isShorthand(schema: Json): boolean {
     if (TYPE_NAMES.includes(node)) continue;
     const children: readonly Json[] = Array.isArray(node) ? node : isObject(node) ? Object.values(node) : [];
     if (children.length === 0 || (Array.isArray(node) && children.length !== 1)) return false;
+    if (isObject(node) && children.length === 1 && TYPE_NAMES.includes(node.type)) return false;
     open.push(...children);
   }
   return true;

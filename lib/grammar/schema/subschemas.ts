@@ -1,6 +1,6 @@
 import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
-import { childrenOf, KEYWORDS } from './keywords.ts';
+import { childrenOf, holdingOf } from './keywords.ts';
 import { isObject } from './problem.ts';
 
 /**
@@ -16,11 +16,11 @@ export function* subschemas(schema: JsonSchema, path: string): Generator<[schema
     if (!isObject(one)) continue;
     yield [one, at];
     for (const [keyword, value] of Object.entries<Json>(one)) {
-      const rule = KEYWORDS.get(keyword);
-      if (!rule || rule.holds === 'value') continue;
+      const holds = holdingOf(keyword, value);
+      if (holds === 'value') continue;
       const below = pathTo(at, keyword);
-      for (const [name, child] of childrenOf(rule.holds, value, below)) {
-        open.push([child, rule.holds === 'schema' ? below : pathTo(below, name)]);
+      for (const [name, child] of childrenOf(keyword, holds, value, below)) {
+        open.push([child, holds === 'schema' ? below : pathTo(below, name)]);
       }
     }
   }

@@ -78,7 +78,7 @@ export function lengthDfa(min: number, max: number, fuel: Fuel): Dfa {
 }
 
 /** Returns, for each class of an automaton's alphabet, its set of code points. */
-function classSets({ alphabet }: Dfa): CodePoints[] {
+export function classSets({ alphabet }: Dfa): CodePoints[] {
   const sets: number[][] = Array.from({ length: alphabet.classes }, () => []);
   alphabet.of.forEach((c, i) => {
     if (c >= 0) sets[c]?.push(alphabet.firsts[i] ?? 0, (alphabet.firsts[i + 1] ?? LAST_CODE_POINT + 1) - 1);

@@ -4,7 +4,7 @@ import { FORMATS, type Format } from '../schema/keywords.ts';
 import { combine } from './combine.ts';
 import type { Dfa } from './dfa.ts';
 import { FORMAT_RULES } from './formats.ts';
-import { parsePattern } from './pattern.ts';
+import { parsePattern, strictPattern } from './pattern.ts';
 import { searchDfa } from './search.ts';
 import { StringLanguage } from './string-language.ts';
 
@@ -53,15 +53,15 @@ const PROPERTY_STEPS = 60_000;
  */
 export function patternDfa(pattern: string, fuel: Fuel): Dfa {
   if (pattern.length > LIMITS.patternLength) throw new TooLarge(`is longer than ${LIMITS.patternLength} characters`);
-  new RegExp(pattern, 'u');
+  const strict = strictPattern(pattern);
+  new RegExp(strict, 'u');
   // Spent even if the code points are cached: whether a schema is accepted must not depend on earlier requests.
-  fuel.spend(PROPERTY_STEPS * new Set(pattern.match(/\\p\{[^}]*\}/gi)).size);
-  return parsedDfa(pattern, fuel);
+  fuel.spend(PROPERTY_STEPS * new Set(strict.match(/\\p\{[^}]*\}/gi)).size);
+  return parsedDfa(strict, fuel);
 }
 
 function parsedDfa(pattern: string, fuel: Fuel): Dfa {
-  const { nfa, start, end } = parsePattern(pattern);
-  return searchDfa(nfa, start, end, fuel);
+  return searchDfa(parsePattern(pattern), fuel);
 }
 
 /**
@@ -84,6 +84,15 @@ export function stringLanguage(
   }
   const parts = [...rules.patterns.map(ofPattern), ...rules.formats.map((format) => formatDfa(format, side))];
   const dfa = parts.length === 0 ? null : parts.reduce((a, b) => combine(a, b, 'and', fuel));
+  // zod's patterns of times have no offset, which the format requires. The pattern then says what the format means.
+  if (
+    dfa?.states === 0 &&
+    format &&
+    rules.patterns.length > 0 &&
+    rules.formats.every((one) => one === 'time' || one === 'date-time')
+  ) {
+    return stringLanguage({ ...rules, formats: [] }, side, fuel, ofPattern);
+  }
   return new StringLanguage(dfa, rules.min, longest(rules, side), fuel);
 }
 

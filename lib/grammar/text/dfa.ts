@@ -37,6 +37,16 @@ export function nextState({ next, alphabet }: Dfa, state: number, characters: nu
   return characters < 0 ? -1 : (next[state * alphabet.classes + characters] ?? -1);
 }
 
+/** Tells whether an automaton accepts a text. */
+export function accepts(dfa: Dfa, text: string): boolean {
+  let state = dfa.states === 0 ? -1 : 0;
+  for (const char of text) {
+    if (state < 0) return false;
+    state = nextState(dfa, state, classOf(dfa.alphabet, char.codePointAt(0)!));
+  }
+  return state >= 0 && dfa.accepts[state] === 1;
+}
+
 /** Returns the index of the range of an alphabet that contains a code point; `firsts` as in `Alphabet`. */
 export function rangeOf(firsts: Int32Array, codePoint: number): number {
   let low = 0;

@@ -31,6 +31,23 @@ interface FormatRule {
   accepts: string;
 }
 
+const email: FormatRule = {
+  generates: [String.raw`^${atom}(?:\.${atom})*@${label}(?:\.${label})+$`, '^[^@]{1,64}@'],
+  longest: 254,
+  accepts: '@',
+};
+const hostname: FormatRule = {
+  generates: [String.raw`^${label}(?:\.${label})*$`],
+  longest: 253,
+  accepts: String.raw`^[^@:/\s]{1,253}$`,
+};
+const scheme = '[A-Za-z][A-Za-z0-9+.-]{0,19}:';
+const uri = `^${scheme}${uriAfterScheme()}$`;
+const uriReference = `^(?:${scheme}${uriAfterScheme()}|/?(?:${unreserved}|@)(?:${unreserved}|[@/])*)$`;
+// Letters, escapes, classes and quantifiers, without groups: valid in every dialect.
+const regex = String.raw`^\^?(?:(?:[A-Za-z0-9 _@%=:;,"'<>]|\.|\\[dDwWsS.*+?()|^$\[\]{}\\]|\[\^?(?:a-z|A-Z|0-9|\\[dws]|[A-Za-z0-9_])+\])[*+?]?)*\$?$`;
+const pointer = '(?:/(?:[^~/]|~[01])*)*';
+
 /**
  * The formats of JSON Schema 2020-12 validation, section 7.3. What `generates` matches:
  *
@@ -40,27 +57,32 @@ interface FormatRule {
  * - hostname: RFC 1123, without encoded labels (RFC 5890).
  * - ipv4: RFC 2673, section 3.2. ipv6: RFC 4291, section 2.2. uuid: RFC 9562.
  * - uri: RFC 3986, with a scheme. A host is an address in brackets, or labels of letters, digits, `_` and hyphens.
+ *   uri-reference: such a URI, or a path.
+ * - idn-email, idn-hostname, iri, iri-reference: what the formats without international characters generate.
+ * - regex: a pattern without groups.
+ * - uuid4: a UUID of version 4, as Pydantic names it. json-pointer: RFC 6901.
  */
 export const FORMAT_RULES: { readonly [F in Format]: FormatRule } = {
   date: { generates: [`^${date}$`], accepts: String.raw`^\d{4}-\d\d-\d\d$` },
   time: { generates: [`^${time}$`], accepts: String.raw`^\d\d:` },
   'date-time': { generates: [`^${date}T${time}$`], accepts: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },
   duration: { generates: [duration()], accepts: '^P' },
-  email: {
-    generates: [String.raw`^${atom}(?:\.${atom})*@${label}(?:\.${label})+$`, '^[^@]{1,64}@'],
-    longest: 254,
-    accepts: '@',
-  },
-  hostname: {
-    generates: [String.raw`^${label}(?:\.${label})*$`],
-    longest: 253,
-    accepts: String.raw`^[^@:/\s]{1,253}$`,
-  },
+  email,
+  'idn-email': email,
+  hostname,
+  'idn-hostname': { ...hostname, accepts: '' },
   ipv4: { generates: [`^${ipv4}$`], accepts: `^${ipv4}$` },
   ipv6: { generates: [`^${ipv6()}$`], accepts: ':.*:' },
-  uri: {
-    generates: [`^[A-Za-z][A-Za-z0-9+.-]{0,19}:${uriAfterScheme()}$`],
-    accepts: '^[A-Za-z][A-Za-z0-9+.-]*:',
+  uri: { generates: [uri], accepts: '^[A-Za-z][A-Za-z0-9+.-]*:' },
+  'uri-reference': { generates: [uriReference], accepts: '' },
+  iri: { generates: [uri], accepts: ':' },
+  'iri-reference': { generates: [uriReference], accepts: '' },
+  'json-pointer': { generates: [`^${pointer}$`], accepts: '^(?:/|$)' },
+  'relative-json-pointer': { generates: [String.raw`^(?:0|[1-9]\d{0,3})(?:#|${pointer})$`], accepts: String.raw`^\d` },
+  regex: { generates: [regex], accepts: '' },
+  uuid4: {
+    generates: ['^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'],
+    accepts: '',
   },
   uuid: {
     generates: ['^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'],

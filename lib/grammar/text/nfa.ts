@@ -3,10 +3,22 @@ import { LIMITS } from '../limits.ts';
 import type { CodePoints } from './code-points.ts';
 
 /**
- * Names the condition of an edge that reads no character: no condition, or that the position is the start or the end of
- * the text.
+ * Names the condition of an edge that reads no character: no condition, that the position is the start or the end of
+ * the text, or that the rest of the text begins with a match of another pattern, or does not.
  */
-export type Assertion = 'none' | 'start' | 'end';
+export type Assertion = 'none' | 'start' | 'end' | Lookahead;
+
+export interface Lookahead {
+  pattern: Pattern;
+  negative: boolean;
+}
+
+/** Represents a parsed pattern: an automaton, and its states at the beginning and end of a match. */
+export interface Pattern {
+  nfa: Nfa;
+  start: number;
+  end: number;
+}
 
 /** Describes an edge that reads no character (an epsilon transition). */
 interface FreeEdge {

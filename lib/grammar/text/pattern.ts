@@ -12,7 +12,7 @@ import {
   union,
   WORD,
 } from './code-points.ts';
-import { type Fragment, Nfa } from './nfa.ts';
+import { type Fragment, Nfa, type Pattern } from './nfa.ts';
 
 /**
  * Reports a pattern that no automaton can enforce. The message continues a sentence whose subject is the pattern, as in
@@ -26,15 +26,14 @@ interface Group {
 }
 
 /**
- * Compiles an ECMA-262 pattern (with the `u` flag, as JSON Schema requires) to a nondeterministic automaton. Returns it
- * with its states at the beginning and end of a match.
+ * Compiles an ECMA-262 pattern (with the `u` flag, as JSON Schema requires) to a nondeterministic automaton.
  *
  * @param source a pattern that `new RegExp(source, 'u')` has accepted
- * @throws UnsupportedPattern for lookaround, back references, word boundaries and inline modifiers, which are not
+ * @throws UnsupportedPattern for lookbehind, back references, word boundaries and inline modifiers, which are not
  *   compiled to an automaton
  * @throws TooLarge for more than `LIMITS.patternParts` states
  */
-export function parsePattern(source: string): { nfa: Nfa; start: number; end: number } {
+export function parsePattern(source: string): Pattern {
   const chars = [...source];
   const nfa = new Nfa();
   const outer: Group[] = [];
@@ -46,6 +45,13 @@ export function parsePattern(source: string): { nfa: Nfa; start: number; end: nu
   };
   const add = (fragment: Fragment) => group.parts.push(fragment);
   for (let char = chars[at++]; char !== undefined; char = chars[at++]) {
+    if (char === '(' && chars[at] === '?' && (chars[at + 1] === '=' || chars[at + 1] === '!')) {
+      const close = closingParenthesis(chars, at);
+      const pattern = parsePattern(chars.slice(at + 2, close).join(''));
+      add(nfa.empty({ pattern, negative: chars[at + 1] === '!' }));
+      at = close + 1;
+      continue;
+    }
     if (char === '(') {
       at = groupStart(chars, at);
       outer.push(group);
@@ -88,11 +94,77 @@ export function parsePattern(source: string): { nfa: Nfa; start: number; end: nu
 const single = (codePoint: number): CodePoints => [codePoint, codePoint];
 const text = (set: CodePoints): CodePoints => intersection(set, TEXT);
 
+/** Returns the index of the parenthesis that closes the group which is open at `from`. */
+function closingParenthesis(chars: readonly string[], from: number): number {
+  let depth = 1;
+  let inClass = false;
+  for (let at = from; at < chars.length; at++) {
+    const char = chars[at];
+    if (char === '\\') at++;
+    else if (inClass) inClass = char !== ']';
+    else if (char === '[') inClass = true;
+    else if (char === '(') depth++;
+    else if (char === ')' && --depth === 0) return at;
+  }
+  throw new SyntaxError('a group is not closed');
+}
+
+/** The characters that may stand behind a backslash with the `u` flag, to mean themselves. */
+const SYNTAX = '^$\\.*+?()[]{}|/';
+
+/**
+ * Writes a pattern as the `u` flag requires it: without the backslash before other punctuation (`\\-`, `\\@`), with one
+ * before braces and brackets that mean themselves, and with the names that Python, Rust and Go have for the ends of the
+ * text and for named groups. A pattern that is valid with the flag stays as it is.
+ */
+export function strictPattern(source: string): string {
+  const chars = [...source];
+  let strict = '';
+  let inClass = false;
+  for (let at = 0; at < chars.length; at++) {
+    const char = chars[at]!;
+    const next = chars[at + 1] ?? '';
+    if (char === '\\') {
+      at++;
+      if (!inClass && next === 'A') strict += '^';
+      else if (!inClass && (next === 'Z' || next === 'z')) strict += '$';
+      else if (
+        SYNTAX.includes(next) ||
+        /[\w\s]/u.test(next) ||
+        (inClass && next === '-') ||
+        next.codePointAt(0)! > 0x7f
+      )
+        strict += char + next;
+      else strict += next;
+      if (/[pPu]/u.test(next) && chars[at + 1] === '{') {
+        const close = chars.indexOf('}', at);
+        strict += chars.slice(at + 1, close + 1).join('');
+        at = close;
+      }
+    } else if (inClass) {
+      inClass = char !== ']';
+      strict += char;
+    } else if (char === '[') {
+      inClass = true;
+      strict += char;
+    } else if (char === '(' && next === '?' && chars[at + 2] === 'P' && chars[at + 3] === '<') {
+      strict += '(?<';
+      at += 3;
+    } else if (char === '{') {
+      const bounds = /^\{\d+(?:,\d*)?\}/.exec(chars.slice(at, at + 12).join(''))?.[0];
+      strict += bounds ?? '\\{';
+      at += (bounds?.length ?? 1) - 1;
+    } else if (char === '}' || char === ']') strict += `\\${char}`;
+    else strict += char;
+  }
+  return strict;
+}
+
 function groupStart(chars: readonly string[], at: number): number {
   if (chars[at] !== '?') return at;
   if (chars[at + 1] === ':') return at + 2;
   if (chars[at + 1] === '<' && chars[at + 2] !== '=' && chars[at + 2] !== '!') return chars.indexOf('>', at) + 1;
-  if (['=', '!', '<'].includes(chars[at + 1] ?? '')) throw new UnsupportedPattern('uses lookahead or lookbehind');
+  if (chars[at + 1] === '<') throw new UnsupportedPattern('uses lookbehind');
   throw new UnsupportedPattern('uses inline modifiers');
 }
 

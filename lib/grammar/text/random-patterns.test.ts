@@ -48,10 +48,16 @@ const atom = (group: fc.Arbitrary<string>) =>
 
 const { pattern } = fc.letrec<{ pattern: string; group: string }>((tie) => ({
   pattern: fc
-    .array(fc.array(fc.oneof(quantified(tie('group')), fc.constantFrom('^', '$')), { maxLength: 4 }), {
-      minLength: 1,
-      maxLength: 3,
-    })
+    .array(
+      fc.array(
+        fc.oneof({ weight: 4, arbitrary: quantified(tie('group')) }, fc.constantFrom('^', '$'), ahead(tie('pattern'))),
+        { maxLength: 4 },
+      ),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    )
     .map((alternatives) => alternatives.map((parts) => parts.join('')).join('|')),
   group: fc.oneof(
     { maxDepth: 2 },
@@ -59,6 +65,10 @@ const { pattern } = fc.letrec<{ pattern: string; group: string }>((tie) => ({
     fc.tuple(fc.constantFrom('(', '(?:'), tie('pattern')).map(([open, inner]) => `${open}${inner})`),
   ),
 }));
+
+function ahead(inner: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.tuple(fc.constantFrom('(?=', '(?!'), inner).map(([open, inner]) => `${open}${inner})`);
+}
 
 function quantified(group: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { codePointOf } from './code-points.ts';
@@ -115,6 +116,60 @@ export class StringLanguage {
     return only;
   }
 
+  /**
+   * Yields the allowed texts that continue one that reached `state` after `length` characters, without that beginning:
+   * short ones first where that is easy, each once. Ends after `WORD_STEPS` steps, so it may omit some.
+   */
+  *words(state = 0, length = 0): Generator<string> {
+    if (!this.fits(state, length)) return;
+    if (this.accepts(state, length)) yield '';
+    // A stack instead of recursion, because texts may be long.
+    const open = [this.continuations(state, length, '')];
+    for (let steps = 0; open.length > 0 && steps < WORD_STEPS; steps++) {
+      const next = at(open, open.length - 1).next();
+      if (next.done) open.pop();
+      else {
+        const { state, text, length } = next.value;
+        if (this.accepts(state, length)) yield text;
+        open.push(this.continuations(state, length, text));
+      }
+    }
+  }
+
+  /** Yields what one more character leads to, where a text can still be completed; nearest to an end first. */
+  private *continuations(state: number, length: number, before: string): Generator<Continuation> {
+    const to = (codePoint: number, next: number) => ({
+      state: next,
+      text: before + String.fromCodePoint(codePoint),
+      length: length + 1,
+    });
+    if (!this.dfa) {
+      if (this.fits(0, length + 1)) for (const codePoint of PLAIN_CHARACTERS) yield to(codePoint, 0);
+      return;
+    }
+    const { firsts, of } = this.dfa.alphabet;
+    const ranges: { first: number; last: number; next: number; rest: number }[] = [];
+    for (let i = 0; i < firsts.length; i++) {
+      const next = nextState(this.dfa, state, of[i] ?? -1);
+      if (next < 0 || !this.fits(next, length + 1)) continue;
+      const last = (firsts[i + 1] ?? 0x11_00_00) - 1;
+      ranges.push({ first: firsts[i] ?? 0, last, next, rest: this.rest(next, length + 1) });
+    }
+    ranges.sort((a, b) => a.rest - b.rest);
+    for (const { first, last, next } of ranges) {
+      for (let codePoint = first; codePoint <= Math.min(last, first + MOST_OF_A_RANGE); codePoint++) {
+        yield to(codePoint, next);
+      }
+    }
+  }
+
+  /** Counts the allowed texts, up to `most`. */
+  count(most: number): number {
+    let count = 0;
+    if (most > 0) for (const _ of this.words()) if (++count >= most) break;
+    return count;
+  }
+
   /** Tells whether a whole text is allowed. */
   has(text: string): boolean {
     let state = this.empty ? -1 : 0;
@@ -136,6 +191,22 @@ export class StringLanguage {
     return this.dfa ? combine(this.dfa, lengths, 'and', fuel) : lengths;
   }
 }
+
+/** Describes a text after one more character: the state reached, the text and its length. */
+interface Continuation {
+  state: number;
+  text: string;
+  length: number;
+}
+
+/** Maximum number of steps of `words`. */
+const WORD_STEPS = 4_000;
+/** Maximum number of characters of one range that `words` tries: more than a list of different items may have. */
+const MOST_OF_A_RANGE = 300;
+/** Characters that `words` tries in a text without rules. */
+const PLAIN_CHARACTERS: readonly number[] = Array.from({ length: MOST_OF_A_RANGE }, (_, i) =>
+  i < 26 ? 0x61 + i : 0xa1 + i,
+);
 
 /** Tells whether a code point is in `TEXT`. */
 export function isText(codePoint: number): boolean {

@@ -2,13 +2,14 @@ import { at } from '../../at.ts';
 import { AssayError } from '../../errors.ts';
 import type { State } from '../automaton/automaton.ts';
 import type { Frame } from '../automaton/frame.ts';
-import { ColonFrame, MEMBER_NAME, MemberNameFrame } from '../automaton/member-name-frame.ts';
+import { FreshTextFrame } from '../automaton/fresh-text-frame.ts';
 import { NumberFrame } from '../automaton/number-frame.ts';
 import { RawTextFrame } from '../automaton/raw-text-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import type { Vocabulary } from '../constraint.ts';
 import type { NumberLanguage } from '../number/number-language.ts';
+import { MEMBER_NAME } from '../resolve/resolver.ts';
 import { StringMasks } from './string-masks.ts';
 import { addMask, setBit } from './token-mask.ts';
 import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
@@ -62,7 +63,7 @@ export class Masks {
         const alike = numbers.get(frame.language);
         if (alike) alike.push(frame);
         else numbers.set(frame.language, [frame]);
-      } else if (frame instanceof MemberNameFrame && frame.place.pending === PLAIN) this.addName(frame, state, into);
+      } else if (frame instanceof FreshTextFrame && frame.place.pending === PLAIN) this.addFresh(frame, state, into);
       else others.push(frame);
     }
     for (const alike of numbers.values()) this.addNumber(alike, state, into);
@@ -89,29 +90,31 @@ export class Masks {
     for (const exit of exits) exit.walk(after, (token) => setBit(into, token));
   }
 
-  /**
-   * Marks the tokens that continue the name of an undeclared member, except those with which it would equal a name that
-   * the object already has or declares.
-   */
-  private addName(frame: MemberNameFrame, state: State, into: Uint32Array): void {
+  /** Marks the tokens that continue a text which must differ from others, except those that can only lead to these. */
+  private addFresh(frame: FreshTextFrame, state: State, into: Uint32Array): void {
     const own = state.only(frame);
-    const { text, place, object } = frame;
-    const { inside, exits } = this.strings.at(MEMBER_NAME, place);
+    const { text, place, owner, language } = frame;
+    const { inside, exits } = this.strings.at(language, place);
     const mask = this.scratch;
     mask.set(inside);
-    const after = state.only(ColonFrame.behind(frame));
+    const after = state.only(frame.behind);
     for (const exit of exits) {
       exit.walk(after, (token, rest) => {
-        // A token that runs into the name of the next member could repeat this one, so it is checked byte by byte.
+        // A token that runs into the next text could repeat this one, so it is checked byte by byte.
         if (rest <= 2 || accepts(own, this.vocabulary.bytes(token) ?? [])) setBit(mask, token);
       });
     }
-    for (const taken of [...object.extras, ...object.shape.members.map(({ name }) => name)]) {
+    for (const taken of owner.taken) {
       if (!taken.startsWith(text)) continue;
       const rest = encoder.encode(JSON.stringify(taken.slice(text.length)).slice(1, -1));
+      // Where the language is finite, the beginning of a taken text may lead to nothing else.
+      for (let length = language.dfa ? 1 : rest.length; length <= rest.length && length > 0; length++) {
+        const node = descend(this.trie, rest.subarray(0, length));
+        if (node < 0) break;
+        if (!accepts(own, rest.subarray(0, length))) unmark(this.trie, node, mask);
+      }
       const node = descend(this.trie, rest);
       if (node < 0) continue;
-      if (rest.length > 0 && !accepts(own, rest)) unmark(this.trie, node, mask);
       const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
       if (closed >= 0) this.unmarkAll(closed, mask);
     }
