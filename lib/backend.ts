@@ -248,7 +248,7 @@ export type ChatEvent =
   | { type: 'reasoning'; text: string }
   | { type: 'content'; text: string; logprobs?: readonly TokenLogprob[] }
   | ToolCallEvent
-  | { type: 'finish'; reason: 'stop' | 'length' | 'content_filter'; usage: Usage; metrics: Metrics };
+  | { type: 'finish'; reason: 'stop' | 'length' | 'repetition' | 'content_filter'; usage: Usage; metrics: Metrics };
 
 /** Reports a part of a tool call. The calls of an answer follow each other, and come after its content. */
 export interface ToolCallEvent {

@@ -2,14 +2,14 @@
 export interface LoopBounds {
   /** Number of latest tokens that are examined. */
   tokens: number;
+  /**
+   * Number of tokens in one n-gram: so many that lists of a few labels in changing order keep producing new n-grams. Two
+   * labels have only 16 sequences of four, but 65,536 of sixteen.
+   */
+  n: number;
   /** Largest number of different n-grams among these tokens that counts as a loop. */
   distinct: number;
 }
-
-/**
- * Number of tokens in one n-gram: long enough that lists with counters or changing values keep producing new n-grams.
- */
-const N = 4;
 
 /**
  * Detects that a model repeats itself: the latest tokens have few distinct n-grams. Unlike a search for an exact
@@ -18,7 +18,7 @@ const N = 4;
  */
 export class LoopDetector {
   readonly #bounds: LoopBounds;
-  /** The latest tokens, at most `N - 1`, which begin the next n-gram. */
+  /** The latest tokens, at most `n - 1`, which begin the next n-gram. */
   #tail: number[] = [];
   /** The n-grams of the latest tokens, oldest first. */
   #grams: string[] = [];
@@ -31,18 +31,23 @@ export class LoopDetector {
 
   /** True if the latest tokens repeat themselves. Always false until `LoopBounds.tokens` tokens have been pushed. */
   get looping(): boolean {
-    return this.#grams.length === this.#bounds.tokens - N + 1 && this.#counts.size <= this.#bounds.distinct;
+    return this.#grams.length === this.#most && this.#counts.size <= this.#bounds.distinct;
+  }
+
+  /** Number of n-grams in the tokens that are examined. */
+  get #most(): number {
+    return this.#bounds.tokens - this.#bounds.n + 1;
   }
 
   /** Adds the next token. */
   push(token: number): void {
     this.#tail.push(token);
-    if (this.#tail.length < N) return;
+    if (this.#tail.length < this.#bounds.n) return;
     const gram = this.#tail.join();
     this.#tail.shift();
     this.#grams.push(gram);
     this.#counts.set(gram, (this.#counts.get(gram) ?? 0) + 1);
-    if (this.#grams.length > this.#bounds.tokens - N + 1) this.#forget(this.#grams.shift()!);
+    if (this.#grams.length > this.#most) this.#forget(this.#grams.shift()!);
   }
 
   /** Forgets all tokens, as if none had been pushed. */

@@ -47,7 +47,7 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
       return {
         ...head,
         object: 'chat.completion',
-        choices: [{ index: 0, message, finish_reason: finishReason(event, calls.length > 0), logprobs }],
+        choices: [{ index: 0, message, ...ending(event, calls.length > 0), logprobs }],
         usage: chatUsage(event),
         metrics: event.metrics,
       };
@@ -86,7 +86,7 @@ export async function* completionChunks(
       yield chunk({ tool_calls: [callDelta(head, event)] });
     }
     if (event.type === 'finish') {
-      const finished = chunk({}, { finish_reason: finishReason(event, called) });
+      const finished = chunk({}, ending(event, called));
       const figures = { usage: chatUsage(event), metrics: event.metrics };
       if (!includeUsage) yield { ...finished, ...figures };
       else {
@@ -99,9 +99,16 @@ export async function* completionChunks(
   throw endedEarly();
 }
 
-/** Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27). */
-function finishReason({ reason }: Finish, called: boolean): Finish['reason'] | 'tool_calls' {
-  return called && reason === 'stop' ? 'tool_calls' : reason;
+/**
+ * Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27). OpenAI's
+ * API has no word for an answer that was cut because it repeated itself, so `stop_reason` says that (M-22).
+ */
+function ending(
+  { reason }: Finish,
+  called: boolean,
+): Pick<ChatCompletion['choices'][number], 'finish_reason' | 'stop_reason'> {
+  if (reason === 'repetition') return { finish_reason: 'length', stop_reason: reason };
+  return { finish_reason: called && reason === 'stop' ? 'tool_calls' : reason };
 }
 
 function newCall(head: CompletionHead, index: number, name: string): ChatToolCall {

@@ -66,13 +66,12 @@ function finished(
   items: readonly OutputItem[],
   { reason, usage, metrics }: Finish,
 ): UnnumberedEvent {
-  const complete = reason === 'stop';
   const { promptTokens, completionTokens } = usage;
   const reasoned = items.some(({ kind }) => kind === 'reasoning');
   const response: ResponsesAnswer = {
     ...head,
-    status: complete ? 'completed' : 'incomplete',
-    incomplete_details: complete ? null : { reason: reason === 'length' ? 'max_output_tokens' : 'content_filter' },
+    status: reason === 'stop' ? 'completed' : 'incomplete',
+    incomplete_details: reason === 'stop' ? null : { reason: reason === 'length' ? 'max_output_tokens' : reason },
     output: items.map((item) => item.whole()),
     usage: {
       input_tokens: promptTokens,
@@ -84,5 +83,5 @@ function finished(
     },
     metrics,
   };
-  return { type: complete ? 'response.completed' : 'response.incomplete', response };
+  return { type: reason === 'stop' ? 'response.completed' : 'response.incomplete', response };
 }

@@ -50,10 +50,18 @@ export const ChatFinishReason = v.pipe(
   ),
 );
 
+const stopReason = v.optional(
+  v.pipe(
+    v.literal('repetition'),
+    v.description('Present if the answer was cut because it only repeated itself, not by a limit of tokens.'),
+  ),
+);
+
 export const ChatChoice = v.object({
   index: v.literal(0),
   message: ChatAnswer,
   finish_reason: ChatFinishReason,
+  stop_reason: stopReason,
   logprobs: v.nullable(ChatLogprobs),
 });
 
@@ -78,6 +86,7 @@ export const ChatChunkChoice = v.object({
   index: v.literal(0),
   delta: ChatDelta,
   finish_reason: v.nullable(ChatFinishReason),
+  stop_reason: stopReason,
   logprobs: v.nullable(ChatLogprobs),
 });
 

@@ -150,7 +150,7 @@ export const CutNames = list(Short, MOST_TASKS);
 const UsageSchema: v.GenericSchema<unknown, Usage> = v.strictObject({ promptTokens: Count, completionTokens: Count });
 /** Fields of the last message of an answer, for tasks and for chats. */
 export const Finish = {
-  reason: v.picklist(['stop', 'length', 'content_filter']),
+  reason: v.picklist(['stop', 'length', 'repetition', 'content_filter']),
   usage: UsageSchema,
   metrics: Metrics,
 };

@@ -198,7 +198,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           return {
             model: answering(batch.model),
             answers,
-            finishReason: reply.reason,
+            finishReason: reply.reason === 'repetition' ? 'length' : reply.reason,
             ...(cut.length > 0 ? { cut: { names: cut, more: 0 } } : {}),
             usage: reply.usage,
             ...(batch.probabilities ? { cachedTokens: reply.metrics.cached_tokens ?? 0 } : {}),

@@ -10,6 +10,7 @@ import { encodeChat } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { type JsonOrCallsOutput, jsonOrCalls } from '../text/tools/json-or-calls.ts';
 import { toolForm } from '../text/tools/tool-form.ts';
+import { ToolConstraint } from '../text/tools/tool-constraint.ts';
 import type { ToolOutput } from '../text/tools/tool-output.ts';
 import type { JobPlan } from './task-job.ts';
 
@@ -25,12 +26,12 @@ export interface ChatPlan {
    * change it.
    */
   plan(onDelta: (delta: ChatDelta) => void): JobPlan;
-  /** Returns the rest of the text, and the reason why the answer ended: `length` if a limit or a loop cut it. */
-  end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' };
+  /** Returns the rest of the text, and the reason why the answer ended: which limit cut it, if one did. */
+  end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' | 'repetition' };
 }
 
-/** Bounds beyond which an answer counts as repeating itself endlessly; it then ends with `length` (M-22). */
-const ANSWER_LOOP: LoopBounds = { tokens: 256, distinct: 32 };
+/** Bounds beyond which free text counts as repeating itself endlessly; it then ends with `repetition` (M-22). */
+const ANSWER_LOOP: LoopBounds = { tokens: 256, n: 16, distinct: 32 };
 
 interface AnswerForm {
   constraint: Constraint | null;
@@ -97,14 +98,19 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
       budget: maxTokens,
       onToken(_, token: ChosenToken) {
         onDelta(output.push(token));
-        loop.push(token.token);
+        // A grammar bounds what it constrains, and a list of equal values may be what was asked for.
+        if (!constraint || (constraint instanceof ToolConstraint && !constraint.inCall(token.token))) {
+          loop.push(token.token);
+        }
         return output.stopped || loop.looping ? 'stop' : undefined;
       },
     }),
     end({ branches: [branch] }) {
-      const cut = branch?.reason === 'length' || (loop.looping && !constraint?.complete);
+      const repeats = loop.looping && !constraint?.complete;
+      const cut = repeats || branch?.reason === 'length';
       const delta = output.end(cut);
-      return { delta, reason: cut && !output.stopped ? 'length' : 'stop' };
+      if (!cut || output.stopped) return { delta, reason: 'stop' };
+      return { delta, reason: repeats ? 'repetition' : 'length' };
     },
   };
 }

@@ -6,7 +6,7 @@ import { asModelId, type ModelId } from '../../../lib/model-id.ts';
 import { ChatCompletionChunk, type ChatFinishReason } from '../../../lib/schema/chat-completion.ts';
 import { failure, readErrorBody, unreachable } from './upstream-fault.ts';
 
-type FinishReason = v.InferOutput<typeof ChatFinishReason>;
+type FinishReason = v.InferOutput<typeof ChatFinishReason> | 'repetition';
 
 /** Largest event in characters. An event has a chunk of text and its log-probabilities. */
 const MOST_CHARACTERS = 1024 * 1024;
@@ -26,7 +26,7 @@ export async function* chatEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenera
       if (!started) throw unreachable(new Error('the stream does not begin with a role'));
       yield event;
     }
-    reason = chunk.choices[0]?.finish_reason ?? reason;
+    reason = chunk.choices[0]?.stop_reason ?? chunk.choices[0]?.finish_reason ?? reason;
     if (reason === null || !chunk.usage) continue;
     yield finishEvent(chunk, reason);
     // Nothing follows but `[DONE]`.
