@@ -5,7 +5,13 @@ const repeat = (tokens: readonly number[], times: number) => Array.from({ length
 const range = (length: number) => Array.from({ length }, (_, i) => i);
 
 /** Returns a sequence of two labels without a pattern. */
-const coins = (count: number) => range(count).map((i) => (Math.imul(i + 1, 0x9e_37_79_b9) >>> 13) & 1);
+function coins(count: number): number[] {
+  let state = 1;
+  return range(count).map(() => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 20) & 1;
+  });
+}
 
 /** Returns the number of tokens after which a loop is found; null for none. */
 function found(tokens: readonly number[], bounds = { tokens: 64, n: 8, distinct: 16 }): number | null {

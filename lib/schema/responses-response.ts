@@ -68,7 +68,9 @@ export const ResponsesAnswer = v.object({
   created_at: Count,
   status: v.picklist(['in_progress', 'completed', 'incomplete']),
   error: v.null(),
-  incomplete_details: v.nullable(v.object({ reason: v.picklist(['max_output_tokens', 'repetition', 'content_filter']) })),
+  incomplete_details: v.nullable(
+    v.object({ reason: v.picklist(['max_output_tokens', 'repetition', 'content_filter']) }),
+  ),
   instructions: v.nullable(v.string()),
   max_output_tokens: v.nullable(Count),
   metadata: v.record(v.string(), v.string()),

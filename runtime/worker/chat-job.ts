@@ -9,8 +9,8 @@ import { JsonOutput } from '../text/output/json-output.ts';
 import { encodeChat } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { type JsonOrCallsOutput, jsonOrCalls } from '../text/tools/json-or-calls.ts';
-import { toolForm } from '../text/tools/tool-form.ts';
 import { ToolConstraint } from '../text/tools/tool-constraint.ts';
+import { toolForm } from '../text/tools/tool-form.ts';
 import type { ToolOutput } from '../text/tools/tool-output.ts';
 import type { JobPlan } from './task-job.ts';
 

@@ -70,7 +70,12 @@ const refused: readonly Refused[] = [
     'response_format.json_schema.schema',
   ],
   [
-    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object', not: {} } } } },
+    {
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'x', schema: { type: 'object', not: { type: 'null' } } },
+      },
+    },
     'unsupported_schema',
     'response_format.json_schema.schema.not',
   ],
@@ -81,7 +86,7 @@ const refused: readonly Refused[] = [
     'response_format.json_schema.schema',
   ],
   [
-    { response_format: { type: 'json_object', schema: { type: 'object', not: {} } } },
+    { response_format: { type: 'json_object', schema: { type: 'object', not: { type: 'null' } } } },
     'unsupported_schema',
     'response_format.schema.not',
   ],
@@ -91,7 +96,11 @@ const refused: readonly Refused[] = [
   [{ tools: [tool('a b')] }, 'invalid_value', 'tools[0].function.name'],
   [{ tools: [tool('f'), tool('f')] }, 'invalid_value', 'tools[1].function.name'],
   [{ tools: Array.from({ length: 129 }, (_, i) => tool(`f${i}`)) }, 'invalid_value', 'tools'],
-  [{ tools: [tool('f', { type: 'object', not: {} })] }, 'unsupported_schema', 'tools[0].function.parameters.not'],
+  [
+    { tools: [tool('f', { type: 'object', not: { type: 'null' } })] },
+    'unsupported_schema',
+    'tools[0].function.parameters.not',
+  ],
   [{ tools: [tool('f', { type: 'string' })] }, 'unsupported_schema', 'tools[0].function.parameters'],
   [{ tools: [tool('f')], tool_choice: 'any' }, 'invalid_value', 'tool_choice'],
   [

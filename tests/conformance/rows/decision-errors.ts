@@ -221,8 +221,8 @@ export const decisionErrors: readonly Row[] = [
     'a keyword that is not enforced',
     422,
     'unsupported_schema',
-    'tasks[0].schema.patternProperties',
-    tasks({ ...extract, schema: { type: 'object', patternProperties: {} } }),
+    'tasks[0].schema.dependentRequired',
+    tasks({ ...extract, schema: { type: 'object', dependentRequired: { a: ['b'] } } }),
   ),
   badTasks(
     'a key that the schema lacks',

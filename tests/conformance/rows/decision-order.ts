@@ -90,7 +90,10 @@ export const decisionOrder: readonly Row[] = [
     'an unsupported schema before the right to the model',
     {
       path,
-      json: { ...good, tasks: [{ type: 'extract', name: 'a', instruction: 'i', schema: { type: 'object', not: {} } }] },
+      json: {
+        ...good,
+        tasks: [{ type: 'extract', name: 'a', instruction: 'i', schema: { type: 'object', not: { type: 'null' } } }],
+      },
     },
     { status: 422, error: { code: 'unsupported_schema', param: 'tasks[0].schema.not' }, calls: [] },
     { app: { keys: noRight } },

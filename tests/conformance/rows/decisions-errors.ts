@@ -165,7 +165,7 @@ export const decisionsErrors: readonly Row[] = [
   badQuestion('a schema that no answer could be held to', 'unsupported_schema', '.schema.not', {
     ...extract,
     keys: undefined,
-    schema: { not: {} },
+    schema: { not: { type: 'null' } },
   }),
   badQuestion('a key that the schema lacks', 'invalid_value', '.keys[0]', {
     ...extract,

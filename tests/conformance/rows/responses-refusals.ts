@@ -29,7 +29,7 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   [{ input: 'Hi', tools: [{ ...ping, name: 'a b' }] }, 'invalid_value', 'tools[0].name'],
   [{ input: 'Hi', tools: [ping, ping] }, 'invalid_value', 'tools[1].name'],
   [
-    { input: 'Hi', tools: [{ ...ping, parameters: { type: 'object', not: {} } }] },
+    { input: 'Hi', tools: [{ ...ping, parameters: { type: 'object', not: { type: 'null' } } }] },
     'unsupported_schema',
     'tools[0].parameters.not',
   ],
@@ -51,7 +51,7 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   [{ input: messages(4097) }, 'invalid_value', 'input'],
   [{ input: messages(4096), instructions: 'Be brief.' }, 'invalid_value', 'input'],
   [
-    { input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { if: {} } } } },
+    { input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { if: { type: 'object' } } } } },
     'unsupported_schema',
     'text.format.schema.if',
   ],

@@ -137,7 +137,7 @@ export const systemOneErrors: readonly Row[] = [
   badQuestion('extract: a schema that no answer could be held to', 'unsupported_schema', ['schema', 'not'], {
     ...extract,
     keys: undefined,
-    schema: { not: {} },
+    schema: { not: { type: 'null' } },
   }),
   badQuestion('extract: a key that the schema lacks', 'invalid_value', ['keys', 0], {
     ...extract,
