@@ -14,7 +14,7 @@ function coins(count: number): number[] {
 }
 
 /** Returns the number of tokens after which a loop is found; null for none. */
-function found(tokens: readonly number[], bounds = { tokens: 64, n: 8, distinct: 16 }): number | null {
+function found(tokens: readonly number[], bounds = { tokens: 64, n: 16, distinct: 16 }): number | null {
   const detector = new LoopDetector(bounds);
   for (const [at, token] of tokens.entries()) {
     detector.push(token);

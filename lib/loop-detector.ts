@@ -3,8 +3,8 @@ export interface LoopBounds {
   /** Number of latest tokens that are examined. */
   tokens: number;
   /**
-   * Number of tokens in one n-gram: so many that lists of a few labels in changing order keep producing new n-grams. Two
-   * labels have only 16 sequences of four, but 65,536 of sixteen.
+   * Number of tokens in one n-gram: so many that lists of a few labels in changing order keep producing new n-grams.
+   * Two labels have only 16 sequences of four, but 65,536 of sixteen.
    */
   n: number;
   /** Largest number of different n-grams among these tokens that counts as a loop. */

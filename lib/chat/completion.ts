@@ -100,8 +100,8 @@ export async function* completionChunks(
 }
 
 /**
- * Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27). OpenAI's
- * API has no word for an answer that was cut because it repeated itself, so `stop_reason` says that (M-22).
+ * Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27).
+ * OpenAI's API has no word for an answer that was cut because it repeated itself, so `stop_reason` says that (M-22).
  */
 function ending(
   { reason }: Finish,

@@ -26,7 +26,7 @@ const MOST_FORCED = 65_536;
  * Thresholds at which the tokens of a string count as a loop. From then on the string is closed wherever the grammar
  * allows it, and a string with a pattern or format is led to its shortest end.
  */
-const STRING_LOOP: LoopBounds = { tokens: 64, n: 8, distinct: 16 };
+const STRING_LOOP: LoopBounds = { tokens: 64, n: 16, distinct: 16 };
 
 /**
  * Implements `Constraint` with a byte automaton and the token masks of a vocabulary.

@@ -20,7 +20,7 @@ export function refuseChangedNumbers(schema: JsonSchema, path: string): void {
     for (const [keyword, value] of Object.entries<Json>(one)) {
       const rule = KEYWORDS.get(keyword);
       if (rule?.holds !== 'value' || rule.annotation) continue;
-      // No number is generated beyond 2^53, so a double may change a bound there, unless a constant is compared with it.
+      // No number is generated beyond 2^53, so a double may change a bound there, unless a constant is compared.
       if (large || !BOUNDS.has(keyword)) checkValue(one, keyword, value, pathTo(at, keyword));
     }
   }

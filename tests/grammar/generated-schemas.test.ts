@@ -7,8 +7,8 @@ import { generate, randomFrom } from './random-model.ts';
 import { smallVocabulary } from './vocabularies.ts';
 
 /*
- * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.4 and Pydantic 2.13 write them for every kind
- * of value, in each of their dialects. All are accepted, and every answer is valid.
+ * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.3 and 4.6, Pydantic 2.13 write them for every
+ * kind of value, in each of their dialects. All are accepted, and every answer is valid.
  */
 
 type Schema = { readonly [keyword: string]: unknown };
@@ -16,7 +16,7 @@ const text = readFileSync(new URL('generated-schemas.json', import.meta.url), 'u
 const schemas = Object.entries(JSON.parse(text) as { readonly [name: string]: Schema });
 const vocabulary = smallVocabulary();
 
-/** Returns the same schema in JSON Schema 2020-12, which ajv reads: without the words of older drafts and of OpenAPI. */
+/** Returns the same schema in JSON Schema 2020-12, which ajv reads, without the words of older drafts and OpenAPI. */
 function modern(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(modern);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -27,6 +27,7 @@ const LAYERS: readonly Layer[] = [
       'lib/escape-pattern.ts',
       'lib/param-path.ts',
       'lib/loop-detector.ts',
+      'lib/nearest-name.ts',
     ],
     packages: [],
   },

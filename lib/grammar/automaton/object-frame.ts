@@ -79,7 +79,8 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   private names: ReadonlySet<string> | undefined;
 
   afterText(name: string, language: StringLanguage): Frame {
-    const { node } = this.shape.extras.find(({ names }) => names === language)!;
+    const extra = this.shape.extras.findIndex(({ names }) => names === language);
+    const { node } = at(this.shape.extras, extra);
     return this.table.frame(`c${this.id},${name}`, () => new ColonFrame(this, node, name));
   }
 

@@ -109,8 +109,9 @@ export class NumberLanguage {
   /** Yields the allowed numbers that begin with `text`. Ends after `WORD_STEPS` steps, so it may omit some. */
   *words(text = ''): Generator<string> {
     const open = [text];
-    for (let steps = 0; open.length > 0 && steps < WORD_STEPS; steps++) {
-      const next = open.pop()!;
+    for (let steps = 0; steps < WORD_STEPS; steps++) {
+      const next = open.pop();
+      if (next === undefined) return;
       if (!this.fits(next)) continue;
       if (this.accepts(next)) yield next;
       for (const char of '.-9876543210') open.push(next + char);

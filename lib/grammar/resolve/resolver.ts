@@ -203,7 +203,7 @@ export class Resolver implements MatchContext {
     return { kind: 'object', ...rules, extras, others: others.length === 0 && !free ? 'any' : this.node(others) };
   }
 
-  /** Returns the indices of all subschemas that hold for the member with this name, of an object with these constraints. */
+  /** Returns the indices of all subschemas that hold for the member with this name in an object. */
   private member(name: string, constraints: readonly Subschema[]): number[] {
     const found = constraints.map((schema) => memberSchemas(name, schema, this));
     const rest = constraints.flatMap(({ unevaluatedProperties: id }, i) => {
@@ -214,7 +214,7 @@ export class Resolver implements MatchContext {
     return [...found.flat(), ...rest];
   }
 
-  /** Returns those of `constraints` that a subschema applies to the same value: itself and what it refers to in place. */
+  /** Returns those of `constraints` that a subschema applies to its value: itself and what it refers to in place. */
   private inPlace(schema: Subschema, constraints: readonly Subschema[]): Set<Subschema> {
     const inside = new Set([schema]);
     for (const one of inside) {
@@ -234,8 +234,8 @@ export class Resolver implements MatchContext {
   }
 
   /**
-   * Returns the names that `propertyNames` allows: those that it lists, and a language of others, which is null if there
-   * are none. Throws `unsupported_schema` for names that are neither a list nor one set of strings.
+   * Returns the names that `propertyNames` allows: those that it lists, and a language of others, which is null if
+   * there are none. Throws `unsupported_schema` for names that are neither a list nor one set of strings.
    */
   private names(constraints: readonly Subschema[]): AllowedNames {
     const ids = defined(constraints.map(({ propertyNames }) => propertyNames));

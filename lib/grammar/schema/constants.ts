@@ -15,7 +15,8 @@ const MANY = 16;
 export function mergeConstants(subschemas: Draft[]): void {
   for (const draft of [...subschemas]) {
     for (const keyword of ['anyOf', 'oneOf'] as const) {
-      const constants = (draft[keyword] ?? []).filter((id) => isConstant(at(subschemas, id)));
+      const branches = draft[keyword] ?? [];
+      const constants = branches.filter((id) => isConstant(at(subschemas, id)));
       if (constants.length < MANY) continue;
       const counts = new Map<string, number>();
       const all = constants.flatMap((id) => valuesOf(at(subschemas, id)));
@@ -23,8 +24,8 @@ export function mergeConstants(subschemas: Draft[]): void {
       const fresh = keyword === 'anyOf' ? all : all.filter((value) => counts.get(canonical(value)) === 1);
       const { types: _, ...first } = at(subschemas, at(constants, 0));
       const merged = subschemas.push({ ...first, json: true, values: [fresh], has: new Set(['enum']) }) - 1;
-      const rest = draft[keyword]!.filter((id) => !constants.includes(id));
-      const place = draft[keyword]!.indexOf(at(constants, 0));
+      const rest = branches.filter((id) => !constants.includes(id));
+      const place = branches.indexOf(at(constants, 0));
       draft[keyword] = [...rest.slice(0, place), merged, ...rest.slice(place)];
     }
   }

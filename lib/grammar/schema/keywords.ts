@@ -276,8 +276,8 @@ function checkMultipleOf(v: Json, path: string): void {
 type Holding = 'schema' | 'schemas' | 'schema map';
 
 /**
- * Returns what the value of a keyword is: a schema, a list or map of schemas, or `value` for anything else. `items` is a
- * list of schemas in the drafts before 2020-12, where later ones have `prefixItems`.
+ * Returns what the value of a keyword is: a schema, a list or map of schemas, or `value` for anything else. `items` is
+ * a list of schemas in the drafts before 2020-12, where later ones have `prefixItems`.
  */
 export function holdingOf(keyword: string, v: Json | undefined): Holding | 'value' {
   return keyword === 'items' && Array.isArray(v) ? 'schemas' : (KEYWORDS.get(keyword)?.holds ?? 'value');

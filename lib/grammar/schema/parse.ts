@@ -99,6 +99,7 @@ function readNullable(draft: Draft, json: { readonly [keyword: string]: Json }, 
 }
 
 function storeSchemas(draft: Draft, keyword: string, ids: ReadonlyMap<string | number, number>): void {
+  const only = ids.get('');
   switch (keyword) {
     case 'properties':
     case 'patternProperties':
@@ -107,19 +108,19 @@ function storeSchemas(draft: Draft, keyword: string, ids: ReadonlyMap<string | n
       break;
     case 'items':
     case 'prefixItems':
-      if (ids.has('')) draft.items = ids.get('')!;
+      if (only !== undefined) draft.items = only;
       else if (draft.prefixItems.length > 0) {
         refuse(pathTo(draft.path, keyword), 'stands beside another list of schemas for the first items; use one.');
       } else draft.prefixItems = [...ids.values()];
       break;
     case 'additionalItems':
       // Has a meaning only beside `items` as a list.
-      if (isObject(draft.json) && Array.isArray(draft.json.items)) draft.items = ids.get('')!;
+      if (only !== undefined && isObject(draft.json) && Array.isArray(draft.json.items)) draft.items = only;
       break;
     case 'additionalProperties':
     case 'propertyNames':
     case 'unevaluatedProperties':
-      draft[keyword] = ids.get('')!;
+      if (only !== undefined) draft[keyword] = only;
       break;
     case 'allOf':
     case 'anyOf':
@@ -185,8 +186,8 @@ function store(draft: Draft, keyword: string, value: Json): void {
 const LENGTH_AHEAD = /^\^\(\?=\.\{(\d{1,6}),(\d{1,6})\}(?:\\\.\?)?\$\)(.*)$/su;
 
 /**
- * Turns a lookahead that only bounds the length into `minLength` and `maxLength`, which cost no states. Leaves one beside
- * a pattern that could match the end of a line, which the lookahead's dot excludes.
+ * Turns a lookahead that only bounds the length into `minLength` and `maxLength`, which cost no states. Leaves one
+ * beside a pattern that could match the end of a line, which the lookahead's dot excludes.
  */
 function settleLength(draft: Draft): void {
   const [, min, max, rest = ''] = LENGTH_AHEAD.exec(draft.pattern ?? '') ?? [];

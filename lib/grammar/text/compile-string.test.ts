@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Fuel, TooLarge } from '../fuel.ts';
 import { patternDfa, stringLanguage } from './compile-string.ts';
 import { UnsupportedPattern } from './pattern.ts';
+import { StringLanguage } from './string-language.ts';
 
 const any = { min: 0, max: Number.POSITIVE_INFINITY, patterns: [], formats: [] };
 const ofPattern = (pattern: string) => stringLanguage({ ...any, patterns: [pattern] }, 'generates', new Fuel());
@@ -64,6 +65,30 @@ describe('patterns accept the texts that RegExp matches', () => {
       { numRuns: 300 },
     );
   });
+});
+
+test.each<[pattern: string, matching: string[], other: string[]]>([
+  ['^\\d{3}\\-\\d{2}$', ['123-45'], ['123\\-45']],
+  ['^\\@\\_\\#\\ \\"$', ['@_# "'], ['']],
+  ['^[\\@\\-z]$', ['@', '-', 'z'], ['a', '\\']],
+  ['^{a}]$', ['{a}]'], ['a']],
+  ['^a{1,2}{$', ['a{', 'aa{'], ['a']],
+  ['\\A(?P<year>\\d{4})\\Z', ['2026'], ['x2026']],
+  // The e-mail addresses of zod 4.3 and the decimals of Pydantic 2.13.
+  [
+    "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$",
+    ['a.b@c.de'],
+    ['.a@c.de', 'a..b@c.de', 'a@c..de'],
+  ],
+  [
+    '^(?!^[-+.]*$)[+-]?0*(?:\\d{0,8}|(?=[\\d.]{1,11}0*$)\\d{0,8}\\.\\d{0,2}0*$)',
+    ['-0012.50', '0', '12345678.9'],
+    ['+', '', '123456789.123'],
+  ],
+  ['(?=.*\\d)(?=.*[a-z])^.{3,5}$', ['a1-', '--b2'], ['abc', '123', 'a1']],
+])('%s is read as other languages mean it', (pattern, matching, other) => {
+  const language = new StringLanguage(patternDfa(pattern, new Fuel()), 0, Infinity, new Fuel());
+  expect([...matching, ...other].filter((text) => language.has(text))).toEqual(matching);
 });
 
 test.each<[string, new (...args: never[]) => Error]>([

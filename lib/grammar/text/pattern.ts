@@ -122,18 +122,13 @@ export function strictPattern(source: string): string {
   let strict = '';
   let inClass = false;
   for (let at = 0; at < chars.length; at++) {
-    const char = chars[at]!;
+    const char = chars[at] ?? '';
     const next = chars[at + 1] ?? '';
     if (char === '\\') {
       at++;
       if (!inClass && next === 'A') strict += '^';
       else if (!inClass && (next === 'Z' || next === 'z')) strict += '$';
-      else if (
-        SYNTAX.includes(next) ||
-        /[\w\s]/u.test(next) ||
-        (inClass && next === '-') ||
-        next.codePointAt(0)! > 0x7f
-      )
+      else if (SYNTAX.includes(next) || /[\w\s]/u.test(next) || (inClass && next === '-') || codePointOf(next) > 0x7f)
         strict += char + next;
       else strict += next;
       if (/[pPu]/u.test(next) && chars[at + 1] === '{') {

@@ -1,3 +1,4 @@
+import { at } from '../../at.ts';
 import type { Fuel } from '../fuel.ts';
 import { classSets, combine, lengthDfa } from './combine.ts';
 import { type Alphabet, alphabetOf, Builder, classesIn, classOf, type Dfa, nextState } from './dfa.ts';
@@ -92,12 +93,15 @@ export function searchDfa(
     const targets: Reading[][] = [];
     for (const { state, demands } of readings) {
       const edge = nfa.reads[state];
-      const classes = state === end ? all : (edge && classesOf.get(edge.set)) || [];
+      // After a match only the demands are left to meet.
+      const to = state === end ? end : edge?.to;
+      const classes = state === end ? all : edge && classesOf.get(edge.set);
+      if (!classes || to === undefined) continue;
       fuel.spend(classes.length * (1 + demands.length));
       for (const c of classes) {
         const left = lookaheads.step(demands, c);
         targets[c] ??= [];
-        if (left) targets[c].push({ state: state === end ? end : edge!.to, demands: left });
+        if (left) targets[c].push({ state: to, demands: left });
       }
     }
     for (let c = 0; c < alphabet.classes; c++) {
@@ -158,8 +162,8 @@ class Lookaheads {
 
   /** Returns the demand of a lookahead at a position; '' if every text meets it, null if none does. */
   begin(lookahead: Lookahead, first: boolean): string | null {
-    const index = this.#indices.get(lookahead)![first ? 1 : 0];
-    return this.#automata[index]!.states === 0 ? null : this.#demand(index, 0);
+    const index = this.#indices.get(lookahead)?.[first ? 1 : 0] ?? -1;
+    return at(this.#automata, index).states === 0 ? null : this.#demand(index, 0);
   }
 
   /** Returns what is left of demands after a character of a class; null if they cannot be met. */
@@ -168,7 +172,7 @@ class Lookaheads {
     const left = new Set<string>();
     for (const demand of demands) {
       const [index, state] = demand.split('.').map(Number) as [number, number];
-      const next = nextState(this.#automata[index]!, state, this.#classes[index]![c]!);
+      const next = nextState(at(this.#automata, index), state, at(this.#classes, index)[c] ?? -1);
       if (next < 0) return null;
       const rest = this.#demand(index, next);
       if (rest !== '') left.add(rest);
@@ -180,12 +184,12 @@ class Lookaheads {
   met(demands: readonly string[]): boolean {
     return demands.every((demand) => {
       const [index, state] = demand.split('.').map(Number) as [number, number];
-      return this.#automata[index]!.accepts[state] === 1;
+      return at(this.#automata, index).accepts[state] === 1;
     });
   }
 
   #demand(index: number, state: number): string {
-    const { accepts, alphabet, next } = this.#automata[index]!;
+    const { accepts, alphabet, next } = at(this.#automata, index);
     const row = next.subarray(state * alphabet.classes, (state + 1) * alphabet.classes);
     return accepts[state] === 1 && row.every((to) => to === state) ? '' : `${index}.${state}`;
   }
