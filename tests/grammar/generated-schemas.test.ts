@@ -7,8 +7,8 @@ import { generate, randomFrom } from './random-model.ts';
 import { smallVocabulary } from './vocabularies.ts';
 
 /*
- * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.3 and 4.6, Pydantic 2.13 write them for every
- * kind of value, in each of their dialects. All are accepted, and every answer is valid.
+ * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.3 and 4.6 and Pydantic 2.13 write them for
+ * every kind of value, in each of their dialects. All are accepted, and every answer is valid.
  */
 
 type Schema = { readonly [keyword: string]: unknown };

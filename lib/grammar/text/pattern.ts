@@ -128,8 +128,7 @@ export function strictPattern(source: string): string {
       at++;
       if (!inClass && next === 'A') strict += '^';
       else if (!inClass && (next === 'Z' || next === 'z')) strict += '$';
-      else if (SYNTAX.includes(next) || /[\w\s]/u.test(next) || (inClass && next === '-') || codePointOf(next) > 0x7f)
-        strict += char + next;
+      else if (SYNTAX.includes(next) || /[A-Za-z0-9]/.test(next) || (inClass && next === '-')) strict += char + next;
       else strict += next;
       if (/[pPu]/u.test(next) && chars[at + 1] === '{') {
         const close = chars.indexOf('}', at);
