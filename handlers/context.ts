@@ -56,6 +56,10 @@ export interface AppDeps {
   bodyBytes?: number;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
   heartbeatMs?: number;
+  /** Tells whether the server has begun to stop: it is not ready then, although it may still answer. */
+  isStopping?: () => boolean;
+  /** Called when something asks whether the server is ready. */
+  probed?: () => void;
   /** Time source; the system clock by default. */
   clock?: Clock;
   /** Returns the id of a request that has no usable `x-request-id` header; a random UUID by default. */

@@ -17,7 +17,16 @@ import {
 } from '../lib/schema/model-operations.ts';
 import { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
-import { EdgeHealth, Health, ServerStatus } from '../lib/schema/status.ts';
+import {
+  EdgeHealth,
+  Health,
+  InferenceModel,
+  InferenceServer,
+  Liveness,
+  ModelReadiness,
+  Readiness,
+  ServerStatus,
+} from '../lib/schema/status.ts';
 import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
 import { answering } from './answer.ts';
@@ -29,7 +38,16 @@ import { DECISION, EXTRACTION, OPENAI_DECISIONS, SYSTEM_ONE, TASKS } from './for
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels, retrieveModel } from './models.ts';
 import { responses } from './responses.ts';
-import { browsersToPlayground, health, serverStatus } from './status.ts';
+import {
+  browsersToPlayground,
+  health,
+  inferenceModel,
+  inferenceServer,
+  live,
+  modelReady,
+  ready,
+  serverStatus,
+} from './status.ts';
 
 /** Represents an operation of the contract with the handler that answers it. */
 export interface Route extends Operation {
@@ -68,6 +86,10 @@ const status = {
   edge: EdgeHealth,
   handler: ({ host }: Services) => host && health(host),
 } as const;
+const probe = { ...get, key: 'never' } as const;
+const liveness = { ...probe, response: Liveness, handler: ({ host }: Services) => host && live } as const;
+const unavailable = 'Not ready: no model answers, or the server is stopping.';
+const readiness = { ...probe, response: Readiness, unavailable, handler: ready } as const;
 const listing = { ...get, response: ModelList, handler: listModels } as const;
 const own = { ...get, own: true } as const;
 const BODY = [400, 413, 415, 429] as const;
@@ -171,6 +193,37 @@ export const ROUTES: readonly Route[] = [
   },
   { ...status, path: '/health', id: 'getHealth', summary: 'Get the state of the loaded model', key: 'never' },
   { ...status, path: '/currentmodel', id: 'getCurrentModel', summary: 'Alias of /health' },
+  { ...liveness, path: '/health/live', id: 'isLive', summary: 'Answer as long as the server runs' },
+  { ...readiness, path: '/health/ready', id: 'isReady', summary: 'Tell whether a model answers: with 200, or with 503' },
+  { ...liveness, path: '/v2/health/live', id: 'isLiveV2', summary: 'Alias of /health/live, of the Open Inference Protocol' },
+  { ...readiness, path: '/v2/health/ready', id: 'isReadyV2', summary: 'Alias of /health/ready, of the Open Inference Protocol' },
+  {
+    ...probe,
+    path: '/v2',
+    id: 'getInferenceServer',
+    summary: "Get the server's name and version, in the format of the Open Inference Protocol",
+    response: InferenceServer,
+    handler: ({ host }) => host && inferenceServer,
+  },
+  {
+    ...probe,
+    path: '/v2/models/{model_id}/ready',
+    id: 'isModelReady',
+    summary: 'Tell whether this model answers: with 200, or with 503',
+    response: ModelReadiness,
+    unavailable,
+    errors: [404],
+    handler: modelReady,
+  },
+  {
+    ...probe,
+    path: '/v2/models/{model_id}',
+    id: 'getInferenceModel',
+    summary: 'Get the loaded model, in the format of the Open Inference Protocol',
+    response: InferenceModel,
+    errors: [404],
+    handler: inferenceModel,
+  },
   { ...listing, path: '/v1/models', id: 'listModels', summary: 'List the models on this machine' },
   { ...listing, path: '/models', id: 'listModelsShort', summary: 'Alias of /v1/models' },
   {

@@ -1,6 +1,16 @@
 import type { DeviceDecision, ModelHost, Slot } from '../lib/host.ts';
-import type { Health, ServerStatus, TriedDevice } from '../lib/schema/status.ts';
-import type { AppHandler } from './context.ts';
+import type {
+  Health,
+  InferenceModel,
+  InferenceServer,
+  ModelReadiness,
+  Readiness,
+  ServerStatus,
+  TriedDevice,
+} from '../lib/schema/status.ts';
+import { unknownModel } from '../lib/unknown-model.ts';
+import { VERSION } from '../lib/version.ts';
+import type { AppContext, AppHandler, Services } from './context.ts';
 
 /** Handles `GET /`: reports that the server runs, and its active model. */
 export function serverStatus(host: ModelHost): AppHandler {
@@ -32,19 +42,77 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, reason, precision, precisionReason, devices } = slot;
+    const { state, device, precision, precisionReason, devices, silentMs, unresponsive } = slot;
     const active_model = activeModel(slot);
+    const reason = unresponsive ? silence(slot) : slot.reason;
     return c.json<Health>({
-      status: HEALTH[state],
+      status: unresponsive ? 'error' : HEALTH[state],
       state,
       device,
       active_model,
       ...(reason === undefined ? {} : { reason }),
+      ...(silentMs === undefined ? {} : { heartbeat_age_ms: Math.round(silentMs) }),
       ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
       ...(precision === undefined ? {} : { precision }),
       ...(precisionReason === undefined ? {} : { precision_reason: precisionReason }),
     });
   };
+}
+
+function silence({ silentMs = 0 }: Slot): string {
+  return `The engine process has not responded for ${Math.round(silentMs / 1000)} s.`;
+}
+
+/** Handles `GET /health/live` and `GET /v2/health/live`: the server answers, so it is alive. */
+export const live: AppHandler = (c) => c.json({ live: true });
+
+/**
+ * Handles `GET /health/ready` and `GET /v2/health/ready`: 200 if a model answers; 503 otherwise, and as soon as the
+ * server stops.
+ */
+export function ready({ host, probed, isStopping }: Services): AppHandler | undefined {
+  if (!host) return undefined;
+  return (c) => {
+    probed?.();
+    const reason = isStopping?.() ? 'The server is stopping.' : whyNotReady(host.slot());
+    return reason === null ? c.json<Readiness>({ ready: true }) : c.json<Readiness>({ ready: false, reason }, 503);
+  };
+}
+
+/** Returns the reason why no model answers; null if one does. */
+function whyNotReady(slot: Slot): string | null {
+  if (slot.unresponsive) return silence(slot);
+  if (slot.state === 'loaded') return null;
+  return slot.reason ?? `No model is loaded (state: ${slot.state}).`;
+}
+
+/** Handles `GET /v2`, the metadata of the Open Inference Protocol. */
+export const inferenceServer: AppHandler = (c) =>
+  c.json<InferenceServer>({ name: 'assay', version: VERSION, extensions: [] });
+
+/** Handles `GET /v2/models/{model_id}`. Only the model in the slot has an entry: callers need no key. */
+export function inferenceModel({ host }: Services): AppHandler | undefined {
+  return (
+    host &&
+    ((c) => c.json<InferenceModel>({ name: modelInSlot(c, host), platform: 'onnxruntime', inputs: [], outputs: [] }))
+  );
+}
+
+/** Handles `GET /v2/models/{model_id}/ready`. Throws `model_not_found` for all models but the one in the slot. */
+export function modelReady({ host, isStopping }: Services): AppHandler | undefined {
+  if (!host) return undefined;
+  return (c) => {
+    const name = modelInSlot(c, host);
+    const ready = !isStopping?.() && whyNotReady(host.slot()) === null;
+    return c.json<ModelReadiness>({ name, ready }, ready ? 200 : 503);
+  };
+}
+
+function modelInSlot(c: AppContext, host: ModelHost): string {
+  const wanted = c.req.param('model_id') ?? '';
+  const { model } = host.slot();
+  if (model === wanted) return wanted;
+  throw unknownModel(wanted, { served: model === null ? [] : [model], known: [] });
 }
 
 function triedDevice({ device, used, reason, figures }: DeviceDecision): TriedDevice {

@@ -50,6 +50,10 @@ export interface Slot {
    * tried.
    */
   devices?: readonly DeviceDecision[];
+  /** Milliseconds since the engine process last said something; absent if there is none. */
+  silentMs?: number;
+  /** True if the engine process has said nothing for some seconds although it could have. */
+  unresponsive?: boolean;
   /** Number format of the loaded model's weights; absent if there is none or its format is not known. */
   precision?: WeightForm;
   /** Reason for this number format. */

@@ -14,7 +14,17 @@ import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
 import * as responses from '../schema/responses-request.ts';
 import * as responded from '../schema/responses-response.ts';
-import { EdgeHealth, Health, ServerStatus, SlotState } from '../schema/status.ts';
+import {
+  EdgeHealth,
+  Health,
+  InferenceModel,
+  InferenceServer,
+  Liveness,
+  ModelReadiness,
+  Readiness,
+  ServerStatus,
+  SlotState,
+} from '../schema/status.ts';
 import * as systemOne from '../schema/systemone-request.ts';
 import * as answered from '../schema/systemone-response.ts';
 import * as task from '../schema/task.ts';
@@ -110,6 +120,11 @@ export const COMPONENTS = {
   ServerStatus,
   Health,
   EdgeHealth,
+  Liveness,
+  Readiness,
+  InferenceServer,
+  InferenceModel,
+  ModelReadiness,
   SlotState,
   Device,
   ModelId: list.ModelIdText,

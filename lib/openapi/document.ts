@@ -69,7 +69,7 @@ function paths(operations: readonly Operation[]): Record<string, object> {
 }
 
 function operation(row: Operation): object {
-  const { api, own, path, id, summary, description, key, request } = row;
+  const { api, own, path, id, summary, description, key, request, unavailable } = row;
   return {
     operationId: id,
     tags: [TAGS[own ? 'own' : api]],
@@ -82,6 +82,9 @@ function operation(row: Operation): object {
       : {}),
     responses: {
       200: { description: own ? 'Success.' : 'Done.', headers: headersOf(row), content: responseContent(row) },
+      ...(unavailable
+        ? { 503: { description: unavailable, headers: headersOf(row), content: responseContent(row) } }
+        : {}),
       ...Object.fromEntries(
         statusesOf(row).map((status) => [status, { $ref: `#/components/responses/${errorName(api, status)}` }]),
       ),

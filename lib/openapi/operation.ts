@@ -30,6 +30,8 @@ export interface Operation {
   key: 'always' | 'off loopback' | 'never';
   /** True if the operation belongs to the server itself and to neither API, such as `GET /metrics`. */
   own?: true;
+  /** Describes the status 503, with which the operation answers in the same form; absent if it never does. */
+  unavailable?: string;
   /** HTTP statuses of the operation's errors, besides 401, 403 and 500, which follow from the other members. */
   errors: readonly number[];
 }

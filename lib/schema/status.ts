@@ -49,12 +49,48 @@ export const Health = v.object({
   /** The device in use; for an empty slot, the one that a model would use. */
   device: Device,
   active_model: ActiveModel,
-  /** Reason for the state `error`. */
-  reason: v.optional(v.string()),
+  reason: v.optional(v.pipe(v.string(), v.description('Reason for the state error, or for the status error.'))),
+  heartbeat_age_ms: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.description(
+        'Milliseconds since the engine process last reported, which it does twice a second. Absent without such a process. If it stays silent for four seconds although it could run, status is error.',
+      ),
+    ),
+  ),
   ...formFields,
   devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
 });
 export type Health = v.InferOutput<typeof Health>;
+
+/** Response of `GET /health/live` and `GET /v2/health/live` (docs/interface.md, M-28). */
+export const Liveness = v.object({ live: v.literal(true) });
+
+/** Response of `GET /health/ready` and `GET /v2/health/ready`, with status 200 or 503 (docs/interface.md, M-28). */
+export const Readiness = v.object({
+  ready: v.pipe(v.boolean(), v.description('True if a model answers and the server is not stopping.')),
+  reason: v.optional(v.pipe(v.string(), v.description('Why the server is not ready.'))),
+});
+export type Readiness = v.InferOutput<typeof Readiness>;
+
+/** Response of `GET /v2` (docs/interface.md, M-28). */
+export const InferenceServer = v.object({ name: v.string(), version: v.string(), extensions: v.array(v.string()) });
+export type InferenceServer = v.InferOutput<typeof InferenceServer>;
+
+/** Response of `GET /v2/models/{model_id}` (docs/interface.md, M-28). */
+export const InferenceModel = v.object({
+  name: v.string(),
+  platform: v.string(),
+  inputs: v.pipe(v.array(v.unknown()), v.maxLength(0), v.description('Empty: the model is asked by the other routes.')),
+  outputs: v.pipe(v.array(v.unknown()), v.maxLength(0)),
+});
+export type InferenceModel = v.InferOutput<typeof InferenceModel>;
+
+/** Response of `GET /v2/models/{model_id}/ready`, with status 200 or 503 (docs/interface.md, M-28). */
+export const ModelReadiness = v.object({ name: v.string(), ready: v.boolean() });
+export type ModelReadiness = v.InferOutput<typeof ModelReadiness>;
 
 /**
  * Response of `GET /health` and `GET /currentmodel` on an edge, which describes all upstreams together

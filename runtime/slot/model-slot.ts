@@ -84,7 +84,7 @@ export class ModelSlot {
 
   /** Returns the state of the slot as `GET /health` shows it. */
   view(): Slot {
-    const { state, model, reason } = this.#options.engine.status();
+    const { state, model, reason, silentMs, unresponsive } = this.#options.engine.status();
     const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
@@ -92,6 +92,8 @@ export class ModelSlot {
       model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#trials.next,
       ...(shown === null ? {} : { reason: shown }),
+      ...(silentMs === null ? {} : { silentMs }),
+      ...(unresponsive ? { unresponsive } : {}),
       ...formInSlot(this.#active?.compiled),
       ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
     };

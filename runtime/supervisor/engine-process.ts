@@ -81,6 +81,10 @@ export interface EngineStatus extends ModelLife {
   admitted: number;
   /** KV cells in use, as of the last heartbeat. */
   kvCells: KvCells;
+  /** Milliseconds since the engine process last said something; null if there is none. */
+  silentMs: number | null;
+  /** True if the engine process has said nothing for some seconds although it could have. */
+  unresponsive: boolean;
   /** The operating system's id of the engine process; null if there is none. */
   pid: number | null;
   /** Resident memory of the engine process in bytes; null if there is none, or it has not reported its memory yet. */

@@ -64,6 +64,8 @@ class Supervisor implements EngineProcess, EngineCalls {
       restarts: this.#restarts,
       ...(this.#child?.load ?? NO_LOAD),
       admitted: this.#calls.admitted,
+      silentMs: this.#child?.silentMs ?? null,
+      unresponsive: this.#child?.unresponsive ?? false,
       pid: this.#child?.pid ?? null,
       rssBytes: this.#child?.rssBytes ?? null,
       memory: this.#child?.memory ?? null,

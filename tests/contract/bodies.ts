@@ -28,7 +28,8 @@ export function answerProblems(method: string, path: string, status: number, typ
   const operation = operationAt(method, formatOf(path, body));
   const response = operation?.responses[status];
   // Statuses that belong to no operation (404 of an unknown route, 405) still have an error body.
-  const schema = status >= 400 || !response ? errorSchema(path, body) : response.content?.[type]?.schema;
+  const own = response?.content?.[type]?.schema;
+  const schema = (status >= 400 && !own) || !response ? errorSchema(path, body) : own;
   if (operation && status >= 400 && !response && ![404, 405].includes(status))
     return [`${status} is not in the contract`];
   const refs = [schema, ...(schema?.anyOf ?? [])].flatMap((one) => one?.$ref ?? []);
@@ -58,9 +59,11 @@ export function requestProblems(method: string, path: string, body: unknown): st
 }
 
 function operationAt(method: string, path: string): Operation | undefined {
-  const exact =
-    document.paths[path] ?? (path.startsWith('/v1/models/') ? document.paths['/v1/models/{model_id}'] : undefined);
-  return exact?.[method.toLowerCase()];
+  // Of several patterns, the one with the longest fixed end is meant, as in `createApp`.
+  const pattern = Object.keys(document.paths)
+    .filter((one) => new RegExp(`^${one.replace('{model_id}', '.+')}$`).test(path))
+    .sort((one, other) => other.length - one.length)[0];
+  return document.paths[document.paths[path] ? path : (pattern ?? '')]?.[method.toLowerCase()];
 }
 
 const validators = new Map<string, ValidateFunction>();

@@ -49,6 +49,9 @@ export const ENGINE_ENTRY = new URL(
 /** Maximum number of characters to log of one line that the process writes to stdout or stderr. */
 const MAX_LINE = 2_000;
 
+/** Silence in milliseconds, measured as `SilenceClock.exceeds` does, after which a process counts as not responding. */
+const UNRESPONSIVE_MS = 4_000;
+
 /** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
 
@@ -103,6 +106,16 @@ export class Child {
   /** The operating system's id of the process; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#process.pid;
+  }
+
+  /** Milliseconds since the last message of the process, which sends a heartbeat every half second. */
+  get silentMs(): number {
+    return this.#silence.silentMs(performance.now());
+  }
+
+  /** True if the process has said nothing for some seconds although it could have. */
+  get unresponsive(): boolean {
+    return this.#silence.exceeds(UNRESPONSIVE_MS, performance.now());
   }
 
   /** Sends a message to the process. Drops it if the process has ended, because `exit` then informs the owner. */

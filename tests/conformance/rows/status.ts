@@ -8,7 +8,9 @@ const twoModels = [
   { id: 'org/far', status: 'available', created: 1_763_000_000 },
 ] as const;
 
-/** docs/interface.md, M-3 to M-5, and the states of the slot. */
+const SILENT = { state: 'loaded', model: 'assay/starter', device: 'CPU', silentMs: 7000, unresponsive: true } as const;
+
+/** docs/interface.md, M-3 to M-5 and M-28, and the states of the slot. */
 export const statusRows: readonly Row[] = [
   {
     name: 'GET / with a loaded model',
@@ -61,6 +63,81 @@ export const statusRows: readonly Row[] = [
       },
     },
   ]),
+  ...['/health/live', '/v2/health/live'].map(
+    (path): Row => ({
+      name: `GET ${path} without a model: alive`,
+      script: { slot: { state: 'unloaded', model: null, device: 'CPU' } },
+      request: { path, headers: onModels.noKey },
+      expect: { json: { live: true } },
+    }),
+  ),
+  ...['/health/ready', '/v2/health/ready'].flatMap((path): Row[] => [
+    {
+      name: `GET ${path} with a loaded model, without a key`,
+      app: { keyForModels: true },
+      request: { path, headers: onModels.noKey },
+      expect: { json: { ready: true } },
+    },
+    ...(['unloaded', 'loading', 'unloading', 'error'] as const).map(
+      (state): Row => ({
+        name: `GET ${path} in the state ${state}: 503, with the reason`,
+        script: { slot: { state, model: state === 'unloaded' ? null : 'assay/starter', device: 'CPU' } },
+        request: { path },
+        expect: { status: 503, json: { ready: false, reason: expect.stringContaining(state) } },
+      }),
+    ),
+    {
+      name: `GET ${path} of an engine that says nothing: 503`,
+      script: { slot: SILENT },
+      request: { path },
+      expect: { status: 503, json: { ready: false, reason: 'The engine process has not responded for 7 s.' } },
+    },
+  ]),
+  {
+    name: 'GET /health of an engine that says nothing: error, although the model is loaded',
+    script: { slot: SILENT },
+    request: { path: '/health' },
+    expect: {
+      json: {
+        status: 'error',
+        state: 'loaded',
+        device: 'CPU',
+        active_model: 'assay/starter',
+        heartbeat_age_ms: 7000,
+        reason: 'The engine process has not responded for 7 s.',
+      },
+    },
+  },
+  {
+    name: 'GET /v2: the server, in the format of the Open Inference Protocol',
+    request: { path: '/v2', headers: onModels.noKey },
+    expect: { json: { name: 'assay', version: expect.any(String), extensions: [] } },
+  },
+  ...['assay/starter', 'assay%2Fstarter'].flatMap((id): Row[] => [
+    {
+      name: `GET /v2/models/${id}: the loaded model`,
+      request: { path: `/v2/models/${id}`, headers: onModels.noKey },
+      expect: { json: { name: 'assay/starter', platform: 'onnxruntime', inputs: [], outputs: [] } },
+    },
+    {
+      name: `GET /v2/models/${id}/ready: true`,
+      request: { path: `/v2/models/${id}/ready`, headers: onModels.noKey },
+      expect: { json: { name: 'assay/starter', ready: true } },
+    },
+  ]),
+  {
+    name: 'GET /v2/models/{model_id}/ready while the model is loading: 503',
+    script: { slot: { state: 'loading', model: 'assay/starter', device: 'CPU' } },
+    request: { path: '/v2/models/assay/starter/ready' },
+    expect: { status: 503, json: { name: 'assay/starter', ready: false } },
+  },
+  ...['/v2/models/org/other', '/v2/models/org/other/ready'].map(
+    (path): Row => ({
+      name: `GET ${path}: only the model in the slot has an entry`,
+      request: { path },
+      expect: { status: 404, error: { code: 'model_not_found', param: 'model' } },
+    }),
+  ),
   ...['/v1/models', '/models'].flatMap((path): Row[] => [
     {
       name: `GET ${path}: every model with its status, and the names of the loaded one`,
