@@ -101,7 +101,7 @@ export type RequestLog = (record: RequestRecord) => void;
 
 /** Describes an event of one request for the log. Never contains a prompt, an answer or the secret of a key. */
 export interface RequestRecord {
-  event: 'request' | 'stream_ended' | 'stream_failed' | 'caller_left';
+  event: 'request' | 'stream_ended' | 'stream_failed' | 'caller_left' | 'ended_by_shutdown';
   requestId: string;
   method: string;
   path: string;

@@ -2,7 +2,7 @@ import { SSE_COMMENT, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
 import { endEarly } from './end-early.ts';
 import { errorBody } from './error-response.ts';
-import { logged } from './request-log.ts';
+import { leftEvent, logged } from './request-log.ts';
 
 /**
  * Returns a response that streams server-sent events as they arrive, and logs how the stream ends. After `heartbeatMs`
@@ -47,7 +47,7 @@ export function eventStream(
       }
     },
     cancel() {
-      logged(c, services, 'caller_left');
+      logged(c, services, leftEvent(services));
       leaving.abort();
       next?.catch(() => {});
       endEarly(source);

@@ -1,6 +1,6 @@
 import { newTrace, traceContext } from '../lib/trace-context.ts';
 import type { AppMiddleware, Services } from './context.ts';
-import { logged } from './request-log.ts';
+import { leftEvent, logged } from './request-log.ts';
 
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -21,6 +21,6 @@ export function requestId(services: Services): AppMiddleware {
     await next();
     c.res.headers.set('x-request-id', id);
     c.res.headers.set('x-typesafe-request-id', id);
-    logged(c, services, c.req.raw.signal.aborted ? 'caller_left' : 'request', c.error);
+    logged(c, services, c.req.raw.signal.aborted ? leftEvent(services) : 'request', c.error);
   };
 }

@@ -23,6 +23,14 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
   }
 }
 
+/**
+ * Returns the event of a request whose connection was closed: the server itself closes those that are left when its
+ * time to stop is over.
+ */
+export function leftEvent({ isStopping }: Services): RequestRecord['event'] {
+  return isStopping?.() ? 'ended_by_shutdown' : 'caller_left';
+}
+
 function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
 }

@@ -194,9 +194,24 @@ export const ROUTES: readonly Route[] = [
   { ...status, path: '/health', id: 'getHealth', summary: 'Get the state of the loaded model', key: 'never' },
   { ...status, path: '/currentmodel', id: 'getCurrentModel', summary: 'Alias of /health' },
   { ...liveness, path: '/health/live', id: 'isLive', summary: 'Answer as long as the server runs' },
-  { ...readiness, path: '/health/ready', id: 'isReady', summary: 'Tell whether a model answers: with 200, or with 503' },
-  { ...liveness, path: '/v2/health/live', id: 'isLiveV2', summary: 'Alias of /health/live, of the Open Inference Protocol' },
-  { ...readiness, path: '/v2/health/ready', id: 'isReadyV2', summary: 'Alias of /health/ready, of the Open Inference Protocol' },
+  {
+    ...readiness,
+    path: '/health/ready',
+    id: 'isReady',
+    summary: 'Tell whether a model answers: with 200, or with 503',
+  },
+  {
+    ...liveness,
+    path: '/v2/health/live',
+    id: 'isLiveV2',
+    summary: 'Alias of /health/live, of the Open Inference Protocol',
+  },
+  {
+    ...readiness,
+    path: '/v2/health/ready',
+    id: 'isReadyV2',
+    summary: 'Alias of /health/ready, of the Open Inference Protocol',
+  },
   {
     ...probe,
     path: '/v2',

@@ -32,6 +32,15 @@ const MediaHost = v.pipe(
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `must be a whole number, 1 to ${MOST_TOKENS}`;
 
+/** Returns the schema of a number of seconds, 0 to an hour, as text. */
+const seconds = () =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,4}$/, 'must be a whole number of seconds, 0 to 3600'),
+    v.transform(Number),
+    v.maxValue(3600, 'must be a whole number of seconds, 0 to 3600'),
+  );
+
 /** Describes the server's configuration. Flags override environment variables, which override the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
@@ -87,6 +96,13 @@ export const ServerConfig = v.object({
   confidence: v.optional(v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`)),
   /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
+  /**
+   * Seconds after SIGTERM in which the server still takes requests, but reports that it is not ready. Absent: 5 if
+   * something has asked for its readiness, otherwise 0.
+   */
+  shutdownDelay: v.optional(seconds()),
+  /** Seconds that running requests have to finish once the server takes no more. */
+  drainSeconds: seconds(),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   /** Names by which requests may call the loaded model, besides its id. */
@@ -112,6 +128,8 @@ export type ServerFlags = Partial<
     | 'precision'
     | 'chatMaxTokens'
     | 'isolation'
+    | 'shutdownDelay'
+    | 'drainSeconds'
     | QuestionFlag,
     string
   >
@@ -137,6 +155,8 @@ const FLAG: Record<keyof ServerConfig, string> = {
   abstainBelow: '--abstain-below (ASSAY_ABSTAIN_BELOW)',
   confidence: '--confidence (ASSAY_CONFIDENCE)',
   isolation: '--isolation (ASSAY_ISOLATION)',
+  shutdownDelay: '--shutdown-delay (ASSAY_SHUTDOWN_DELAY)',
+  drainSeconds: '--drain-seconds (ASSAY_DRAIN_SECONDS)',
   load: '--no-load',
   alias: '--alias (ASSAY_ALIAS)',
   allowOrigin: '--allow-origin',
@@ -164,6 +184,8 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
     confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || undefined),
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
+    shutdownDelay: flags.shutdownDelay ?? (env.ASSAY_SHUTDOWN_DELAY || undefined),
+    drainSeconds: flags.drainSeconds ?? (env.ASSAY_DRAIN_SECONDS || '10'),
     load: flags.load ?? true,
     alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],

@@ -16,8 +16,9 @@ import { startServer } from './server.ts';
 import { takeActivatedSocket } from './service/activated-socket.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
-/** Milliseconds that running requests have to finish once the server stops. */
-const GRACE_MS = 10_000;
+/** Default of `ServerConfig.shutdownDelay` if something asked whether the server is ready within the last minute. */
+const BALANCED_DELAY_S = 5;
+const PROBED_MS = 60_000;
 
 /** Describes the side effects of `serve`, which the caller passes in. */
 export interface ServeEffects {
@@ -37,11 +38,13 @@ export interface Serving {
   /** Resolves when loading the first model has succeeded or failed; at once if no model is loaded at start. */
   loaded: Promise<unknown>;
   /**
-   * Stops the server. It accepts no new connections, ends downloads, compilations and loads, and gives running requests
-   * ten seconds, and requests that are still arriving two, to finish; then it ends the engine. Resolves to false if
-   * some requests were cut off.
+   * Stops the server. It is not ready from now on. If `balanced` is true, because a load balancer may still send
+   * requests, it takes them for `config.shutdownDelay`. Then it accepts no new connections, ends downloads,
+   * compilations and loads, and gives running requests `config.drainSeconds`, and requests that are still arriving two
+   * seconds, to finish; those that do not are answered with an error. Then it ends the engine. Resolves to false if it
+   * ended some requests.
    */
-  stop(): Promise<boolean>;
+  stop(how?: { balanced?: boolean }): Promise<boolean>;
 }
 
 /**
@@ -58,9 +61,15 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   const pages = await readPages();
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
   const writeLine = requestLog(log);
+  let stopping = false;
+  let probedAt = Number.NEGATIVE_INFINITY;
   const app = createApp({
     ...{ ...access, backend, host, metrics, pages, questions, quota, aliases: new Set(config.alias) },
     beginTraces: tracing !== null,
+    isStopping: () => stopping,
+    probed: () => {
+      probedAt = performance.now();
+    },
     log(record) {
       writeLine(record);
       tracing?.log(record);
@@ -83,8 +92,16 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
         const next = config.model.startsWith('assay/') ? nextModel(totalmem()) : null;
         if (next) say(next);
       }),
-      async stop() {
-        const [inTime] = await Promise.all([server.close(GRACE_MS), parts.beginClose()]);
+      async stop({ balanced = false } = {}) {
+        stopping = true;
+        server.endConnections();
+        const probed = performance.now() - probedAt < PROBED_MS;
+        const delayS = config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0);
+        if (balanced && delayS > 0) await new Promise((resolve) => setTimeout(resolve, delayS * 1000));
+        const [inTime] = await Promise.all([
+          server.close(config.drainSeconds * 1000, () => parts.close()),
+          parts.beginClose(),
+        ]);
         await parts.close();
         await tracing?.close();
         return inTime;

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
-import { shuttingDown } from '../../runtime/supervisor/shutting-down.ts';
+import { endedByShutdown } from '../../runtime/supervisor/shutting-down.ts';
 import { answerBadHttp, badHttp, endWith } from './bad-http.ts';
 import { type ConnectionFigures, Connections } from './connections.ts';
 import { isLoopback } from './loopback.ts';
@@ -158,7 +158,7 @@ async function close(
       if (arriving.length > 0) inTime = false;
       for (const { request, response } of arriving) {
         if (response.headersSent) request.socket.destroy();
-        else endWith(request.socket, shuttingDown());
+        else endWith(request.socket, endedByShutdown());
       }
       // Node does not count a connection without a complete request as idle, so `closeIdleConnections` never ends it.
       const busy = new Set(connections.requests.map(({ request }) => request.socket));
@@ -166,8 +166,8 @@ async function close(
     }, SENDING_MS),
     setTimeout(async () => {
       inTime = false;
-      if (graceMs > 0) {
-        await cut?.();
+      if (cut) {
+        await cut();
         await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))]);
       }
       server.closeAllConnections();

@@ -50,8 +50,8 @@ export interface EngineProcess {
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
   /**
-   * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue,
-   * but a process that is stuck is killed sooner. The caller must call `close` afterwards.
+   * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue.
+   * The caller must call `close` afterwards.
    */
   beginClose(): void;
   /** Kills all processes; requests in flight fail. */

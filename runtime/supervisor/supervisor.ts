@@ -14,7 +14,7 @@ import { childOptions, type ProcessOptions } from './children/process-options.ts
 import { RestartBackoff } from './children/restart-backoff.ts';
 import type { EngineCalls, EngineProcess, EngineStatus } from './engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
-import { shuttingDown } from './shutting-down.ts';
+import { endedByShutdown, shuttingDown } from './shutting-down.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
@@ -118,10 +118,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   beginClose(): void {
     this.#compiles.abort();
     const { state } = this.#life.now;
-    if (state === 'loaded' || state === 'unloading') {
-      this.#child?.hurry();
-      return;
-    }
+    if (state === 'loaded' || state === 'unloading') return;
     this.#life.close();
     clearTimeout(this.#restartTimer);
     this.#child?.kill('was closed');
@@ -164,6 +161,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child = null;
     const { state, model } = this.#life.now;
     const ended = `The engine process ${reason}.`;
+    if (this.#life.closed) this.#calls.fail(() => endedByShutdown());
     const restarting = 'The engine is starting again: try again in a moment.';
     const next = state === 'loaded' ? restarting : 'No model is loaded now: try again once one is.';
     this.#calls.fail(({ progress }) => new AssayError('engine_failed', `${ended} ${progress} ${next}`));

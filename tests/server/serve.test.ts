@@ -15,6 +15,7 @@ import { requestLog } from '../../adapters/node/log.ts';
 import { type Serving, serve } from '../../adapters/node/serve.ts';
 import { startServer } from '../../adapters/node/server.ts';
 import { createApp } from '../../handlers/app.ts';
+import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
@@ -290,6 +291,21 @@ test.each([
   expect((await fetch(server.url)).status).toBe(404);
   // Without a time of their own, these connections would last as long as the grace period: longer than this test.
   expect(await server.close(600_000)).toBe(inTime);
+});
+
+test('requests that outlast the grace period are answered with the error that ends them', async () => {
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => undefined);
+  const app = new Hono().all('/slow', async (c) => ((await c.req.text()) === 'none' ? c.text('') : ended.promise));
+  app.onError((error) => errorResponse(error, 'models'));
+  const server = await startServer(app.fetch, { host: '127.0.0.1', port: 0 });
+  const answers = [fetch(`${server.url}/slow`)];
+  const arriving = raw(server.url, 'POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{');
+  await expect.poll(() => server.figures().open).toBe(2);
+  const inTime = server.close(3_000, async () => ended.reject(new AssayError('engine_failed', 'Stopping.')));
+  expect((await arriving).split('\r\n\r\n')[1]).toContain('shutting down');
+  for (const answer of answers) expect(await (await answer).text()).toContain('"message":"Stopping."');
+  expect(await inTime).toBe(false);
 });
 
 test('writes nothing into a response that has begun, nor instead of one that is due', async () => {

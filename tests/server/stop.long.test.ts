@@ -11,10 +11,13 @@ let child: ChildProcess | undefined;
 afterEach(() => void child?.kill('SIGKILL'));
 
 /** Starts the server as a user does, and waits until it prints its address. */
-async function start(script: Script): Promise<{ url: string; process: ChildProcess; said: () => string }> {
+async function start(
+  script: Script,
+  ...flags: string[]
+): Promise<{ url: string; process: ChildProcess; said: () => string }> {
   const home = await mkdtemp(join(tmpdir(), 'assay-stop-'));
   const file = new URL('scripted-server.ts', import.meta.url).pathname;
-  const args = [file, 'serve', '--port', '0', '--home', home, '--api-key', 'demo', '--log-level', 'silent'];
+  const args = [file, 'serve', '--port', '0', '--home', home, '--api-key', 'demo', '--log-level', 'silent', ...flags];
   const started = spawn(process.execPath, args, { env: { ...process.env, SCRIPT: JSON.stringify(script) } });
   child = started;
   let text = '';
@@ -79,4 +82,30 @@ test('a second Ctrl-C does not wait for requests in flight', async () => {
   server.process.kill('SIGINT');
   expect(await exitOf(server.process)).toBe(1);
   expect(await rest).toBe('cut off');
+});
+
+const readyOf = async (url: string) => (await fetch(`${url}/health/ready`)).status;
+
+test.each([[[]], [['--shutdown-delay', '3']]])(
+  'SIGTERM of a server behind a load balancer: not ready first, and it still takes requests (%j)',
+  async (flags) => {
+    const server = await start(slow as Script, ...flags);
+    expect(await readyOf(server.url)).toBe(200);
+    server.process.kill('SIGTERM');
+    await expect.poll(server.said).toContain('Stopping');
+    expect(await readyOf(server.url)).toBe(503);
+    const late = await fetch(`${server.url}/health`);
+    expect(late.headers.get('connection')).toBe('close');
+    expect(await (await ask(server.url)).rest).toContain('[DONE]');
+    expect(await exitOf(server.process)).toBe(0);
+  },
+);
+
+test('requests that outlast --drain-seconds are ended, and the server says so', async () => {
+  const server = await start({ chat: [begin, { waitMs: 'forever' }] } as Script, '--drain-seconds', '1');
+  const { rest } = await ask(server.url);
+  server.process.kill('SIGTERM');
+  await rest;
+  expect(await exitOf(server.process)).toBe(0);
+  expect(server.said()).toContain('Give them more time with --drain-seconds');
 });

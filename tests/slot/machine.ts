@@ -58,7 +58,16 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   readonly #life = new LifeCycle();
 
   status(): EngineStatus {
-    const idle = { ...NO_LOAD, admitted: 0, restarts: 0, pid: null, rssBytes: null, memory: null, silentMs: null, unresponsive: false };
+    const idle = {
+      ...NO_LOAD,
+      admitted: 0,
+      restarts: 0,
+      pid: null,
+      rssBytes: null,
+      memory: null,
+      silentMs: null,
+      unresponsive: false,
+    };
     return { ...this.#life.now, device: this.#life.now.info?.device ?? null, ...idle };
   }
 

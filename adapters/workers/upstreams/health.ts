@@ -26,7 +26,12 @@ const PROBES_A_ROUND = 100;
 const MOST_HEALTH_BYTES = 64 * 1024;
 
 /** Describes the members of an upstream's `GET /health` that are read (docs/interface.md, M-4). */
-const UpstreamHealth = v.object({ active_model: v.string(), device: v.optional(Device) });
+const UpstreamHealth = v.object({
+  status: v.optional(v.string()),
+  state: v.optional(v.string()),
+  active_model: v.string(),
+  device: v.optional(Device),
+});
 
 interface Known {
   upstream: Upstream;
@@ -100,6 +105,7 @@ export class Health {
       const text = new TextDecoder().decode(await readBytes(response.body, MOST_HEALTH_BYTES));
       const health = v.parse(UpstreamHealth, JSON.parse(text));
       if (!response.ok) throw new Error(`status ${response.status}`);
+      if (health.state === 'loaded' && health.status === 'error') throw new Error('the engine does not respond');
       known.active = health.active_model === 'none' ? null : health.active_model;
       known.device = health.device;
       known.breaker = afterProbe(known.breaker, clock.now());

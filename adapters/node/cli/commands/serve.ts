@@ -54,6 +54,14 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       'auto: every isolation layer that the system supports (see assay doctor); strict: all layers, or the server does not start; off (env: ASSAY_ISOLATION, default: auto)',
     )
     .option('--alias <name...>', 'other names for the loaded model, such as gpt-4o-mini (env: ASSAY_ALIAS)')
+    .option(
+      '--shutdown-delay <seconds>',
+      'after SIGTERM, still take requests for this time but report not ready (env: ASSAY_SHUTDOWN_DELAY, default: 5 if something asks /health/ready, else 0)',
+    )
+    .option(
+      '--drain-seconds <seconds>',
+      'time for running requests to finish before the server ends (env: ASSAY_DRAIN_SECONDS, default: 10)',
+    )
     .option('--no-load', 'load no model at start')
     .option(
       '--allow-media-host <host...>',
@@ -71,10 +79,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       const config = serverConfig(flags, process.env);
       const terminal = process.stdout.isTTY === true;
       const serving = await serve(config, { log: createLog(logLevel), say: console.log, terminal, compose });
-      await stopSignal();
+      const signal = await stopSignal();
       console.log('Stopping; requests in flight may finish. Press Ctrl-C again to stop at once.');
-      const inTime = await serving.stop();
-      if (!inTime) console.log('Some requests took too long and were cut off.');
+      const inTime = await serving.stop({ balanced: signal === 'SIGTERM' });
+      if (!inTime) console.log('Some requests took too long and were ended. Give them more time with --drain-seconds.');
       process.exit(0);
     });
 }
@@ -91,14 +99,14 @@ Examples:
  */
 const ECHO_MS = 500;
 
-/** Resolves at the first Ctrl-C or SIGTERM. A second one ends the process at once, with exit code 1. */
-function stopSignal(): Promise<void> {
+/** Resolves to the first Ctrl-C or SIGTERM. A second one ends the process at once, with exit code 1. */
+function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first = Number.POSITIVE_INFINITY;
-    const stop = () => {
+    const stop = (signal: NodeJS.Signals) => {
       if (performance.now() - first > ECHO_MS) process.exit(1);
       first = Math.min(first, performance.now());
-      resolve();
+      resolve(signal);
     };
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
   });
