@@ -48,15 +48,22 @@ export interface Call {
   trace?: TraceContext;
   /** Priority of the request; `interactive` if absent. */
   priority?: Priority;
+  /** Name of the caller, for equal shares of the engine; absent for callers without a key, which count as one. */
+  caller?: string;
+  /** Scope of cached prefixes: requests reuse those of their own scope only. Absent: that of callers without a key. */
+  cacheScope?: string;
   /** Aborts when the caller disconnects; the backend then frees the request's resources within one decode step. */
   signal: AbortSignal;
   /**
-   * Counts the request against the quota of the caller's key. For tasks and for a chat, the backend calls it exactly
-   * once: after every check that can refuse the request (model, modality, length) and before it queues.
+   * Counts tokens against the quota of the caller's key. For tasks and for a chat, the backend calls it exactly once:
+   * when it knows the model, before any work on the request.
    *
+   * @param tokens estimated tokens of the request and its answer; none if absent
    * @throws AssayError `rate_limited` if the quota is used up; the backend then fails the request with this error
    */
-  admit(): Promise<void>;
+  admit(tokens?: number): Promise<void>;
+  /** Replaces the tokens that `admit` counted, once they are known better. */
+  recount?(tokens: number): void;
 }
 
 export interface ListedModel {
@@ -97,6 +104,8 @@ export interface TaskBatch {
    * `maxOutputTokens` is used up.
    */
   probabilities?: ProbabilityOptions;
+  /** Narrows the scope of cached prefixes to requests with the same salt. */
+  cacheSalt?: string;
 }
 
 /** Sets how the probabilities of a batch are measured. */
@@ -222,6 +231,8 @@ export interface ChatRequest {
    */
   topLogprobs?: number;
   format: { type: 'text' } | { type: 'json'; shape: AnswerShape };
+  /** Narrows the scope of cached prefixes to requests with the same salt. */
+  cacheSalt?: string;
   /** Tools that the model may call; none if absent. Allowed only with the format `text`. */
   tools?: ToolUse;
 }

@@ -1,12 +1,13 @@
 import { AssayError } from '../../lib/errors.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
-import type { KvShape } from './cache/sequence.ts';
+import { type KvShape, prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
 import { LogitRows } from './forward/tensors.ts';
 import type { Job, JobResult } from './job.ts';
 import { JobRun } from './job-run.ts';
-import type { ActiveJob, PlannedJob, SubmittedJob } from './scheduler/active-job.ts';
+import { type ActiveJob, callerOf, isBatch, type PlannedJob, type SubmittedJob } from './scheduler/active-job.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
+import { FairShares } from './scheduler/fair-shares.ts';
 import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
 import { WaitingJobs } from './scheduler/waiting-jobs.ts';
 
@@ -17,12 +18,23 @@ export interface EngineOptions {
   contextLength: number;
   /** Maximum bytes of KV cache, for running jobs and cached prefixes together. */
   kvBytes: number;
-  /** Maximum number of jobs that hold a sequence at the same time. Default: 4, or `forward.slots` if that is larger. */
+  /**
+   * Maximum number of jobs of each priority that hold a sequence at the same time. An interactive job of a caller that
+   * runs no other one may exceed it (`RESERVED`). Default: 4, or `forward.slots` if that is larger.
+   */
   maxRunning?: number;
   limits?: Partial<Limits>;
   /** Returns the current time in milliseconds, on the clock of `Job.deadline`. Default: `performance.now()`. */
   now?(): number;
 }
+
+/**
+ * Number of interactive jobs that may hold a sequence beyond `EngineOptions.maxRunning`, each of a caller that runs no
+ * other one. So a caller with many long jobs does not keep others from starting.
+ */
+const RESERVED = 4;
+/** Fraction of the KV cache that batch jobs may hold, unless no other batch job runs. */
+const BATCH_SHARE = 0.5;
 
 /**
  * Runs jobs on one model with continuous batching. Each `step()` schedules jobs, runs the model once, chooses tokens
@@ -35,7 +47,8 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #limits: Limits;
   readonly #now: () => number;
-  readonly #waiting = new WaitingJobs();
+  readonly #shares = new FairShares();
+  readonly #waiting = new WaitingJobs(this.#shares);
   readonly #planner: BatchPlanner;
   /** Jobs that hold a sequence, the least recently served first. */
   #running: ActiveJob[] = [];
@@ -50,6 +63,8 @@ export class Engine {
     this.#planner = new BatchPlanner({
       limits: this.#limits,
       slots: options.forward.slots,
+      shares: this.#shares,
+      now: this.#now,
       fail: (active, cause) => this.#fail(active, cause),
     });
   }
@@ -65,6 +80,7 @@ export class Engine {
     return new Promise<JobResult>((resolve, reject) => {
       signal?.throwIfAborted();
       this.#check(job);
+      this.#shares.add(job.caller ?? '');
       this.#waiting.add({ job, resolve, reject, signal, queuedAt: this.#now(), startedAt: 0, promptDoneAt: null });
     });
   }
@@ -83,8 +99,10 @@ export class Engine {
 
   async #step(): Promise<boolean> {
     this.#dropEnded();
+    // Jobs that finish give their places to jobs that wait before the next run is planned.
+    const ended = this.#finishDone();
     this.#admit();
-    const finished = this.#finishDone();
+    const finished = this.#finishDone() || ended;
     const batch = this.#planner.plan(this.#running);
     if (batch.length > 0) await this.#runBatch(batch);
     return finished || batch.length > 0;
@@ -145,47 +163,81 @@ export class Engine {
       const reason = reasonToEnd(submitted);
       if (reason === undefined) continue;
       this.#waiting.remove(submitted);
-      submitted.reject(reason);
+      this.#reject(submitted, reason);
     }
     for (const active of [...this.#running]) {
       const reason = reasonToEnd(active.submitted);
       if (reason === undefined) continue;
       this.#running.splice(this.#running.indexOf(active), 1);
       this.#kv.release(active.run.sequence, active.run.reusablePrefixLength);
-      active.submitted.reject(reason);
+      this.#reject(active.submitted, reason);
     }
   }
 
-  /** Gives sequences to waiting jobs: interactive jobs first, each priority in order of arrival. */
+  /**
+   * Gives sequences to waiting jobs: interactive jobs first, then batch jobs, which have places and memory of their
+   * own. A job that is next but lacks memory keeps later ones of its priority from taking that memory.
+   */
   #admit(): void {
-    const { maxRunning = Math.max(4, this.#forward.slots) } = this.#options;
-    for (let submitted = this.#waiting.next(); submitted; submitted = this.#waiting.next()) {
-      if (this.#running.length >= maxRunning) return;
-      let acquired: Acquired | undefined;
-      try {
-        acquired = this.#kv.acquire(submitted.job.prefix, this.#cells(submitted.job));
-      } catch (cause) {
-        this.#waiting.remove(submitted);
-        const message = 'The machine has too little memory for this input. Shorten it, or try again later.';
-        submitted.reject(new AssayError('engine_failed', message, { cause }));
-        continue;
-      }
-      if (!acquired) return;
-      this.#waiting.admit(submitted);
-      submitted.startedAt = this.#now();
-      const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
-      try {
-        const run = new JobRun(submitted.job, acquired, this.#kv, this.#limits, sizes);
-        this.#running.push({ submitted, run, unread: submitted.job.prefix.length - acquired.cached });
-      } catch (cause) {
-        this.#kv.release(acquired.sequence, acquired.cached);
-        submitted.reject(
-          new AssayError('internal_error', 'A task could not be prepared. Search the log for the request id.', {
-            cause,
-          }),
-        );
+    for (let started = true; started; ) {
+      started = false;
+      let blocked = false;
+      for (const submitted of this.#waiting.heads) {
+        const mostBytes = this.#allowance(submitted);
+        if (mostBytes === 0 || (blocked && mostBytes <= this.#options.kvBytes)) continue;
+        started = this.#start(submitted, mostBytes);
+        if (started) break;
+        blocked = true;
       }
     }
+  }
+
+  /**
+   * Returns the bytes of KV that a waiting job may bring those in use to, or 0 if there is no place for it. A job of a
+   * caller that runs no other interactive job, and the only batch job, may exceed `kvBytes` by one context.
+   */
+  #allowance(submitted: SubmittedJob): number {
+    const { maxRunning = Math.max(4, this.#forward.slots), kv, kvBytes, contextLength } = this.#options;
+    const batch = isBatch(submitted);
+    const alike = this.#running.filter((active) => isBatch(active.submitted) === batch);
+    const own = alike.filter((active) => callerOf(active.submitted) === callerOf(submitted));
+    const alone = (batch ? alike : own).length === 0;
+    if (alike.length >= (alone && !batch ? maxRunning + RESERVED : maxRunning)) return 0;
+    if (alone) return kvBytes + prefixBytes(kv, contextLength);
+    return batch ? kvBytes * BATCH_SHARE : kvBytes;
+  }
+
+  /** Starts a waiting job, or rejects it if it cannot run. Returns false if running jobs leave no memory for it. */
+  #start(submitted: SubmittedJob, mostBytes: number): boolean {
+    const { job } = submitted;
+    let acquired: Acquired | undefined;
+    try {
+      const scope = job.cacheScope ?? '';
+      acquired = this.#kv.acquire(job.prefix, this.#cells(job), { scope, mostBytes });
+    } catch (cause) {
+      this.#waiting.remove(submitted);
+      const message = 'The machine has too little memory for this input. Shorten it, or try again later.';
+      this.#reject(submitted, new AssayError('engine_failed', message, { cause }));
+      return true;
+    }
+    if (!acquired) return false;
+    this.#waiting.remove(submitted);
+    submitted.startedAt = this.#now();
+    const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
+    try {
+      const run = new JobRun(job, acquired, this.#kv, this.#limits, sizes);
+      this.#running.push({ submitted, run, unread: job.prefix.length - acquired.cached });
+    } catch (cause) {
+      this.#kv.release(acquired.sequence, acquired.cached);
+      const message = 'A task could not be prepared. Search the log for the request id.';
+      this.#reject(submitted, new AssayError('internal_error', message, { cause }));
+    }
+    return true;
+  }
+
+  #reject(submitted: SubmittedJob, error: unknown): void {
+    this.#shares.remove(callerOf(submitted), this.#now());
+    submitted.reject(error);
   }
 
   /** Estimates the KV cells that a job will need. The job may grow beyond the estimate. */
@@ -216,6 +268,7 @@ export class Engine {
     this.#running = [...this.#running.filter((active) => !planned.has(active)), ...planned];
     try {
       const before = this.#now();
+      for (const { active, newTokens } of batch) this.#shares.charge(callerOf(active.submitted), newTokens);
       const logits = await this.#forward.run(batch.map(sequenceRun));
       this.#planner.measured(batch, this.#now() - before);
       const rows = new LogitRows(logits, this.#forward.vocabSize);
@@ -241,7 +294,7 @@ export class Engine {
     this.#running = this.#running.filter((other) => other !== active);
     this.#kv.release(active.run.sequence, 0);
     const message = 'The model failed on this input. Try again, or load the model again.';
-    active.submitted.reject(new AssayError('engine_failed', message, { cause }));
+    this.#reject(active.submitted, new AssayError('engine_failed', message, { cause }));
   }
 
   #finish(submitted: SubmittedJob, run: JobRun): void {
@@ -249,6 +302,7 @@ export class Engine {
     const promptDone = submitted.promptDoneAt ?? end;
     const result = run.result();
     this.#kv.release(run.sequence, run.reusablePrefixLength);
+    this.#shares.remove(callerOf(submitted), end);
     submitted.resolve({
       ...result,
       queueMs: submitted.startedAt - submitted.queuedAt,

@@ -18,6 +18,10 @@ export interface Job {
   budget: number;
   /** Scheduling priority. Default: `interactive`. */
   priority?: Priority;
+  /** Name of who sent the job. Callers get equal shares of the model's runs. Default: `''`. */
+  caller?: string;
+  /** Jobs reuse the cached prefixes of jobs with the same scope only. Default: `''`. */
+  cacheScope?: string;
   /** Time at which the job fails with `timeout`, in milliseconds on the clock of `EngineOptions.now`. */
   deadline: number;
   /**

@@ -34,6 +34,8 @@ const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
  */
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
+/** Name of a caller, or of a scope of cached prefixes. */
+const Label = v.pipe(v.string(), v.maxLength(1024));
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
@@ -130,6 +132,20 @@ export const MOST_MEDIA = 16;
 
 export type Work = { kind: 'tasks'; batch: TaskBatch } | { kind: 'chat'; request: ChatRequest };
 
+/** Returns the request that a work contains. */
+export function requestOf(work: Work): TaskBatch | ChatRequest {
+  return work.kind === 'tasks' ? work.batch : work.request;
+}
+
+/** Describes who sent a request; both fields are absent for callers without a key. */
+const CallerFields = {
+  /** Name of the caller. Callers get equal shares of the engine. */
+  caller: v.exactOptional(Label),
+  /** Requests with the same scope share cached prefixes. */
+  cacheScope: v.exactOptional(Label),
+};
+export type CallerFields = v.InferOutput<v.ObjectSchema<typeof CallerFields, undefined>>;
+
 /** Messages from the server to the engine process. */
 export const ToEngine = v.variant('type', [
   v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
@@ -145,6 +161,7 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('tasks'), batch: TaskBatchSchema }),
       v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
     ]),
+    ...CallerFields,
   }),
   /**
    * Queues a prepared request. The request fails with `timeout` if it is not answered `timeoutMs` milliseconds after

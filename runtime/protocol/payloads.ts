@@ -98,6 +98,7 @@ export const TaskBatchSchema: v.GenericSchema<unknown, TaskBatch> = v.strictObje
   maxOutputTokens: Count,
   language: v.exactOptional(LanguageName),
   probabilities: v.exactOptional(v.strictObject({ orders: v.exactOptional(Orders), calibrated: v.boolean() })),
+  cacheSalt: v.exactOptional(Text),
 });
 
 export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strictObject({
@@ -111,6 +112,7 @@ export const ChatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.strict
   presencePenalty: Real,
   frequencyPenalty: Real,
   topLogprobs: v.exactOptional(Count),
+  cacheSalt: v.exactOptional(Text),
   format: v.variant('type', [
     v.strictObject({ type: v.literal('text') }),
     v.strictObject({ type: v.literal('json'), shape: Shape }),

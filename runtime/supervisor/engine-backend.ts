@@ -17,9 +17,10 @@ import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
+import { answerTokens, checkRequestSize, sizeOfRequest } from '../../lib/request-size.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
 import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
-import type { Reply, Work } from '../protocol/messages.ts';
+import { type Reply, requestOf, type Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './calls/call.ts';
 import type { EngineCalls, EngineProcess } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
@@ -121,29 +122,27 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     try {
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
-      const { signal, priority } = context;
+      const request = requestOf(work);
+      await context.admit(sizeOfRequest(request).tokens);
+      if (work.kind === 'tasks') checkRequestSize(work.batch);
+      const { signal, priority, caller, cacheScope } = context;
       const media = mediaFor(work);
-      call = await engine
-        .call({
-          work,
-          signal,
-          timeoutMs: options.timeoutMs,
-          ...(priority ? { priority } : {}),
-          ...(media ? { media } : {}),
-        })
-        .catch(async (error: AssayError) => {
-          // D-15 checks the quota before the queue, so an exhausted quota is reported although the full queue is known
-          // first here.
-          if (error.code === 'overloaded') await context.admit();
-          throw error;
-        });
-      await call.prepare();
-      await context.admit();
+      call = await engine.call({
+        work,
+        signal,
+        timeoutMs: options.timeoutMs,
+        caller: { ...(caller === undefined ? {} : { caller }), ...(cacheScope === undefined ? {} : { cacheScope }) },
+        ...(priority ? { priority } : {}),
+        ...(media ? { media } : {}),
+      });
+      const promptTokens = await call.prepare();
+      context.recount?.(promptTokens + answerTokens(request));
       for await (const reply of call.run()) {
         if (options.logPrompts) log.info({ reply }, 'said');
         if (reply.type === 'finished') {
           finished(log, work, model, reply);
           const { usage, metrics } = reply;
+          context.recount?.(usage.promptTokens + usage.completionTokens);
           options.onAnswered?.({ model, usage, metrics, ...(context.trace ? { trace: context.trace } : {}) });
         }
         yield reply;

@@ -1,8 +1,8 @@
 import { at } from '../../lib/at.ts';
-import type { TaskBatch, Tool } from '../../lib/backend.ts';
+import type { Task, TaskBatch, Tool } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
+import { TASK_SEPARATOR, taskPrompt, taskText } from '../../lib/prompt/tasks.ts';
 import { encodeSegments, type Segment } from './segment.ts';
 import { opensThinking } from './template/chat-template.ts';
 import { isToolUse, type TemplateMessage, toTemplateMessages } from './template/template-message.ts';
@@ -37,22 +37,23 @@ function checkMessages(messages: readonly ChatMessage[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
-/** Holds the token ids of a batch: the shared prefix, and each task's own part up to the model's answer. */
-export interface TaskTokens {
+/** Encodes a batch: the shared prefix at once, and each task's own part, up to the model's answer, when it is wanted. */
+export interface TaskEncoder {
   prefix: number[];
-  branches: number[][];
+  /** Returns the token ids of a task. Throws `input_too_long` if the prefix and the task have too many. */
+  branch(task: Task): number[];
 }
 
 /**
- * Encodes a task batch. The rendered prompt is split inside the last user message, before the task's text, and both
+ * Encodes the shared prefix of a task batch. The rendered prompt is split inside the last user message, before the task's text, and both
  * parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws `unsupported_modality`
- * for media that the model does not read, `input_too_long` if the prefix and one task have more than `limit` tokens,
- * and `engine_failed` if the chat template fails.
+ * for media that the model does not read, `input_too_long` if the prefix has more than `limit` tokens, and
+ * `engine_failed` if the chat template fails.
  */
-export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskTokens {
+export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskEncoder {
   const reads = model.media?.kind;
   refuseMedia(batch, model);
-  const { messages, media, openMessage, tasks } = taskPrompt(batch);
+  const { messages, media, openMessage } = taskPrompt(batch);
   checkMessages(messages, limit);
   const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
   const templateMessages = toTemplateMessages([...messages, open], reads);
@@ -64,13 +65,26 @@ export function encodeTasks(model: TextModel, batch: TaskBatch, limit = Number.P
   const prefix = encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
   checkLength(prefix.length, limit);
   const tail = rendered.slice(cut + 1);
-  const branches = tasks.map((task) => {
-    const branch = encodeSegments(model, [{ text: task, trust: 'user' }, ...tail], prefix);
-    // Each task is answered as if it were sent alone (D-26), so each must fit on its own.
-    checkLength(prefix.length + branch.length, limit);
-    return branch;
-  });
-  return { prefix, branches };
+  return {
+    prefix,
+    branch(task) {
+      const text = taskText(task, task.language ?? batch.language);
+      const branch = encodeSegments(model, [{ text, trust: 'user' }, ...tail], prefix);
+      // Each task is answered as if it were sent alone (D-26), so each must fit on its own.
+      checkLength(prefix.length + branch.length, limit);
+      return branch;
+    },
+  };
+}
+
+/** Encodes a whole task batch: the shared prefix and the branch of each task, as `taskEncoder` does. */
+export function encodeTasks(
+  model: TextModel,
+  batch: TaskBatch,
+  limit = Number.POSITIVE_INFINITY,
+): { prefix: number[]; branches: number[][] } {
+  const { prefix, branch } = taskEncoder(model, batch, limit);
+  return { prefix, branches: batch.tasks.map(branch) };
 }
 
 /**

@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Job } from '../engine/job.ts';
-import type { EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
+import type { CallerFields, EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
 import type { ChatDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
@@ -12,7 +12,7 @@ import { type LoadedContract, planDecisions } from './decision-job.ts';
 import { figuresOf, type Measured, together } from './measured.ts';
 import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
 import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
-import { type JobPlan, planTasks } from './task-job.ts';
+import { type JobPlan, planTasksInParts } from './task-job.ts';
 
 export interface LoadedModelParts {
   model: ModelId;
@@ -27,6 +27,14 @@ export interface LoadedModelParts {
   media?: MediaEncoder | undefined;
   /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
   mediaRefusal?: string | undefined;
+}
+
+/** Returns the caller of a job and the scope of its cached prefixes, which a request may narrow with a salt. */
+function jobCaller(
+  { caller = '', cacheScope = '' }: CallerFields,
+  { cacheSalt = '' }: TaskBatch | ChatRequest,
+): Pick<Job, 'caller' | 'cacheScope'> {
+  return { caller, cacheScope: JSON.stringify([cacheScope, cacheSalt]) };
 }
 
 type MeasuredWork = Measured & { media?: MediaFigures };
@@ -60,19 +68,21 @@ export class LoadedModel implements ServedModel {
     return { running, waiting, kvCells };
   }
 
-  prepare(work: Work): PreparedWork {
-    if (this.#decisions) return this.#prepareDecisions(work, this.#decisions);
+  *prepare(work: Work, caller: CallerFields): Generator<void, PreparedWork> {
+    if (this.#decisions) return this.#prepareDecisions(work, this.#decisions, caller);
     const media = this.#media?.of(work) ?? [];
-    return work.kind === 'tasks' ? this.#prepareTasks(work.batch, media) : this.#prepareChat(work.request, media);
+    if (work.kind === 'tasks') return yield* this.#prepareTasks(work.batch, media, caller);
+    return this.#prepareChat(work.request, media, caller);
   }
 
-  #prepareTasks(batch: TaskBatch, media: readonly MediaItem[]): PreparedWork {
-    const { promptTokens, plan, answers } = planTasks(this.#text, batch, this.info);
+  *#prepareTasks(batch: TaskBatch, media: readonly MediaItem[], caller: CallerFields): Generator<void, PreparedWork> {
+    const { promptTokens, plan, answers } = yield* planTasksInParts(this.#text, batch, this.info);
     return {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
-        const measured = await this.#run({ plan, media, prepared }, channel, timeoutMs);
+        const work = { plan: { ...plan, ...jobCaller(caller, batch) }, media, prepared };
+        const measured = await this.#run(work, channel, timeoutMs);
         const answered = answers(measured.result);
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
@@ -81,7 +91,7 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareDecisions(work: Work, decisions: LoadedContract): PreparedWork {
+  #prepareDecisions(work: Work, decisions: LoadedContract, caller: CallerFields): PreparedWork {
     if (work.kind === 'chat') {
       const message = `${decisions.contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
       throw new AssayError('unsupported_parameter', message, { param: 'model' });
@@ -94,7 +104,7 @@ export class LoadedModel implements ServedModel {
         const deadline = performance.now() + timeoutMs;
         const answered = await answers(async (plan) => {
           const measured = await this.#run(
-            { plan, media: [], prepared: [] },
+            { plan: { ...plan, ...jobCaller(caller, work.batch) }, media: [], prepared: [] },
             channel,
             deadline - performance.now(),
             jobs.length === 0,
@@ -109,7 +119,7 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareChat(request: ChatRequest, media: readonly MediaItem[]): PreparedWork {
+  #prepareChat(request: ChatRequest, media: readonly MediaItem[], caller: CallerFields): PreparedWork {
     const { promptTokens, plan, end } = planChat(this.#text, request, this.info);
     return {
       promptTokens,
@@ -122,7 +132,8 @@ export class LoadedModel implements ServedModel {
           }
           for (const call of calls) channel.reply(call);
         };
-        const measured = await this.#run({ plan: plan(onDelta), media, prepared }, channel, timeoutMs);
+        const work = { plan: { ...plan(onDelta), ...jobCaller(caller, request) }, media, prepared };
+        const measured = await this.#run(work, channel, timeoutMs);
         const { delta, reason } = end(measured.result);
         onDelta(delta);
         channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });

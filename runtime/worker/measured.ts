@@ -1,6 +1,9 @@
 import type { Metrics } from '../../lib/backend.ts';
 import type { JobResult } from '../engine/job.ts';
 
+/** Cached tokens are reported in multiples of this number, so they do not tell exactly where two texts differ. */
+const CACHE_BLOCK = 16;
+
 /** Holds the result of a finished job, with times that the engine does not measure. */
 export interface Measured {
   result: JobResult;
@@ -39,7 +42,8 @@ export function figuresOf(
   { promptTokens, device }: { promptTokens: number; device: Metrics['device'] },
 ) {
   const completionTokens = result.branches.reduce((sum, { chosen }) => sum + chosen, 0);
-  const { queueMs, promptMs, generationMs, cachedTokens } = result;
+  const { queueMs, promptMs, generationMs } = result;
+  const cachedTokens = result.cachedTokens - (result.cachedTokens % CACHE_BLOCK);
   const firstMs = firstTokenMs ?? (completionTokens > 0 ? queueMs + promptMs : null);
   const perSecond = (tokens: number, ms: number) => (tokens > 0 && ms > 0 ? rounded((tokens / ms) * 1000) : null);
   const metrics: Metrics = {

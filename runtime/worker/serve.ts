@@ -4,6 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import { noModelLoaded } from '../../lib/unknown-model.ts';
 import {
+  type CallerFields,
   type CompileProgress,
   type CompileReport,
   type CompileSpec,
@@ -19,12 +20,16 @@ import {
   type WantedMedia,
   type Work,
 } from '../protocol/messages.ts';
+import { Turns } from './turns.ts';
 
 /** Answers requests with one loaded model. */
 export interface ServedModel {
   info: Omit<ModelInfo, 'loadMs'>;
-  /** Checks a request and encodes its text. Throws the `AssayError` to answer it with if the model cannot answer it. */
-  prepare(work: Work): PreparedWork;
+  /**
+   * Checks a request and encodes its text, in parts between which other work may run. Throws the `AssayError` to answer
+   * it with if the model cannot answer it.
+   */
+  prepare(work: Work, caller: CallerFields): Generator<void, PreparedWork>;
   /** Returns the number of jobs that run and that wait, and the KV cells in use. */
   load(): EngineLoad;
 }
@@ -77,6 +82,7 @@ const Addressed = v.object({ id: v.string() });
  */
 export function serve(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
+  const turns = new Turns();
   const prepared = new Map<string, PreparedWork>();
   const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);
@@ -106,15 +112,6 @@ export function serve(served: Served, channel: Channel): void {
     handle(message).catch((error) => send(failure(message.id, error)));
   }
 
-  function inText(served: ServedModel, work: Work): PreparedWork {
-    onPhase('text');
-    try {
-      return served.prepare(work);
-    } finally {
-      onPhase('step');
-    }
-  }
-
   async function handle(message: Exclude<ToEngine, { type: 'cancel' }>): Promise<void> {
     const { id } = message;
     switch (message.type) {
@@ -136,7 +133,19 @@ export function serve(served: Served, channel: Channel): void {
         return;
       case 'prepare': {
         if (!model) throw noModelLoaded();
-        const work = inText(model, message.work);
+        const leaving = new AbortController();
+        running.set(id, leaving);
+        const { caller, cacheScope } = message;
+        const parts = model.prepare(message.work, {
+          ...(caller === undefined ? {} : { caller }),
+          ...(cacheScope === undefined ? {} : { cacheScope }),
+        });
+        const work = await turns
+          .run(caller ?? '', parts, {
+            signal: leaving.signal,
+            onSlice: (event) => onPhase(event === 'begin' ? 'text' : 'step'),
+          })
+          .finally(() => running.delete(id));
         prepared.set(id, work);
         const wanted = work.wanted?.length ? { wanted: [...work.wanted] } : {};
         send({ type: 'prepared', id, promptTokens: work.promptTokens, ...wanted });

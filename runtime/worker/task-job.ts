@@ -1,11 +1,12 @@
 import { at } from '../../lib/at.ts';
 import type { Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { checkRequestTokens, MOST_REQUEST_TOKENS } from '../../lib/request-size.ts';
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { BranchResult, BranchSpec, Job, JobResult, Sampling } from '../engine/job.ts';
-import { checkLength, encodeTasks } from '../text/prompt.ts';
+import { checkLength, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { fieldProbabilities } from './field-probabilities.ts';
 
@@ -44,20 +45,26 @@ interface EncodedBranch extends TaskBranch {
  * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read,
  * `unsupported_schema` for an answer that no grammar can enforce, `engine_failed` if the chat template fails, and
  * `input_too_long` if a task with its prefix has more than `maxPromptLen` tokens or, with probabilities, exceeds
- * `contextLength` together with its longest option.
+ * `contextLength` together with its longest option, or if all tasks together have more than `MOST_REQUEST_TOKENS`.
+ *
+ * Yields after the prefix and after each branch, so that a large batch does not keep the process from other requests.
  *
  * @param contextLength maximum tokens of a prompt and its answer together
  */
-export function planTasks(
+export function* planTasksInParts(
   text: TextModel,
   batch: TaskBatch,
   { maxPromptLen, contextLength }: { maxPromptLen: number; contextLength: number },
-): TaskPlan {
-  const asked = batch.tasks.flatMap((task, index) => inOrders(task, index, batch));
-  const { prefix, branches } = encodeTasks(text, { ...batch, tasks: asked.map(({ task }) => task) }, maxPromptLen);
-  const served = asked
-    .map((one, i): EncodedBranch => {
-      const own = at(branches, i);
+): Generator<void, TaskPlan> {
+  const encoder = taskEncoder(text, batch, maxPromptLen);
+  const { prefix } = encoder;
+  const served: EncodedBranch[] = [];
+  const branchCount = batch.tasks.reduce((sum, task) => sum + orderCount(task, batch), 0);
+  let promptTokens = prefix.length;
+  yield;
+  for (const [index, task] of batch.tasks.entries()) {
+    for (const one of inOrders(task, index, batch)) {
+      const own = encoder.branch(one.task);
       const grammar = taskGrammar(one.task, text.vocabulary);
       // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
       // further grammars are compiled.
@@ -66,9 +73,15 @@ export function planTasks(
       // that.
       if (batch.probabilities)
         checkLength(prefix.length + own.length + grammar.head.length + longest(grammar), contextLength);
-      return { ...one, grammar, own };
-    })
-    .sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
+      served.push({ ...one, grammar, own });
+      promptTokens += own.length;
+      const tokens = promptTokens - prefix.length;
+      if (tokens > MOST_REQUEST_TOKENS)
+        checkRequestTokens(Math.round((tokens / served.length) * branchCount), 'about ');
+      yield;
+    }
+  }
+  served.sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
   const specs = served.map(
     ({ own, grammar }): BranchSpec => ({
       suffix: [...own, ...grammar.head],
@@ -80,7 +93,7 @@ export function planTasks(
     }),
   );
   return {
-    promptTokens: branches.reduce((sum, { length }) => sum + length, prefix.length),
+    promptTokens,
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
     answers({ branches: results }) {
       const byTask = Map.groupBy(
@@ -96,6 +109,17 @@ export function planTasks(
       };
     },
   };
+}
+
+/** Returns the number of branches of a task (`inOrders`). */
+function orderCount(task: Task, { probabilities }: TaskBatch): number {
+  return task.type === 'decide' && task.options ? Math.min(task.options.length, probabilities?.orders ?? 1) : 1;
+}
+
+/** Plans a batch at once, as `planTasksInParts` does. */
+export function planTasks(...request: Parameters<typeof planTasksInParts>): TaskPlan {
+  const parts = planTasksInParts(...request);
+  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
 }
 
 /** Returns the task once; with probabilities, once for each order of its options. */

@@ -66,7 +66,10 @@ serve(
       if (dir.startsWith('/slow')) await delay(200);
       return {
         info: { model, device: 'CPU', maxPromptLen: 8, contextLength: 16 },
-        prepare: (work) => prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : ''),
+        // biome-ignore lint/correctness/useYield: its requests have one part
+        *prepare(work) {
+          return prepare(work.kind === 'tasks' ? questionOf(work.batch.tasks[0]) : '');
+        },
         load: () => NO_LOAD,
       };
     },

@@ -19,10 +19,18 @@ export interface Acquired {
   cached: number;
 }
 
+export interface AcquireOptions {
+  /** Only sequences of this scope are reused. Default: `''`. */
+  scope?: string;
+  /** Bytes that this sequence and those in use may take together. Default: `maxBytes`. */
+  mostBytes?: number;
+}
+
 /**
  * Owns all sequences: those of running jobs, and idle ones that cache recent prefixes for the next job. Together they
- * stay within `maxBytes`; the least recently used idle ones are evicted first. Two things may exceed it: what a single
- * running job needs, and cells that jobs need beyond those they asked for.
+ * stay within `maxBytes`. To make room, the scope whose idle sequences take most bytes loses its least recently used one,
+ * so a scope that fills the cache evicts its own prefixes. Three things may exceed `maxBytes`: what a single running job
+ * needs, cells that jobs need beyond those they asked for, and jobs that may take more (`AcquireOptions.mostBytes`).
  */
 export class KvCache {
   readonly #shape: KvShape;
@@ -38,6 +46,11 @@ export class KvCache {
     this.#maxBytes = maxBytes;
   }
 
+  /** Bytes of the buffers and snapshots of the sequences in use. */
+  get usedBytes(): number {
+    return this.#bytesOf(this.#used);
+  }
+
   /** Number of cells that hold a token, in sequences of running jobs and in idle ones. */
   get cells(): { running: number; cached: number } {
     const sum = (sequences: Iterable<Sequence>) => [...sequences].reduce((cells, { length }) => cells + length, 0);
@@ -46,28 +59,35 @@ export class KvCache {
 
   /** Bytes of the buffers and snapshots of all sequences. */
   get bytes(): number {
-    const all = [...this.#idle, ...this.#used];
-    return all.reduce((sum, { capacity, snapshots }) => sum + capacity * this.#cellBytes + snapshots.bytes, 0);
+    return this.#bytesOf(this.#idle) + this.usedBytes;
+  }
+
+  #bytesOf(sequences: Iterable<Sequence>): number {
+    let sum = 0;
+    for (const { capacity, snapshots } of sequences) sum += capacity * this.#cellBytes + snapshots.bytes;
+    return sum;
   }
 
   /**
    * Returns a sequence with at least `cells` cells, and the number of its first cells that already hold `prefix`: the
-   * longest beginning, of at least 16 tokens, that any sequence holds and can continue after. The sequence is in use
-   * until `release`. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a cache
-   * serves one loaded model. Throws a RangeError if the system gives no memory.
+   * longest beginning, of at least 16 tokens, that any sequence of the scope holds and can continue after. The sequence
+   * is in use until `release`. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a
+   * cache serves one loaded model. Throws a RangeError if the system gives no memory.
    */
-  acquire(prefix: readonly number[], cells: number): Acquired | undefined {
+  acquire(prefix: readonly number[], cells: number, options: AcquireOptions = {}): Acquired | undefined {
+    const { scope = '', mostBytes = this.#maxBytes } = options;
     const capacity = this.#roundUp(cells);
-    const best = this.#longestMatch(prefix);
+    const best = this.#longestMatch(prefix, scope);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
       // Using the idle sequence itself discards the cells beyond the match; a copy keeps them, if there is memory for
       // it.
       const room = this.bytes + capacity * this.#cellBytes <= this.#maxBytes;
-      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells);
+      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells, mostBytes);
     }
-    const sequence = this.#fresh(capacity, best?.sequence);
+    const sequence = this.#fresh(capacity, best?.sequence, mostBytes);
     if (!sequence) return undefined;
+    sequence.scope = scope;
     if (best) sequence.copyFrom(best.sequence, best.cached);
     return { sequence, cached: best?.cached ?? 0 };
   }
@@ -113,20 +133,21 @@ export class KvCache {
     if (this.#used.size === 0 && this.bytes > this.#maxBytes) throw new Error('the cache exceeds its bytes');
   }
 
-  #longestMatch(prefix: readonly number[]): Acquired | undefined {
+  #longestMatch(prefix: readonly number[], scope: string): Acquired | undefined {
     let best: Acquired | undefined;
     // The most recently released come first, so that among equal matches the oldest can be evicted.
     for (const sequence of [...this.#idle.toReversed(), ...this.#used]) {
+      if (sequence.scope !== scope) continue;
       const cached = sequence.matchLength(prefix);
       if (cached > (best?.cached ?? MIN_MATCH - 1)) best = { sequence, cached };
     }
     return best;
   }
 
-  #takeOver({ sequence, cached }: Acquired, cells: number): Acquired | undefined {
+  #takeOver({ sequence, cached }: Acquired, cells: number, mostBytes: number): Acquired | undefined {
     const running = [...this.#used].reduce((sum, { capacity }) => sum + capacity, 0);
     const needed = (running + this.#grown(sequence, cells)) * this.#cellBytes;
-    if (running > 0 && needed > this.#maxBytes) return undefined;
+    if (running > 0 && needed > mostBytes) return undefined;
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
     sequence.truncate(cached);
@@ -143,11 +164,12 @@ export class KvCache {
    * Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Avoids evicting `source` if it can.
    * Returns undefined if running jobs leave no memory.
    */
-  #fresh(capacity: number, source: Sequence | undefined): Sequence | undefined {
+  #fresh(capacity: number, source: Sequence | undefined, mostBytes: number): Sequence | undefined {
     const bytes = capacity * this.#cellBytes;
+    if (this.#used.size > 0 && mostBytes < this.#maxBytes && this.usedBytes + bytes > mostBytes) return undefined;
     if (this.bytes + bytes > this.#maxBytes) {
-      const fitting = this.#idle.find(
-        (idle) => idle !== source && idle.capacity >= capacity && idle.capacity <= 2 * capacity,
+      const fitting = this.#evictable(source).find(
+        (idle) => idle.capacity >= capacity && idle.capacity <= 2 * capacity,
       );
       if (fitting) {
         this.#idle.splice(this.#idle.indexOf(fitting), 1);
@@ -156,19 +178,33 @@ export class KvCache {
         return fitting;
       }
       this.#evict(bytes, source);
-      if (this.bytes + bytes > this.#maxBytes && this.#used.size > 0) return undefined;
+      if (this.bytes + bytes > Math.max(mostBytes, this.#maxBytes) && this.#used.size > 0) return undefined;
     }
     const sequence = new Sequence(this.#shape, capacity);
     this.#used.add(sequence);
     return sequence;
   }
 
-  /** Evicts idle sequences, oldest first, until `bytes` more fit. */
+  /** Evicts idle sequences until `bytes` more fit. */
   #evict(bytes: number, spared?: Sequence): void {
-    for (const sequence of [...this.#idle]) {
-      if (this.bytes + bytes <= this.#maxBytes) return;
-      if (sequence !== spared) this.#idle.splice(this.#idle.indexOf(sequence), 1);
+    while (this.bytes + bytes > this.#maxBytes) {
+      const [oldest] = this.#evictable(spared);
+      if (!oldest) return;
+      this.#idle.splice(this.#idle.indexOf(oldest), 1);
     }
+  }
+
+  /** Returns the idle sequences of the scope that has most idle bytes, the least recently used first. */
+  #evictable(spared: Sequence | undefined): readonly Sequence[] {
+    const scopes = Map.groupBy(
+      this.#idle.filter((idle) => idle !== spared),
+      ({ scope }) => scope,
+    );
+    let largest: readonly Sequence[] = [];
+    for (const sequences of scopes.values()) {
+      if (this.#bytesOf(sequences) > this.#bytesOf(largest)) largest = sequences;
+    }
+    return largest;
   }
 
   /**

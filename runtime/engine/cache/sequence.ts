@@ -45,6 +45,8 @@ export class Sequence {
   /** Positions of each cell in time, height and width, for models with three-part rotary embeddings. */
   rotary: RotaryPositions;
   length = 0;
+  /** Scope of the job that the sequence was made for. Only jobs of the same scope may see its cells. */
+  scope = '';
   /** Number of cells in the trunk: cells below this index each follow the one before. */
   trunkLength = 0;
   readonly snapshots: Snapshots;

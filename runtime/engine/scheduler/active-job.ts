@@ -33,6 +33,11 @@ export interface PlannedJob {
   newTokens: number;
 }
 
+/** Returns the name of who sent a job; empty if the caller has none. */
+export function callerOf({ job }: SubmittedJob): string {
+  return job.caller ?? '';
+}
+
 /** Tells whether a job has batch priority. Interactive jobs go first. */
 export function isBatch({ job }: SubmittedJob): boolean {
   return job.priority === 'batch';

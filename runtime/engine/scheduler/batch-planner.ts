@@ -1,7 +1,7 @@
-import { type ActiveJob, isBatch, type PlannedJob } from './active-job.ts';
+import { type ActiveJob, callerOf, isBatch, type PlannedJob } from './active-job.ts';
+import type { FairShares } from './fair-shares.ts';
 import type { Limits } from './limits.ts';
 import { PromptPace } from './prompt-pace.ts';
-import { MOST_PASSING } from './waiting-jobs.ts';
 
 /**
  * Jobs with at most this many tokens left to feed to the model are in every run, because so few tokens cost little
@@ -13,11 +13,20 @@ const SHORT = 64;
  * prompts get more, because their own answer is wanted soon.
  */
 const LONG_PROMPT = 1024;
+/** While interactive jobs run, batch jobs take part in one of this many runs. In all others they pause. */
+const RUNS_PER_BATCH_TURN = 4;
+/**
+ * Maximum number of prompt tokens of one caller in a run while other callers have jobs too, or had some within the last
+ * seconds. Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
+ */
+const SHARED_PROMPT_TOKENS = 64;
 
 interface PlannerOptions {
   limits: Limits;
   /** Number of sequences that one run of the model accepts. */
   slots: number;
+  shares: FairShares;
+  now(): number;
   /** Ends a job for which planning threw `cause`. */
   fail(active: ActiveJob, cause: unknown): void;
 }
@@ -26,30 +35,45 @@ interface PlannerOptions {
 export class BatchPlanner {
   readonly #options: PlannerOptions;
   readonly #pace = new PromptPace();
-  /**
-   * Number of plans so far for which a job had more than `SHORT` tokens to feed. In every fourth, batch jobs go first.
-   */
-  #promptRuns = 0;
+  /** Number of plans since batch jobs last took part beside interactive ones. */
+  #pausedRuns = 0;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
   }
 
   /**
-   * Plans one run and appends its new cells to the sequences. Only the first `slots` jobs take part; a job whose
-   * planning throws is ended. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts
+   * Plans one run and appends its new cells to the sequences. Batch jobs pause in most runs while interactive jobs run.
+   * Only the first `slots` jobs take part; a job whose planning throws is ended. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts
    * share the rest of `limits.tokens`. If a job decodes, prompts get only `tokensBesideDecode`, and long ones at most
    * what `PromptPace` allows. If a long prompt waits beside decoding jobs and `PromptPace` needs the time of a run that
    * only decodes, no prompt gets any.
    *
+   * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
+   * of tokens: `tokensBesideDecode` for jobs with few tokens to feed, but at least one such job, and
+   * `SHARED_PROMPT_TOKENS` for prompts.
+   *
    * @param running jobs that hold a sequence, the least recently served first
    */
   plan(running: readonly ActiveJob[]): PlannedJob[] {
-    const { limits, slots } = this.#options;
-    const candidates = running.slice(0, slots);
+    const { limits, slots, shares, now } = this.#options;
+    const shared = shares.callers(now()) > 1;
+    const candidates = this.#inTurn(running, shared).slice(0, slots);
     const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
-    const long = this.#promptOrder(candidates.filter(({ run }) => run.waitingTokens > SHORT));
-    const batch = short.flatMap((active) => this.#planJob(active, SHORT));
+    const long = candidates.filter(({ run }) => run.waitingTokens > SHORT);
+    const spent = new Map<string, number>();
+    const plan = (active: ActiveJob, tokens: number): PlannedJob[] => {
+      const planned = this.#planJob(active, tokens);
+      const caller = callerOf(active.submitted);
+      spent.set(caller, (spent.get(caller) ?? 0) + tokensOf(planned));
+      return planned;
+    };
+    const batch: PlannedJob[] = [];
+    for (const active of short) {
+      const before = spent.get(callerOf(active.submitted));
+      if (shared && before && before + active.run.waitingTokens > limits.tokensBesideDecode) continue;
+      batch.push(...plan(active, SHORT));
+    }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: ActiveJob): boolean => decodes && unread > LONG_PROMPT;
     if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
@@ -57,7 +81,9 @@ export class BatchPlanner {
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
     for (const active of long) {
       if (left <= 0) break;
-      const planned = this.#planJob(active, paced(active) ? Math.min(left, this.#pace.tokens) : left);
+      const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(callerOf(active.submitted)) ?? 0) : left;
+      if (share <= 0) continue;
+      const planned = plan(active, Math.min(left, share, paced(active) ? this.#pace.tokens : left));
       batch.push(...planned);
       left -= tokensOf(planned);
     }
@@ -73,12 +99,19 @@ export class BatchPlanner {
     this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
   }
 
-  /** Returns prompts in the order in which they get tokens: interactive first, but batch first in every fourth run. */
-  #promptOrder(jobs: readonly ActiveJob[]): readonly ActiveJob[] {
-    if (jobs.length > 0) this.#promptRuns++;
-    const batch = jobs.filter(({ submitted }) => isBatch(submitted));
-    const interactive = jobs.filter(({ submitted }) => !isBatch(submitted));
-    return this.#promptRuns % (MOST_PASSING + 1) === 0 ? [...batch, ...interactive] : [...interactive, ...batch];
+  /**
+   * Returns the jobs that may take part in the next run, in the order in which they get tokens. While interactive jobs
+   * run, batch jobs take part in every fourth run only, where their prompts come first.
+   */
+  #inTurn(running: readonly ActiveJob[], shared: boolean): readonly ActiveJob[] {
+    const { shares } = this.#options;
+    const used = ({ submitted }: ActiveJob) => shares.used(callerOf(submitted));
+    const inOrder = (jobs: readonly ActiveJob[]) => (shared ? [...jobs].sort((a, b) => used(a) - used(b)) : jobs);
+    const interactive = inOrder(running.filter(({ submitted }) => !isBatch(submitted)));
+    const batch = inOrder(running.filter(({ submitted }) => isBatch(submitted)));
+    if (interactive.length === 0 || batch.length === 0) return [...interactive, ...batch];
+    this.#pausedRuns = (this.#pausedRuns + 1) % RUNS_PER_BATCH_TURN;
+    return this.#pausedRuns === 0 ? [...batch, ...interactive] : interactive;
   }
 
   /**

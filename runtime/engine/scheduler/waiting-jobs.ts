@@ -1,13 +1,14 @@
-import { isBatch, type SubmittedJob } from './active-job.ts';
+import { callerOf, isBatch, type SubmittedJob } from './active-job.ts';
+import type { FairShares } from './fair-shares.ts';
 
-/** Number of interactive jobs that may be admitted while a batch job waits; then the batch job is next. */
-export const MOST_PASSING = 3;
-
-/** Holds the jobs that wait for a sequence: interactive jobs first, each priority in order of arrival. */
+/** Holds the jobs that wait for a sequence. */
 export class WaitingJobs {
   readonly #entries: SubmittedJob[] = [];
-  /** Number of interactive jobs admitted while a batch job waits. */
-  #passed = 0;
+  readonly #shares: FairShares;
+
+  constructor(shares: FairShares) {
+    this.#shares = shares;
+  }
 
   get length(): number {
     return this.#entries.length;
@@ -23,22 +24,17 @@ export class WaitingJobs {
   }
 
   /**
-   * Returns the next job to admit: an interactive one, or a batch job once `MOST_PASSING` interactive ones have passed
-   * it. Returns undefined if no job waits.
+   * Returns the oldest job of each caller and priority, in the order in which they should start: interactive jobs
+   * first, and of each priority those of the callers that got least.
    */
-  next(): SubmittedJob | undefined {
-    const batch = this.#entries.find(isBatch);
-    const interactive = this.#entries.find((submitted) => !isBatch(submitted));
-    if (batch && this.#passed >= MOST_PASSING) return batch;
-    return interactive ?? batch;
-  }
-
-  /**
-   * Removes a job from the queue because it got a sequence. Counts an interactive one against the batch jobs that wait.
-   */
-  admit(submitted: SubmittedJob): void {
-    this.remove(submitted);
-    this.#passed = isBatch(submitted) || !this.#entries.some(isBatch) ? 0 : this.#passed + 1;
+  get heads(): readonly SubmittedJob[] {
+    const heads = new Map<string, SubmittedJob>();
+    for (const submitted of this.#entries) {
+      const key = `${isBatch(submitted)} ${callerOf(submitted)}`;
+      if (!heads.has(key)) heads.set(key, submitted);
+    }
+    const used = (submitted: SubmittedJob) => this.#shares.used(callerOf(submitted));
+    return [...heads.values()].sort((a, b) => Number(isBatch(a)) - Number(isBatch(b)) || used(a) - used(b));
   }
 
   remove(submitted: SubmittedJob): void {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AssayError } from '../../../lib/errors.ts';
+import type { RequestSize } from '../../../lib/request-size.ts';
 import { AdmissionQueue, type AdmissionSlot } from './admission-queue.ts';
-import { answerTokens, type Cost, costOf, sizeOf } from './cost.ts';
 
 let now: number;
 let admission: AdmissionQueue;
@@ -10,7 +10,7 @@ beforeEach(() => {
   admission = new AdmissionQueue({ requests: 4, tokens: 10_000, characters: 20_000 }, () => now);
 });
 
-const cost = (tokens: number, characters = tokens): Cost => ({ tokens, characters });
+const cost = (tokens: number, characters = tokens): RequestSize => ({ tokens, characters });
 
 function refusal(tokens = 100): AssayError {
   try {
@@ -47,7 +47,7 @@ describe('limits', () => {
   });
 
   test('refuses tokens beyond the maximum, but not of a request that is alone', () => {
-    const whole = admission.admit(cost(50_000));
+    const whole = admission.admit(cost(10_001));
     expect(refusal(1).code).toBe('overloaded');
     whole.release(false);
     admission.admit(cost(6_000));
@@ -148,31 +148,24 @@ describe('counts', () => {
     admission.admit(cost(2_500), 'batch');
     admission.admit(cost(2_500), 'interactive');
   });
+
+  test('the requests of one caller leave a quarter to others, which any one request of another may use', () => {
+    for (const _ of [1, 2, 3]) admission.admit(cost(100), 'interactive', 'greedy');
+    expect(() => admission.admit(cost(100), 'interactive', 'greedy')).toThrow('waiting');
+    admission.admit(cost(100), 'interactive', 'other');
+  });
+
+  test('a caller may hold three quarters of the tokens', () => {
+    admission.admit(cost(7_000), 'interactive', 'greedy');
+    expect(() => admission.admit(cost(600), 'interactive', 'greedy')).toThrow('waiting');
+    admission.admit(cost(500), 'interactive', 'greedy');
+    admission.admit(cost(2_500), 'interactive', 'other');
+  });
 });
 
-describe('the cost of a request', () => {
-  const batch = { model: '', input: { context: 'x'.repeat(300) }, media: [], tasks: [], temperature: 0 };
-
-  test('counts characters in all places, and media separately', () => {
-    const source = { type: 'base64', data: 'x'.repeat(1_000), mimeType: 'a' };
-    expect(sizeOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} }).characters).toBe(10);
-    expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_000 });
-  });
-
-  test('estimates a text that is far too long at a quarter of the queue', () => {
-    const work = {
-      kind: 'tasks' as const,
-      batch: { ...batch, input: { context: 'x'.repeat(1e6) }, maxOutputTokens: 1 },
-    };
-    expect(costOf(work).tokens).toBe(32_768 + 1);
-  });
-
-  test.each([
-    [16, 16],
-    [4_096, 256],
-  ])('an answer of at most %i tokens counts as %i', (maxOutputTokens, tokens) => {
-    const work = { kind: 'tasks' as const, batch: { ...batch, maxOutputTokens } };
-    expect(answerTokens(work)).toBe(tokens);
-    expect(costOf(work).tokens).toBe(Math.ceil(sizeOf(work).characters / 3) + tokens);
-  });
+test('a request counts the part that runs at most, so the largest one leaves room for others', () => {
+  const queue = new AdmissionQueue();
+  queue.admit(cost(131_072), 'interactive', 'greedy').recount(131_072);
+  for (let i = 0; i < 7; i++) queue.admit(cost(16_384), 'interactive', `other ${i}`);
+  expect(() => queue.admit(cost(1))).toThrow('waiting');
 });

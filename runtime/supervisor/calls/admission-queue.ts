@@ -1,13 +1,13 @@
 import type { Priority } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { Cost } from './cost.ts';
+import type { RequestSize } from '../../../lib/request-size.ts';
 
 export interface AdmissionLimits {
   /** Maximum number of requests that are being checked, waiting or running. */
   requests: number;
-  /** Maximum total of all admitted requests' `Cost.tokens`. A request in an empty queue may exceed it. */
+  /** Maximum total of all admitted requests' `RequestSize.tokens`. A request in an empty queue may exceed it. */
   tokens: number;
-  /** Maximum total of all admitted requests' `Cost.characters`. A request in an empty queue may exceed it. */
+  /** Maximum total of all admitted requests' `RequestSize.characters`. A request in an empty queue may exceed it. */
   characters: number;
 }
 
@@ -17,8 +17,16 @@ export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = {
   characters: 64 * 1024 * 1024,
 };
 
-/** Fraction of each limit that batch requests may fill. The rest stays free for interactive requests. */
-const BATCH_SHARE = 0.75;
+/**
+ * Fraction of each limit that batch requests may fill, and that the requests of one caller may fill. The rest stays free
+ * for interactive requests and for other callers.
+ */
+const SHARE = 0.75;
+/**
+ * Maximum number of tokens that a request counts. A larger one runs in parts, and the engine's turns between callers
+ * bound what it takes from others.
+ */
+const MOST_COUNTED = 16_384;
 
 /** Represents an admitted request's slot in the queue. */
 export interface AdmissionSlot {
@@ -28,7 +36,7 @@ export interface AdmissionSlot {
    * @param answered true if the request was answered, and its time thus counts in the measured speed
    */
   release(answered: boolean): void;
-  /** Replaces the request's `Cost.tokens`, once its prompt tokens are counted. Does nothing after `release`. */
+  /** Replaces the request's `RequestSize.tokens`, once its prompt tokens are counted. Does nothing after `release`. */
   recount(tokens: number): void;
 }
 
@@ -57,7 +65,7 @@ const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits;
   readonly #now: () => number;
-  readonly #held = new Set<AdmissionSlot>();
+  readonly #held = new Set<{ caller: string | undefined; tokens: number; characters: number }>();
   #tokens = 0;
   #characters = 0;
   #speed = INITIAL_SPEED;
@@ -83,40 +91,54 @@ export class AdmissionQueue {
   }
 
   /**
-   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
-   * or `BATCH_SHARE` of it for priority `batch`. An empty queue admits any request.
+   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit, or
+   * if the batch requests, or those of the caller, would exceed `SHARE` of it. An empty queue admits any request.
+   *
+   * @param caller name of the caller; without one, the request counts for no caller
    */
-  admit(cost: Cost, priority: Priority = 'interactive'): AdmissionSlot {
-    const share = priority === 'batch' ? BATCH_SHARE : 1;
-    if (this.#held.size > 0 && !this.#fits(cost, share)) throw this.#refusal(cost.tokens);
+  admit(size: RequestSize, priority: Priority = 'interactive', caller?: string): AdmissionSlot {
+    const { characters } = size;
+    const tokens = Math.min(size.tokens, MOST_COUNTED);
+    if (this.#held.size > 0) {
+      const own = caller === undefined ? [] : [...this.#held].filter((slot) => slot.caller === caller);
+      const ownTotal = own.reduce(
+        (sum, slot) => ({ tokens: sum.tokens + slot.tokens, characters: sum.characters + slot.characters }),
+        { tokens: 0, characters: 0 },
+      );
+      const total = { requests: this.#held.size, tokens: this.#tokens, characters: this.#characters };
+      const fits =
+        this.#fits({ tokens, characters }, total, priority === 'batch' ? SHARE : 1) &&
+        (own.length === 0 || this.#fits({ tokens, characters }, { requests: own.length, ...ownTotal }, SHARE));
+      if (!fits) throw this.#refusal(tokens);
+    }
     if (this.#held.size === 0) this.#since = this.#now();
-    let { tokens } = cost;
-    const slot: AdmissionSlot = {
+    const held = { caller, tokens, characters };
+    this.#held.add(held);
+    this.#tokens += tokens;
+    this.#characters += characters;
+    return {
       release: (answered) => {
-        if (!this.#held.delete(slot)) return;
-        this.#tokens -= tokens;
-        this.#characters -= cost.characters;
-        if (answered) this.#measure(tokens);
+        if (!this.#held.delete(held)) return;
+        this.#tokens -= held.tokens;
+        this.#characters -= characters;
+        if (answered) this.#measure(held.tokens);
       },
       recount: (counted) => {
-        if (!this.#held.has(slot)) return;
-        this.#tokens += counted - tokens;
-        tokens = counted;
+        if (!this.#held.has(held)) return;
+        this.#tokens -= held.tokens;
+        held.tokens = Math.min(counted, MOST_COUNTED);
+        this.#tokens += held.tokens;
       },
     };
-    this.#held.add(slot);
-    this.#tokens += tokens;
-    this.#characters += cost.characters;
-    return slot;
   }
 
-  /** Tells whether a request fits beside the admitted ones, within the fraction `share` of each limit. */
-  #fits({ tokens, characters }: Cost, share: number): boolean {
+  /** Tells whether a request fits beside admitted ones, within the fraction `share` of each limit. */
+  #fits(size: RequestSize, beside: AdmissionLimits, share: number): boolean {
     const most = this.#limits;
     return (
-      this.#held.size + 1 <= share * most.requests &&
-      this.#tokens + tokens <= share * most.tokens &&
-      this.#characters + characters <= share * most.characters
+      beside.requests + 1 <= share * most.requests &&
+      beside.tokens + size.tokens <= share * most.tokens &&
+      beside.characters + size.characters <= share * most.characters
     );
   }
 

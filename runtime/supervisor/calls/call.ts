@@ -1,11 +1,13 @@
 import type { Priority } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../../protocol/messages.ts';
+import type { CallerFields, FromEngine, PreparedMedia, Reply, WantedMedia, Work } from '../../protocol/messages.ts';
 
 export interface CallOptions {
   work: Work;
   /** Scheduling priority; absent: `interactive`. */
   priority?: Priority;
+  /** Absent: a caller without a key. */
+  caller?: CallerFields;
   /** Opens and decodes the images or audio of the request. Absent: `work` is sent as it is, without opened files. */
   media?: CallMedia;
   /** Aborts when the caller disconnects; the engine then drops the request within one step. */
@@ -32,7 +34,7 @@ export interface CallWire {
   id: string;
   send(
     message:
-      | { type: 'prepare'; work: Work }
+      | ({ type: 'prepare'; work: Work } & CallerFields)
       | { type: 'run'; timeoutMs: number; priority?: Priority; media?: PreparedMedia[] }
       | { type: 'cancel' },
   ): void;
@@ -127,7 +129,7 @@ export class Call {
     if (this.#ended) return;
     this.#state = 'sent';
     this.#progress = 'checking';
-    this.#wire.send({ type: 'prepare', work });
+    this.#wire.send({ type: 'prepare', work, ...this.#options.caller });
   }
 
   /**

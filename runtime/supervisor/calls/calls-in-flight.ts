@@ -1,9 +1,9 @@
 import type { AssayError } from '../../../lib/errors.ts';
-import type { FromEngine } from '../../protocol/messages.ts';
+import { answerTokens, sizeOfRequest } from '../../../lib/request-size.ts';
+import { type FromEngine, requestOf } from '../../protocol/messages.ts';
 import type { Child } from '../children/child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
-import { answerTokens, costOf } from './cost.ts';
 
 /** Holds the calls to the engine process until each is `settled`, and bounds them with an admission queue. */
 export class CallsInFlight {
@@ -38,8 +38,9 @@ export class CallsInFlight {
    * @param ready resolves to the engine process, once one is running
    */
   async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
-    const { work, priority } = options;
-    const slot = this.#admission.admit(costOf(work), priority);
+    const { priority, caller } = options;
+    const request = requestOf(options.work);
+    const slot = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);
     const child = await ready().catch((error) => {
       slot.release(false);
       throw error;
@@ -49,7 +50,7 @@ export class CallsInFlight {
       {
         id,
         send: (message) => child.send({ ...message, id }),
-        counted: (promptTokens) => slot.recount(promptTokens + answerTokens(work)),
+        counted: (promptTokens) => slot.recount(promptTokens + answerTokens(request)),
         settled: (answered) => {
           slot.release(answered);
           this.#calls.delete(id);

@@ -1,0 +1,65 @@
+import { setImmediate } from 'node:timers/promises';
+import { FairShares } from '../engine/scheduler/fair-shares.ts';
+
+/** Milliseconds after which long work gives other work a turn. */
+const SLICE_MS = 5;
+
+/** Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. */
+export class Turns {
+  readonly #shares = new FairShares();
+  readonly #waiting: { caller: string; begin(): void }[] = [];
+  #running = false;
+
+  /**
+   * Runs the parts of a generator and returns its result. Gives way to other work, to messages and to the engine before
+   * the first part, and whenever the parts since then took `SLICE_MS`. Rejects with the signal's reason if it aborts.
+   *
+   * @param onSlice called before and after each slice
+   */
+  async run<T>(
+    caller: string,
+    parts: Generator<void, T>,
+    { signal, onSlice }: { signal: AbortSignal; onSlice(event: 'begin' | 'end'): void },
+  ): Promise<T> {
+    this.#shares.add(caller);
+    try {
+      for (;;) {
+        await this.#turn(caller);
+        signal.throwIfAborted();
+        const begin = performance.now();
+        onSlice('begin');
+        try {
+          do {
+            const part = parts.next();
+            if (part.done) return part.value;
+          } while (performance.now() - begin < SLICE_MS);
+        } finally {
+          onSlice('end');
+          this.#shares.charge(caller, performance.now() - begin);
+        }
+      }
+    } finally {
+      this.#shares.remove(caller, performance.now());
+    }
+  }
+
+  #turn(caller: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ caller, begin: resolve });
+      void this.#serve();
+    });
+  }
+
+  async #serve(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#waiting.length > 0) {
+      const used = this.#waiting.map(({ caller }) => this.#shares.used(caller));
+      const [next] = this.#waiting.splice(used.indexOf(Math.min(...used)), 1);
+      next?.begin();
+      // The slice runs in a microtask, and so ends before this.
+      await setImmediate();
+    }
+    this.#running = false;
+  }
+}
