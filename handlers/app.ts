@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { APIS, type ErrorFormat } from '../lib/error-status.ts';
 import { BodyBudget } from '../lib/json/body-budget.ts';
 import { randomSpanId } from '../lib/trace-context.ts';
-import { requireAdmin, requireKey } from './auth.ts';
+import { requireAdmin, requireKey, takeQuota } from './auth.ts';
 import { limitBodies } from './body.ts';
 import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
 import { errorResponse } from './error-response.ts';
@@ -45,9 +45,10 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     mountPath(app, 'models', path, [{ method: 'GET', before: [], handler: page(path, file) }]);
   }
   const key = requireKey(deps.keys);
-  const before = ({ key: needed, admin }: Route) => {
+  const counted = takeQuota(deps.quota);
+  const before = ({ key: needed, admin, counts }: Route) => {
     if (needed === 'never' || (needed === 'off loopback' && !deps.keyForModels)) return [];
-    return admin ? [key, requireAdmin] : [key];
+    return [key, ...(admin ? [requireAdmin] : []), ...(counts ? [counted] : [])];
   };
   const mounted = new Set<ErrorFormat>(deps.apis ?? APIS);
   const routes = ROUTES.filter(({ own, api }) => own || mounted.has(api === 'models' ? 'models' : 'decisions'));

@@ -1,5 +1,5 @@
 import { AssayError } from '../lib/errors.ts';
-import { hashSecret, type KeyStore, mayUse } from '../lib/keys.ts';
+import { hashSecret, type KeyStore, mayUse, type Quota } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
@@ -41,6 +41,21 @@ export function secretOf(authorization: string | null): string {
       ? ''
       : ' The header of this request has no key after "Bearer". Check that the variable that should hold the key is set.';
   throw new AssayError('missing_api_key', `Send the header "Authorization: Bearer <API_KEY>".${sent}`);
+}
+
+/**
+ * Returns middleware that counts the request against the quota of the caller's key before its body is read, so a key
+ * that has used up its quota causes no work. Refused requests count, too, except those that the server was too busy
+ * for, and those for a model that the key may not use. Must run after `requireKey`.
+ */
+export function takeQuota(quota: Quota | undefined): AppMiddleware {
+  return async (c, next) => {
+    const key = c.get('key');
+    if (key) await quota?.take(key);
+    await next();
+    const free = c.error instanceof AssayError && ['overloaded', 'model_not_allowed'].includes(c.error.code);
+    if (key && free) await quota?.giveBack?.(key, { requests: 1 });
+  };
 }
 
 /**

@@ -5,12 +5,17 @@ import type { AppContext } from './context.ts';
 
 /** Name of the request header that states a request's priority (docs/interface.md, D-34). */
 export const PRIORITY_HEADER = 'assay-priority';
+/**
+ * Headers with which an edge names its own callers to a box: the caller, who gets a share of the engine of its own, and
+ * the scope of its cached prompts. Only a key with the scope `admin` gets further shares by naming callers.
+ */
+export const CALLER_HEADER = 'assay-caller';
+export const CACHE_SCOPE_HEADER = 'assay-cache-scope';
 
 /**
  * Returns the `Call` that a backend receives with a request.
  *
- * @param quota counts the request against the caller's key when the backend calls `admit`; without it, nothing is
- *   counted
+ * @param quota counts the tokens of the request against the caller's key; without it, nothing is counted
  * @param signal aborts when the caller disconnects
  * @throws AssayError `invalid_value` if the header `assay-priority` has an unknown priority or one that the caller's
  *   key does not allow
@@ -18,16 +23,44 @@ export const PRIORITY_HEADER = 'assay-priority';
 export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
   const priority = priorityOf(c);
   const trace = c.get('trace');
+  const key = c.get('key');
+  let counted = 0;
   return {
     requestId: c.get('requestId'),
     ...(trace ? { trace } : {}),
     ...(priority ? { priority } : {}),
+    ...callerOf(c),
     signal,
-    async admit() {
-      const key = c.get('key');
-      if (key) await quota?.take(key);
+    async admit(tokens = 0) {
+      if (key?.tokensPerMinute === undefined) return;
+      await quota?.take(key, { tokens });
+      counted = tokens;
+    },
+    async recount(tokens) {
+      if (key?.tokensPerMinute === undefined || tokens === counted) return;
+      const unused = counted - tokens;
+      counted = tokens;
+      await quota?.giveBack?.(key, { tokens: unused });
     },
   };
+}
+
+/** Returns who sent a request and the scope of its cached prompts. Callers without a key have neither. */
+function callerOf(c: AppContext): Pick<Call, 'caller' | 'cacheScope'> {
+  const key = c.get('key');
+  const [caller, scope] = [CALLER_HEADER, CACHE_SCOPE_HEADER].map((name) => named(c, name));
+  if (!key) return {};
+  return {
+    caller: caller === undefined || !key.scopes.includes('admin') ? key.name : `${key.name}/${caller}`,
+    cacheScope: `${key.sharesCache ? 'shared' : `key ${key.name}`}${scope === undefined ? '' : `/${scope}`}`,
+  };
+}
+
+/** Returns the value of a header by which an edge names its callers. */
+function named(c: AppContext, name: string): string | undefined {
+  const value = c.req.header(name);
+  if (value === undefined || /^[\x20-\x7e]{1,256}$/u.test(value)) return value;
+  throw refused(`The header ${name} must have 1 to 256 printable characters.`, name);
 }
 
 /**
@@ -46,6 +79,6 @@ function priorityOf(c: AppContext): Priority | undefined {
   );
 }
 
-function refused(message: string): AssayError {
-  return new AssayError('invalid_value', message, { param: PRIORITY_HEADER });
+function refused(message: string, param = PRIORITY_HEADER): AssayError {
+  return new AssayError('invalid_value', message, { param });
 }

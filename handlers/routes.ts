@@ -53,6 +53,8 @@ import {
 export interface Route extends Operation {
   /** True if a caller that needs a key also needs its scope `admin`. */
   admin?: true;
+  /** True if requests count against the quota of the caller's key. */
+  counts?: true;
   /** Creates the handler; undefined if the app lacks what it needs, such as a `ModelHost`: there is no route then. */
   handler(services: Services): AppHandler | undefined;
 }
@@ -76,7 +78,7 @@ function reading<TSchema extends v.GenericSchema>(
   };
 }
 
-const asking = { method: 'POST', key: 'always' } as const;
+const asking = { method: 'POST', key: 'always', counts: true } as const;
 const decisions = { ...asking, errors: [400, 422, 429] } as const;
 const get = { api: 'models', method: 'GET', key: 'off loopback', errors: [] } as const;
 const post = { api: 'models', method: 'POST', key: 'off loopback' } as const;
@@ -284,6 +286,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     ...post,
+    counts: true,
     path: '/v1/chat/completions',
     id: 'createChatCompletion',
     summary: 'Complete a chat, at once or as a stream',
@@ -300,6 +303,7 @@ export const ROUTES: readonly Route[] = [
   },
   {
     ...post,
+    counts: true,
     path: '/v1/responses',
     id: 'createResponse',
     summary: "Complete a chat, in the format of OpenAI's Responses API",

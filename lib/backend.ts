@@ -63,7 +63,7 @@ export interface Call {
    */
   admit(tokens?: number): Promise<void>;
   /** Replaces the tokens that `admit` counted, once they are known better. */
-  recount?(tokens: number): void;
+  recount?(tokens: number): Promise<void>;
 }
 
 export interface ListedModel {

@@ -7,6 +7,13 @@ export interface ApiKey {
   models: readonly string[];
   /** Maximum number of requests per minute; no limit if absent. */
   requestsPerMinute?: number;
+  /** Maximum number of tokens per minute, of prompts and answers together; no limit if absent. */
+  tokensPerMinute?: number;
+  /**
+   * True if the key reuses cached prompts of all other keys that have this set. Their holders can learn the beginnings
+   * of one another's texts. Otherwise the key reuses its own only.
+   */
+  sharesCache?: boolean;
   /**
    * Priority of the key's requests; `interactive` if absent. The header `assay-priority` may lower it for one request,
    * never raise it (docs/interface.md, D-34).
@@ -34,14 +41,26 @@ export interface KeyStore {
   find(sha256: string): Promise<ApiKey | null>;
 }
 
-/** Counts the requests of each key against its `requestsPerMinute`. */
+/** What quotas count. */
+export const QUOTA_UNITS = ['requests', 'tokens'] as const;
+export type QuotaUnit = (typeof QUOTA_UNITS)[number];
+export type QuotaAmount = Partial<Record<QuotaUnit, number>>;
+
+/** Returns what a key may use per minute; undefined if it has no limit. */
+export function quotaOf({ requestsPerMinute, tokensPerMinute }: ApiKey, unit: QuotaUnit): number | undefined {
+  return unit === 'requests' ? requestsPerMinute : tokensPerMinute;
+}
+
+/** Counts the requests and tokens of each key against its limits. */
 export interface Quota {
   /**
-   * Counts one request; a key without `requestsPerMinute` has no limit.
+   * Counts an amount, by default one request; a key without a limit is never refused.
    *
    * @throws AssayError `rate_limited`, with `retryAfterSeconds`, if the quota is used up
    */
-  take(key: ApiKey): Promise<void>;
+  take(key: ApiKey, used?: QuotaAmount): Promise<void>;
+  /** Gives back what was counted but not used, or counts more if an amount is negative. Never refuses. */
+  giveBack?(key: ApiKey, unused: QuotaAmount): Promise<void>;
 }
 
 /**

@@ -2,11 +2,12 @@ import { expect, test } from 'vitest';
 import type { ApiKey } from './keys.ts';
 import { memoryQuota } from './quota.ts';
 
-const key = (name: string, requestsPerMinute?: number): ApiKey => ({
+const key = (name: string, requestsPerMinute?: number, tokensPerMinute?: number): ApiKey => ({
   name,
   models: ['*'],
   scopes: [],
   ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+  ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
 });
 
 test('counts each key by itself, and says exactly how long to wait', async () => {
@@ -22,4 +23,33 @@ test('counts each key by itself, and says exactly how long to wait', async () =>
   now += 30_000;
   await quota.take(two);
   await expect(quota.take(two)).rejects.toMatchObject({ retryAfterSeconds: 30 });
+});
+
+test('counts tokens beside requests, and corrects what it estimated', async () => {
+  let now = 1_000_000;
+  const quota = memoryQuota({ now: () => now });
+  const limited = key('limited', undefined, 600);
+  await quota.take(limited, { requests: 1, tokens: 500 });
+  await expect(quota.take(limited, { tokens: 200 })).rejects.toMatchObject({
+    code: 'rate_limited',
+    message: expect.stringContaining('tokens per minute'),
+    retryAfterSeconds: 10,
+  });
+  await quota.giveBack?.(limited, { tokens: 100 });
+  await quota.take(limited, { tokens: 200 });
+  // It used more than estimated: the next one waits until the debt is paid.
+  await quota.giveBack?.(limited, { tokens: -300 });
+  await expect(quota.take(limited, { tokens: 1 })).rejects.toMatchObject({ retryAfterSeconds: 31 });
+  now += 31_000;
+  await quota.take(limited, { tokens: 1 });
+});
+
+test('a request of more tokens than a minute has is accepted by a full bucket, and the key then pays for it', async () => {
+  let now = 1_000_000;
+  const quota = memoryQuota({ now: () => now });
+  const limited = key('limited', undefined, 600);
+  await quota.take(limited, { tokens: 1_200 });
+  await expect(quota.take(limited, { tokens: 1_200 })).rejects.toMatchObject({ retryAfterSeconds: 120 });
+  now += 120_000;
+  await quota.take(limited, { tokens: 1_200 });
 });

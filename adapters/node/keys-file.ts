@@ -16,6 +16,8 @@ export const StoredKeySchema = v.strictObject({
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
   requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  tokensPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  sharesCache: v.exactOptional(v.boolean()),
   priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.array(v.literal('admin')),
   /** Time of creation (ISO 8601). */

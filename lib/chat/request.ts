@@ -27,6 +27,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     frequencyPenalty: sent.frequency_penalty ?? 0,
     ...given('topLogprobs', sent.logprobs ? (sent.top_logprobs ?? 0) : null),
     format: chatFormat(responseFormat(sent.response_format), schemaPath(sent.response_format)),
+    ...given('cacheSalt', sent.cache_salt),
     ...given('tools', tools(sent)),
   };
 }

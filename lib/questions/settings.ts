@@ -26,6 +26,7 @@ interface SettingFields {
   confidence?: Confidence;
   calibrated?: boolean;
   max_output_tokens?: number;
+  cache_salt?: string | null | undefined;
 }
 
 /** Returns the settings for a request: its own, or else the server's. */
@@ -41,11 +42,13 @@ export function batchSettings(request: SettingFields): {
   temperature: number;
   maxOutputTokens: number;
   probabilities: ProbabilityOptions;
+  cacheSalt?: string;
 } {
   const { orders, calibrated = true, max_output_tokens: maxOutputTokens = EXTRACT_TOKENS } = request;
   return {
     temperature: 0,
     maxOutputTokens,
     probabilities: { calibrated, ...(orders === undefined ? {} : { orders }) },
+    ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
   };
 }

@@ -30,6 +30,7 @@ export function responsesRequest(sent: ResponsesRequest): ChatRequest {
     presencePenalty: 0,
     frequencyPenalty: 0,
     format: chatFormat(text?.format, 'text.format.schema'),
+    ...(sent.cache_salt ? { cacheSalt: sent.cache_salt } : {}),
     ...(use ? { tools: use } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { object, variant } from '../validation/objects.ts';
 import { aliases, rule } from '../validation/rules.ts';
+import { cacheSalt } from './cache-salt.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { jsonObject } from './json-object.ts';
@@ -138,6 +139,7 @@ export const ChatCompletionRequest = v.pipe(
     frequency_penalty: penalty,
     logprobs: v.nullish(v.boolean()),
     top_logprobs: sampling.topLogprobs,
+    cache_salt: cacheSalt,
     n: v.nullish(
       v.pipe(
         v.number(),

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
+import { cacheSalt } from './cache-salt.ts';
 import { answerSchema, keys } from './task-fields.ts';
 
 /*
@@ -113,4 +114,5 @@ export const settings = {
       v.description('Limit of output tokens for all extractions together; other questions need none. Default: 1024.'),
     ),
   ),
+  cache_salt: cacheSalt,
 };

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { object, record, variant } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
+import { cacheSalt } from './cache-salt.ts';
 import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
 import { toolUseFields } from './chat-tool-rules.ts';
 import { argumentsText, MOST_TOOLS, ResponsesToolChoice, responsesTools, TOOL_NAME } from './chat-tools.ts';
@@ -135,6 +136,7 @@ export const ResponsesRequest = v.pipe(
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_logprobs: sampling.topLogprobs,
+    cache_salt: cacheSalt,
     include: v.nullish(
       v.pipe(
         v.array(v.pipe(v.string(), v.maxLength(256))),

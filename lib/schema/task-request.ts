@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { strictObject } from '../validation/objects.ts';
 import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
+import { cacheSalt } from './cache-salt.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput } from './media.ts';
 import { Message } from './message.ts';
@@ -50,6 +51,7 @@ const shared = {
   response_format: v.exactOptional(ResponseFormat, { type: 'json_object' }),
   target_language: v.exactOptional(Language),
   output_language: v.exactOptional(Language),
+  cache_salt: cacheSalt,
 };
 
 export const RunTasksRequest = v.pipe(

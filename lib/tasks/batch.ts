@@ -53,6 +53,7 @@ function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
     temperature: request.temperature,
     maxOutputTokens: request.max_output_tokens,
     ...(language === undefined ? {} : { language }),
+    ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
   };
 }
 

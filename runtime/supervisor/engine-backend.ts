@@ -136,13 +136,13 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         ...(media ? { media } : {}),
       });
       const promptTokens = await call.prepare();
-      context.recount?.(promptTokens + answerTokens(request));
+      await context.recount?.(promptTokens + answerTokens(request));
       for await (const reply of call.run()) {
         if (options.logPrompts) log.info({ reply }, 'said');
         if (reply.type === 'finished') {
           finished(log, work, model, reply);
           const { usage, metrics } = reply;
-          context.recount?.(usage.promptTokens + usage.completionTokens);
+          await context.recount?.(usage.promptTokens + usage.completionTokens);
           options.onAnswered?.({ model, usage, metrics, ...(context.trace ? { trace: context.trace } : {}) });
         }
         yield reply;
@@ -150,6 +150,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     } catch (error) {
       call?.cancel();
       const code = error instanceof AssayError ? error.code : 'internal_error';
+      if (code === 'overloaded') await context.recount?.(0);
       if (context.signal.aborted) log.info('caller left');
       else if (INTERNAL_ERRORS.has(code)) log.warn({ code, err: error }, 'not answered');
       else log.info({ code }, 'not answered');

@@ -53,7 +53,11 @@ export async function depsOf(app: AppScript, script: Script, recorded: Recorded[
     keys: listedKeys(await Promise.all(stored)),
     quota: {
       take: async () => {
-        if (left-- <= 0) throw new AssayError('rate_limited', 'This key is used up.', { retryAfterSeconds: 7 });
+        if (left <= 0) throw new AssayError('rate_limited', 'This key is used up.', { retryAfterSeconds: 7 });
+        left--;
+      },
+      giveBack: async () => {
+        left++;
       },
     },
     newRequestId: () => 'generated-id',

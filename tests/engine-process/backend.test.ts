@@ -91,7 +91,7 @@ describe('runTasks', () => {
     ['an unknown model', batch('x', 'test/unknown'), 'model_not_found', 0],
     ['a name that is no id', batch('x', '../../etc'), 'model_not_found', 0],
     ['a model that is not loaded', batch('x', 'test/asleep'), 'model_not_loaded', 0],
-    ['a prompt that is too long', batch('too long'), 'input_too_long', 0],
+    ['a prompt that is too long', batch('too long'), 'input_too_long', 1],
   ])('refuses %s', async (_, asked, code, admitted) => {
     const { backend } = await start();
     const made = call();
@@ -100,7 +100,7 @@ describe('runTasks', () => {
   });
 
   it('refuses where the queue is full, after the quota', async () => {
-    const { backend, metrics } = await start({ admission: { requests: 1, characters: 1_000 } });
+    const { backend, engine, metrics } = await start({ admission: { requests: 1, characters: 1_000 } });
     const leave = new AbortController();
     const first = call();
     const holding = backend.runTasks(batch('wait 60000'), { ...first, signal: leave.signal });
@@ -117,6 +117,7 @@ describe('runTasks', () => {
     await expect(backend.runTasks(batch('x'), noQuota)).rejects.toMatchObject({ code: 'rate_limited' });
     await expect.poll(() => first.admitted).toBe(1);
     leave.abort();
+    await expect.poll(() => engine.status().admitted).toBe(0);
     await expect(backend.runTasks(batch('x'), call())).resolves.toMatchObject({ finishReason: 'stop' });
     expect(await (await metrics.handle({ bodyBytes: 0 })).text()).toContain('outcome="overloaded"} 1');
   });

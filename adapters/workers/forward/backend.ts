@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { CACHE_SCOPE_HEADER, CALLER_HEADER, PRIORITY_HEADER } from '../../../handlers/call.ts';
 import type {
   BatchAnswer,
   Call,
@@ -7,9 +8,12 @@ import type {
   InferenceBackend,
   ListedModel,
   TaskBatch,
+  Usage,
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
+import { sizeOfRequest } from '../../../lib/request-size.ts';
 import { noModelLoaded, unknownModel } from '../../../lib/unknown-model.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
 import { hash64 } from '../upstreams/rendezvous.ts';
@@ -80,7 +84,7 @@ export class ForwardingBackend implements InferenceBackend {
     // Most formats of a box need a name.
     const named = { ...batch, model };
     const upstreams = await this.#upstreams(model, taskPrefix(named));
-    await call.admit();
+    await call.admit(sizeOfRequest(batch).tokens);
     const exchange = exchangeOf(named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
@@ -89,8 +93,12 @@ export class ForwardingBackend implements InferenceBackend {
       isLast: () => true,
     });
     try {
-      for await (const answer of answers) return answer;
+      for await (const answer of answers) {
+        await call.recount?.(tokensOf(answer.usage));
+        return answer;
+      }
     } catch (error) {
+      if (isOverloaded(error)) await call.recount?.(0);
       throw exchange.translateError(error);
     }
     throw unreachable(new Error('no answer')).error;
@@ -98,7 +106,7 @@ export class ForwardingBackend implements InferenceBackend {
 
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
     const upstreams = await this.#upstreams(request.model, chatPrefix(request));
-    await call.admit();
+    await call.admit(sizeOfRequest(request).tokens);
     const body = chatBody(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
       attempt: (upstream) => this.#attempt(upstream, 'chat', call),
@@ -110,10 +118,12 @@ export class ForwardingBackend implements InferenceBackend {
     try {
       for await (const event of events) {
         // Each upstream that is tried sends a `start`. The caller gets only the first one.
+        if (event.type === 'finish') await call.recount?.(tokensOf(event.usage));
         if (event.type !== 'start' || !started) yield event;
         started ||= event.type === 'start';
       }
     } catch (error) {
+      if (isOverloaded(error)) await call.recount?.(0);
       throw withCallersParam(error, PART_PATH, request.messages);
     }
   }
@@ -187,14 +197,17 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   #request(
-    { requestId, trace, signal, priority }: Call,
+    { requestId, trace, signal, priority, caller, cacheScope }: Call,
     request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
   ): UpstreamRequest {
-    // Never sends `interactive`, the default: a box whose key is for batch requests only would refuse it.
-    const headers = priority === 'batch' ? { headers: { 'assay-priority': priority } } : {};
     return {
       ...request,
-      ...headers,
+      headers: {
+        // Never sends `interactive`, the default: a box whose key is for batch requests only would refuse it.
+        ...(priority === 'batch' ? { [PRIORITY_HEADER]: priority } : {}),
+        ...(caller === undefined ? {} : { [CALLER_HEADER]: caller }),
+        ...(cacheScope === undefined ? {} : { [CACHE_SCOPE_HEADER]: cacheScope }),
+      },
       requestId,
       ...(trace ? { trace } : {}),
       signal,
@@ -219,6 +232,14 @@ export class ForwardingBackend implements InferenceBackend {
       return error instanceof UpstreamFault ? error : unreachable(error);
     }
   }
+}
+
+function tokensOf({ promptTokens, completionTokens }: Usage): number {
+  return promptTokens + completionTokens;
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof AssayError && error.code === 'overloaded';
 }
 
 /** Describes how a batch is forwarded: the path and body of the request, and how its answer is read. */

@@ -19,6 +19,7 @@ export function chatBody(request: ChatRequest): string {
     frequency_penalty: request.frequencyPenalty || undefined,
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
     response_format: format(request.format),
+    cache_salt: request.cacheSalt,
     ...(request.tools ? toolFields(request.tools) : {}),
     stream: true,
     stream_options: { include_usage: true },

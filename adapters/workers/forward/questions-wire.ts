@@ -9,7 +9,8 @@ import { shape } from './task-wire.ts';
  * Returns the JSON text of the body for an upstream's `POST /v1/decisions`, from a batch that asks for probabilities.
  * Each task becomes a question with the same name.
  */
-export function questionsBody({ model, input, media, tasks, maxOutputTokens, probabilities }: TaskBatch): string {
+export function questionsBody(batch: TaskBatch): string {
+  const { model, input, media, tasks, maxOutputTokens, probabilities } = batch;
   const plain = 'context' in input && media.length === 0;
   return JSON.stringify({
     model,
@@ -23,6 +24,7 @@ export function questionsBody({ model, input, media, tasks, maxOutputTokens, pro
     max_output_tokens: maxOutputTokens,
     orders: probabilities?.orders,
     calibrated: probabilities?.calibrated,
+    cache_salt: batch.cacheSalt,
     // The edge applies the caller's `abstain_below` itself.
     abstain_below: 0,
   });

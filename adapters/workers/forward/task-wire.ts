@@ -22,6 +22,7 @@ export function tasksBody(batch: TaskBatch): string {
     temperature: temperature === DEFAULTS.temperature ? undefined : temperature,
     max_output_tokens: maxOutputTokens === DEFAULTS.maxOutputTokens ? undefined : maxOutputTokens,
     target_language: language,
+    cache_salt: batch.cacheSalt,
   });
 }
 

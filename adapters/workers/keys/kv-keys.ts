@@ -2,7 +2,15 @@ import * as v from 'valibot';
 import { PRIORITIES } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { ApiKey, KeyStore, Quota } from '../../../lib/keys.ts';
+import {
+  type ApiKey,
+  type KeyStore,
+  QUOTA_UNITS,
+  type Quota,
+  type QuotaAmount,
+  type QuotaUnit,
+  quotaOf,
+} from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { KVNamespace } from '../bindings.ts';
 import type { Env } from '../env.ts';
@@ -15,7 +23,9 @@ import { withTimeout } from '../with-timeout.ts';
 const KvKey = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   models: v.optional(v.array(v.string()), ['*']),
-  requestsPerMinute: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1))),
+  requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.finite(), v.minValue(1))),
+  tokensPerMinute: v.exactOptional(v.pipe(v.number(), v.finite(), v.minValue(1))),
+  sharesCache: v.exactOptional(v.boolean()),
   priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.optional(v.array(v.picklist(['admin'])), []),
   revoked: v.optional(v.boolean(), false),
@@ -42,7 +52,7 @@ export interface KvKeysDeps {
   clock: Clock;
 }
 
-/** Finds API keys in KV. Takes a token for each request of a key with `requestsPerMinute` from its Durable Object. */
+/** Finds API keys in KV. Counts requests and tokens of a key with limits in its Durable Object. */
 export class KvKeys implements KeyStore, Quota {
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
@@ -72,11 +82,27 @@ export class KvKeys implements KeyStore, Quota {
     return key;
   }
 
-  async take(key: ApiKey): Promise<void> {
+  async take(key: ApiKey, used: QuotaAmount = { requests: 1 }): Promise<void> {
+    for (const unit of QUOTA_UNITS) {
+      const counted = this.#counted(key, unit, used[unit]);
+      const retryAfterSeconds = counted && (await inTime(counted.object.take(unit, counted.perMinute, counted.amount)));
+      if (retryAfterSeconds) throw rateLimited(retryAfterSeconds, unit);
+    }
+  }
+
+  async giveBack(key: ApiKey, unused: QuotaAmount): Promise<void> {
+    for (const unit of QUOTA_UNITS) {
+      const counted = this.#counted(key, unit, unused[unit]);
+      if (counted) await inTime(counted.object.giveBack(unit, counted.perMinute, counted.amount));
+    }
+  }
+
+  /** Returns what to count and the object that counts it; null if there is no limit or nothing to count. */
+  #counted(key: ApiKey, unit: QuotaUnit, amount = 0) {
     const sha256 = this.#hashes.get(key);
-    if (key.requestsPerMinute === undefined || sha256 === undefined) return;
-    const retryAfterSeconds = await inTime(this.#deps.quota.getByName(sha256).take(key.requestsPerMinute));
-    if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+    const perMinute = quotaOf(key, unit);
+    if (perMinute === undefined || sha256 === undefined || amount === 0) return null;
+    return { object: this.#deps.quota.getByName(sha256), perMinute, amount };
   }
 }
 
@@ -88,7 +114,6 @@ function inTime<T>(work: Promise<T>): Promise<T> {
   );
 }
 
-function apiKey({ revoked, requestsPerMinute, ...key }: v.InferOutput<typeof KvKey>): ApiKey | null {
-  if (revoked) return null;
-  return { ...key, ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }) };
+function apiKey({ revoked, ...key }: v.InferOutput<typeof KvKey>): ApiKey | null {
+  return revoked ? null : key;
 }

@@ -1,62 +1,66 @@
 import { DurableObject } from 'cloudflare:workers';
-import { fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
+import { QUOTA_UNITS, type QuotaUnit } from '../../../lib/keys.ts';
+import { changeBucket, fullAfterMs, type TokenBucket, takeToken } from '../../../lib/token-bucket.ts';
 import type { Env } from '../env.ts';
 import type { QuotaCalls } from './quota-calls.ts';
 
 const SAVE_AFTER_MS = 500;
 
-interface Kept {
-  bucket: TokenBucket;
-  requestsPerMinute: number;
-}
+type Kept = Partial<Record<QuotaUnit, { bucket: TokenBucket; perMinute: number }>>;
 
 /**
- * Holds the token bucket of one key, as a Durable Object named by the key's hash. A Durable Object exists once
- * worldwide, so all edge isolates share the bucket.
+ * Holds the token buckets of one key, as a Durable Object named by the key's hash. A Durable Object exists once
+ * worldwide, so all edge isolates share them.
  */
 export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
-  #bucket: TokenBucket | undefined;
-  #requestsPerMinute = 1;
+  #kept: Kept = {};
   #loaded = false;
   #saving = false;
 
-  async take(requestsPerMinute: number): Promise<number | null> {
-    if (!this.#loaded) {
-      this.#bucket ??= (await this.ctx.storage.get<Kept>('bucket'))?.bucket;
-      if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + 60_000);
-      this.#loaded = true;
-    }
-    this.#requestsPerMinute = requestsPerMinute;
-    const { bucket, retryAfterSeconds } = takeToken(this.#bucket, requestsPerMinute, Date.now());
-    this.#bucket = bucket;
-    this.#saveSoon();
+  async take(unit: QuotaUnit, perMinute: number, amount: number): Promise<number | null> {
+    await this.#load();
+    const { bucket, retryAfterSeconds } = takeToken(this.#kept[unit]?.bucket, perMinute, Date.now(), amount);
+    this.#keep(unit, bucket, perMinute);
     return retryAfterSeconds;
   }
 
+  async giveBack(unit: QuotaUnit, perMinute: number, amount: number): Promise<void> {
+    await this.#load();
+    this.#keep(unit, changeBucket(this.#kept[unit]?.bucket, perMinute, Date.now(), amount), perMinute);
+  }
+
+  async #load(): Promise<void> {
+    if (this.#loaded) return;
+    const stored = await this.ctx.storage.get<Kept>('buckets');
+    if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + 60_000);
+    this.#kept = { ...stored, ...this.#kept };
+    this.#loaded = true;
+  }
+
   /**
-   * Saves the bucket within half a second. No request waits for the disk, and a crash loses at most the requests of the
-   * last half second.
+   * Keeps a bucket and saves all within half a second. No request waits for the disk, and a crash loses at most what was
+   * counted in the last half second.
    */
-  #saveSoon(): void {
+  #keep(unit: QuotaUnit, bucket: TokenBucket, perMinute: number): void {
+    this.#kept[unit] = { bucket, perMinute };
     if (this.#saving) return;
     this.#saving = true;
     setTimeout(() => {
       this.#saving = false;
-      const kept = this.#kept();
-      if (kept) void this.ctx.storage.put('bucket', kept);
+      void this.ctx.storage.put('buckets', this.#kept);
     }, SAVE_AFTER_MS);
   }
 
-  #kept(): Kept | undefined {
-    return this.#bucket && { bucket: this.#bucket, requestsPerMinute: this.#requestsPerMinute };
-  }
-
-  /** Deletes the stored bucket once it is full again, so unused keys take no storage. */
+  /** Deletes the stored buckets once they are full again, so unused keys take no storage. */
   async alarm(): Promise<void> {
-    const kept = this.#kept() ?? (await this.ctx.storage.get<Kept>('bucket'));
-    const waitMs = kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.requestsPerMinute) - Date.now() : 0;
+    await this.#load();
+    const waits = QUOTA_UNITS.map((unit) => {
+      const kept = this.#kept[unit];
+      return kept ? kept.bucket.at + fullAfterMs(kept.bucket, kept.perMinute) - Date.now() : 0;
+    });
+    const waitMs = Math.max(...waits);
     if (waitMs > 0) return this.ctx.storage.setAlarm(Date.now() + Math.max(waitMs, 60_000));
-    this.#bucket = undefined;
+    this.#kept = {};
     this.#loaded = false;
     await this.ctx.storage.deleteAll();
   }

@@ -1,8 +1,5 @@
 import type { Expectation, Row, RowRequest } from '../row.ts';
 
-/** An edge takes the quota itself; only then does it ask a box, which knows its model. */
-const quotaFirst = { hosts: ['edge'], because: 'the edge takes the quota before it asks a box' } as const;
-
 const path = '/v1/tasks';
 const good = {
   model: 'assay/starter',
@@ -102,24 +99,18 @@ export const decisionOrder: readonly Row[] = [
     'the right to the model before whether it is known',
     { path, json: good },
     { status: 403, error: { code: 'model_not_allowed', param: 'model' }, calls: [] },
-    { app: { keys: noRight, quota: 0 }, script: { tasks: { fail: { code: 'model_not_found' } } } },
+    { app: { keys: noRight }, script: { tasks: { fail: { code: 'model_not_found' } } } },
   ),
   row(
-    'the model before the quota',
-    { path, json: good },
-    { status: 422, error: 'model_not_found', calls: ['runTasks'] },
-    { app: { quota: 0 }, script: { tasks: { fail: { code: 'model_not_found' } } }, skip: quotaFirst },
-  ),
-  row(
-    'the quota before inference',
-    { path, json: good },
+    'the quota before the body',
+    { path, body: '{"stream":true' },
     {
       status: 429,
       error: { code: 'rate_limited', type: 'rate_limit_error' },
       headers: { 'retry-after': '7' },
-      calls: ['runTasks', 'admit'],
+      calls: [],
     },
-    { app: { quota: 0 }, skip: quotaFirst },
+    { app: { keys: noRight, quota: 0 } },
   ),
   row(
     'inside a class, the first in document order',
@@ -127,13 +118,28 @@ export const decisionOrder: readonly Row[] = [
     { status: 422, error: { code: 'invalid_value', param: 'max_output_tokens' }, calls: [] },
   ),
   {
-    name: 'a refused request costs no quota',
-    app: { quota: 1 },
+    name: 'a refused request costs quota',
+    app: { quota: 2 },
     request: { path, json: { ...good, temperature: 9 } },
     expect: { status: 422, error: { code: 'invalid_value', param: 'temperature' } },
     next: [
       { request: { path, json: good }, expect: { status: 200 } },
       { request: { path, json: good }, expect: { status: 429, error: 'rate_limited' } },
     ],
+  },
+  {
+    name: 'a request that the server was too busy for costs no quota',
+    app: { quota: 1 },
+    script: { tasks: { fail: { code: 'overloaded', retryAfterSeconds: 1 } } },
+    request: { path, json: good },
+    expect: { status: 429, error: 'overloaded' },
+    next: [{ request: { path, json: good }, expect: { status: 429, error: 'overloaded' } }],
+  },
+  {
+    name: 'a request for a model that the key may not use costs no quota',
+    app: { keys: noRight, quota: 1 },
+    request: { path, json: good },
+    expect: { status: 403, error: 'model_not_allowed' },
+    next: [{ request: { path, json: good }, expect: { status: 403, error: 'model_not_allowed' } }],
   },
 ];

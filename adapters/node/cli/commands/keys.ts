@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PRIORITIES, type Priority } from '../../../../lib/backend.ts';
+import { QUOTA_UNITS, quotaOf } from '../../../../lib/keys.ts';
 import { asModelId } from '../../../../lib/model-id.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
@@ -20,7 +21,14 @@ interface KeyFlags {
   json?: boolean;
 }
 
-type AddFlags = KeyFlags & { models: string[]; requestsPerMinute?: number; priority: Priority; admin: boolean };
+interface AddFlags extends KeyFlags {
+  models: string[];
+  requestsPerMinute?: number;
+  tokensPerMinute?: number;
+  priority: Priority;
+  shareCache: boolean;
+  admin: boolean;
+}
 
 /** Adds the command `assay keys`. */
 export function addKeys(program: Command): void {
@@ -47,10 +55,20 @@ export function addKeys(program: Command): void {
       'most requests per minute (default: no limit)',
       wholeNumber(1, 999_999_999),
     )
+    .option(
+      '--tokens-per-minute <number>',
+      'most tokens per minute, of prompts and answers together (default: no limit)',
+      wholeNumber(1, 999_999_999),
+    )
     .addOption(
       new Option('--priority <priority>', 'priority of its requests; batch requests yield to interactive ones')
         .choices(PRIORITIES)
         .default('interactive'),
+    )
+    .option(
+      '--share-cache',
+      "reuse cached prompts of all keys with this flag; their holders can learn the beginnings of one another's texts",
+      false,
     )
     .option(
       '--admin',
@@ -58,15 +76,22 @@ export function addKeys(program: Command): void {
       false,
     )
     .action(async (name: string, flags: AddFlags) => {
-      const { models, requestsPerMinute, priority, admin } = flags;
+      const { models, requestsPerMinute, tokensPerMinute, priority, shareCache, admin } = flags;
       const useless = models.find((pattern) => !isUseful(pattern));
       if (useless !== undefined) {
         throw new UsageError(
           `--models ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*; separate several by spaces.`,
         );
       }
-      const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
-      const key = await storeOf(flags).create({ name, models, priority, scopes: admin ? ['admin'] : [], ...limit });
+      const key = await storeOf(flags).create({
+        name,
+        models,
+        priority,
+        scopes: admin ? ['admin'] : [],
+        ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+        ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+        ...(shareCache ? { sharesCache: true } : {}),
+      });
       if (flags.json) return screen.json({ name, key });
       // Only the key is on standard output, where a script reads it.
       screen.line(key);
@@ -79,8 +104,13 @@ export function addKeys(program: Command): void {
       const all = await storeOf(flags).list();
       if (flags.json) return screen.json(all.map(({ sha256: _, ...shown }) => shown));
       if (all.length === 0) return screen.line(`There are no keys. Make one with: ${COMMAND} keys add my-key`);
-      const rows = all.map(({ name, models, requestsPerMinute, priority = 'interactive', scopes, created }) => {
-        const limit = requestsPerMinute === undefined ? 'no limit' : `${requestsPerMinute} requests a minute`;
+      const rows = all.map((key) => {
+        const { name, models, priority = 'interactive', scopes, created } = key;
+        const limits = QUOTA_UNITS.flatMap((unit) => {
+          const limit = quotaOf(key, unit);
+          return limit === undefined ? [] : [`${limit} ${unit}`];
+        });
+        const limit = limits.length > 0 ? `${limits.join(', ')} a minute` : 'no limit';
         return [name, created.slice(0, 10), models.join(' '), limit, priority, scopes.join(' ')];
       });
       screen.line(table([['NAME', 'MADE', 'MODELS', 'LIMIT', 'PRIORITY', 'SCOPES'], ...rows]));
