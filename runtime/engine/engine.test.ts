@@ -67,6 +67,21 @@ describe('the prefix cache', () => {
     expect((await finish(engine, job({ prefix: tokens(140) }))).cachedTokens).toBe(140);
   });
 
+  test('no job reuses or learns of the prefix of another scope', async () => {
+    const engine = engineOf();
+    const of = async (cacheScope: string) => (await finish(engine, job({ cacheScope }))).cachedTokens;
+    expect([await of('a'), await of('b'), await of('a'), await of('b')]).toEqual([0, 0, 20, 20]);
+  });
+
+  test('a scope that fills the cache evicts its own prefixes', async () => {
+    const engine = engineOf({ kvBytes: 4 * 256 * 16 });
+    const of = async (cacheScope: string, from: number) =>
+      (await finish(engine, job({ cacheScope, prefix: tokens(20, from), budget: 4 }))).cachedTokens;
+    await of('quiet', 1);
+    for (let from = 2; from < 20; from++) await of('busy', from);
+    expect(await of('quiet', 1)).toBe(20);
+  });
+
   test('the next message of a chat uses the cached earlier ones', async () => {
     const engine = engineOf();
     const first = await finish(engine, job());
@@ -164,6 +179,93 @@ describe('scheduling', () => {
     while (await engine.step());
     await Promise.all(all);
     expect(order).toEqual(['i1', 'i2', 'i3', 'b1', 'i4', 'i5', 'b2']);
+  });
+
+  test('batch jobs keep their KV and pause while an interactive job runs, but for every fourth run', async () => {
+    forward = new ToyForward(64, 8);
+    const engine = engineOf({ kvBytes: 1 << 24 });
+    const long = (caller: string) =>
+      engine.submit(
+        job({
+          caller,
+          priority: 'batch',
+          prefix: tokens(20, caller.charCodeAt(0)),
+          branches: Array.from({ length: 16 }, () => branch({ maxTokens: 200 })),
+          budget: 3200,
+        }),
+      );
+    const batch = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'].map(long);
+    for (let i = 0; i < 10; i++) await engine.step();
+    const before = engine.kvCells.running;
+    const widths: number[] = [];
+    forward.onRun = (runs) => void widths.push(runs.length);
+    const interactive = engine.submit(job({ caller: 'z', branches: [branch({ maxTokens: 8 })], budget: 8 }));
+    let done = false;
+    void interactive.then(() => {
+      done = true;
+    });
+    let runs = 0;
+    for (; !done && runs < 100; runs++) await engine.step();
+    expect(runs).toBeLessThanOrEqual(13);
+    expect(widths.filter((width) => width === 1).length).toBeGreaterThanOrEqual(8);
+    expect(engine.kvCells.running).toBeGreaterThanOrEqual(before);
+    while (await engine.step());
+    engine.checkIntegrity();
+    for (const { branches } of await Promise.all(batch)) expect(branches[0]!.tokens).toHaveLength(200);
+  });
+
+  test('a caller with many jobs that hold all places and memory does not keep another from starting', async () => {
+    const engine = engineOf({ kvBytes: 8 * 256 * 16 });
+    const many = Array.from({ length: 12 }, (_, i) =>
+      engine.submit(
+        job({ caller: 'greedy', prefix: tokens(20, i), branches: [branch({ maxTokens: 300 })], budget: 300 }),
+      ),
+    );
+    for (let i = 0; i < 5; i++) await engine.step();
+    expect(engine.running).toBe(4);
+    const other = engine.submit(job({ caller: 'other' }));
+    const runs = forward.runs.length;
+    let done = false;
+    void other.then(() => {
+      done = true;
+    });
+    for (let steps = 0; !done && steps < 1_000; steps++) await engine.step();
+    expect(done).toBe(true);
+    // The model takes one job in a run, so the callers take turns.
+    expect(forward.runs.length - runs).toBeLessThanOrEqual(12);
+    while (await engine.step());
+    await Promise.all(many);
+    engine.checkIntegrity();
+  });
+
+  test('callers share each run: one with many branches and long prompts gets a bounded part', async () => {
+    forward = new ToyForward(64, 8);
+    const engine = engineOf();
+    const greedy = [0, 1, 2].map((from) =>
+      engine.submit(
+        job({
+          caller: 'greedy',
+          prefix: tokens(1500, from),
+          branches: Array.from({ length: 16 }, () => branch({ maxTokens: 50 })),
+          budget: 800,
+        }),
+      ),
+    );
+    const chat = engine.submit(job({ caller: 'chat', branches: [branch({ maxTokens: 150 })], budget: 150 }));
+    await engine.step();
+    const spent: number[] = [];
+    forward.onRun = (batch) => void spent.push(batch.reduce((sum, one) => sum + one.sequence.length - one.start, 0));
+    let done = false;
+    void chat.then(() => {
+      done = true;
+    });
+    for (let steps = 0; !done && steps < 1_000; steps++) await engine.step();
+    expect(done).toBe(true);
+    // A prompt part of 64 tokens may be half as long again, so that its last part is not short.
+    expect(Math.max(...spent)).toBeLessThanOrEqual(1 + 96);
+    expect(spent.length).toBeLessThan(160);
+    while (await engine.step());
+    await Promise.all(greedy);
   });
 
   test('prompts of interactive jobs are read first, those of batch jobs in every fourth run', async () => {
