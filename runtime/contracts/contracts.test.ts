@@ -5,6 +5,7 @@ import { at } from '../../lib/at.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { loadTextModel } from '../text/text-model.ts';
 import { planDecisions } from '../worker/decision-job.ts';
+import { atOnce } from '../worker/turns.ts';
 import { contractText } from './contract-text.ts';
 import { findDecisionContract } from './find-decision.ts';
 import type { PublishedFiles } from './published-files.ts';
@@ -36,7 +37,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
     const batch = batchOfSystemOne(JSON.parse(body), body);
     const read: { ids: number[]; positions: number[] }[] = [];
-    const plan = planDecisions({ contract, open, narrow: false }, batch, LIMIT);
+    const plan = atOnce(planDecisions({ contract, open, narrow: false }, batch, LIMIT));
     const { answers } = await plan.answers(async ({ prefix, branches }) => {
       const outputs = branches.map(({ suffix, read: reads }) => {
         const ids = [...prefix, ...suffix];

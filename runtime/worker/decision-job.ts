@@ -42,9 +42,13 @@ interface Asked {
 /**
  * Turns a batch into rows of a decision model. Throws `unsupported_parameter` for a task that the model cannot answer,
  * `unsupported_modality` for media, `invalid_value` for too many options, and `input_too_long` for a row that is longer
- * than the model or its author allows.
+ * than the model or its author allows. Yields after each question, so that other work may run.
  */
-export function planDecisions(loaded: LoadedContract, batch: TaskBatch, maxPromptLen: number): DecisionPlan {
+export function* planDecisions(
+  loaded: LoadedContract,
+  batch: TaskBatch,
+  maxPromptLen: number,
+): Generator<void, DecisionPlan> {
   const { contract, open } = loaded;
   if (batch.media.length > 0 || ('messages' in batch.input && batch.input.messages.some(hasMedia))) {
     const message = `${contract.info.name} models read text only here. Remove the images and audio.`;
@@ -55,7 +59,13 @@ export function planDecisions(loaded: LoadedContract, batch: TaskBatch, maxPromp
   const questions = tasks.map((task) => questionOf(task, contract));
   const asking = open.about(state, questions);
   const limit = Math.min(maxPromptLen, contract.maxTokens);
-  const asked = tasks.flatMap((task, i) => inOrders(task, at(questions, i), batch.probabilities).map(begin));
+  const asked: Asked[] = [];
+  for (const [i, task] of tasks.entries()) {
+    for (const one of inOrders(task, at(questions, i), batch.probabilities)) {
+      asked.push(begin(one));
+      yield;
+    }
+  }
 
   function begin({ task, question, order }: { task: DecideTask; question: Question; order: readonly number[] }): Asked {
     const one: Asked = { task, order, reading: asking.ask(question), rows: [] };

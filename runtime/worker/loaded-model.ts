@@ -69,7 +69,7 @@ export class LoadedModel implements ServedModel {
   }
 
   *prepare(work: Work, caller: CallerFields): Generator<void, PreparedWork> {
-    if (this.#decisions) return this.#prepareDecisions(work, this.#decisions, caller);
+    if (this.#decisions) return yield* this.#prepareDecisions(work, this.#decisions, caller);
     const media = this.#media?.of(work) ?? [];
     if (work.kind === 'tasks') return yield* this.#prepareTasks(work.batch, media, caller);
     return this.#prepareChat(work.request, media, caller);
@@ -91,12 +91,12 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareDecisions(work: Work, decisions: LoadedContract, caller: CallerFields): PreparedWork {
+  *#prepareDecisions(work: Work, decisions: LoadedContract, caller: CallerFields): Generator<void, PreparedWork> {
     if (work.kind === 'chat') {
       const message = `${decisions.contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
       throw new AssayError('unsupported_parameter', message, { param: 'model' });
     }
-    const { promptTokens, answers } = planDecisions(decisions, work.batch, this.info.maxPromptLen);
+    const { promptTokens, answers } = yield* planDecisions(decisions, work.batch, this.info.maxPromptLen);
     return {
       promptTokens,
       run: async (channel, timeoutMs) => {

@@ -9,6 +9,7 @@ import type { BranchResult, BranchSpec, Job, JobResult, Sampling } from '../engi
 import { checkLength, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { fieldProbabilities } from './field-probabilities.ts';
+import { atOnce } from './turns.ts';
 
 /** Describes a job of the engine, without its id and deadline. */
 export type JobPlan = Omit<Job, 'id' | 'deadline'>;
@@ -118,8 +119,7 @@ function orderCount(task: Task, { probabilities }: TaskBatch): number {
 
 /** Plans a batch at once, as `planTasksInParts` does. */
 export function planTasks(...request: Parameters<typeof planTasksInParts>): TaskPlan {
-  const parts = planTasksInParts(...request);
-  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
+  return atOnce(planTasksInParts(...request));
 }
 
 /** Returns the task once; with probabilities, once for each order of its options. */

@@ -4,6 +4,14 @@ import { FairShares } from '../engine/scheduler/fair-shares.ts';
 /** Milliseconds after which long work gives other work a turn. */
 const SLICE_MS = 5;
 
+/** Runs all parts of a generator at once and returns its result. */
+export function atOnce<T>(parts: Generator<void, T>): T {
+  for (;;) {
+    const part = parts.next();
+    if (part.done) return part.value;
+  }
+}
+
 /** Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. */
 export class Turns {
   readonly #shares = new FairShares();
