@@ -41,7 +41,7 @@ export interface KeyStore {
   find(sha256: string): Promise<ApiKey | null>;
 }
 
-/** What quotas count. */
+/** Lists what quotas count. */
 export const QUOTA_UNITS = ['requests', 'tokens'] as const;
 export type QuotaUnit = (typeof QUOTA_UNITS)[number];
 export type QuotaAmount = Partial<Record<QuotaUnit, number>>;

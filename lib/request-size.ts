@@ -16,7 +16,9 @@ export interface RequestSize {
 export const MOST_REQUEST_TOKENS = 131_072;
 /** Characters per token, for estimates. The value is low: English has about four. */
 const CHARACTERS_PER_TOKEN = 3;
-/** Characters per token that texts of no language exceed much: a request that is too long even so is refused at once. */
+/**
+ * Characters per token that texts of no language exceed much: a request that is too long even so is refused at once.
+ */
 const MOST_CHARACTERS_PER_TOKEN = 6;
 /**
  * Maximum estimate for a prompt, in tokens. Even a busy server thus admits a prompt that is too long, and refuses it

@@ -17,9 +17,9 @@ export interface Taken {
 const EPSILON = 1e-6;
 
 /**
- * Takes an amount from a token bucket (Turner 1986), which holds what is allowed in one minute (at least one) and refills
- * evenly. A refused amount takes nothing; after the reported time it is accepted, if no other came first. An amount
- * larger than the bucket is accepted when the bucket is full, and leaves it below zero.
+ * Takes an amount from a token bucket (Turner 1986), which holds what is allowed in one minute (at least one) and
+ * refills evenly. A refused amount takes nothing; after the reported time it is accepted, if no other came first. An
+ * amount larger than the bucket is accepted when the bucket is full, and leaves it below zero.
  *
  * @param bucket state after the previous request; undefined for a full bucket
  * @param perMinute size of the bucket and its refill per minute; above 0

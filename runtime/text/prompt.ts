@@ -37,7 +37,9 @@ function checkMessages(messages: readonly ChatMessage[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
 }
 
-/** Encodes a batch: the shared prefix at once, and each task's own part, up to the model's answer, when it is wanted. */
+/**
+ * Encodes a batch: the shared prefix at once, and each task's own part, up to the model's answer, when it is wanted.
+ */
 export interface TaskEncoder {
   prefix: number[];
   /** Returns the token ids of a task. Throws `input_too_long` if the prefix and the task have too many. */
@@ -45,10 +47,10 @@ export interface TaskEncoder {
 }
 
 /**
- * Encodes the shared prefix of a task batch. The rendered prompt is split inside the last user message, before the task's text, and both
- * parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws `unsupported_modality`
- * for media that the model does not read, `input_too_long` if the prefix has more than `limit` tokens, and
- * `engine_failed` if the chat template fails.
+ * Encodes the shared prefix of a task batch. The rendered prompt is split inside the last user message, before the
+ * task's text, and both parts are encoded separately, so the prefix has the same tokens whatever the tasks are. Throws
+ * `unsupported_modality` for media that the model does not read, `input_too_long` if the prefix has more than `limit`
+ * tokens, and `engine_failed` if the chat template fails.
  */
 export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY): TaskEncoder {
   const reads = model.media?.kind;

@@ -38,8 +38,8 @@ export class QuotaObject extends DurableObject<Env> implements QuotaCalls {
   }
 
   /**
-   * Keeps a bucket and saves all within half a second. No request waits for the disk, and a crash loses at most what was
-   * counted in the last half second.
+   * Keeps a bucket and saves all within half a second. No request waits for the disk, and a crash loses at most what
+   * was counted in the last half second.
    */
   #keep(unit: QuotaUnit, bucket: TokenBucket, perMinute: number): void {
     this.#kept[unit] = { bucket, perMinute };

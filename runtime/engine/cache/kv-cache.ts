@@ -28,9 +28,10 @@ export interface AcquireOptions {
 
 /**
  * Owns all sequences: those of running jobs, and idle ones that cache recent prefixes for the next job. Together they
- * stay within `maxBytes`. To make room, the scope whose idle sequences take most bytes loses its least recently used one,
- * so a scope that fills the cache evicts its own prefixes. Three things may exceed `maxBytes`: what a single running job
- * needs, cells that jobs need beyond those they asked for, and jobs that may take more (`AcquireOptions.mostBytes`).
+ * stay within `maxBytes`. To make room, the scope whose idle sequences take most bytes loses its least recently used
+ * one, so a scope that fills the cache evicts its own prefixes. Three things may exceed `maxBytes`: what a single
+ * running job needs, cells that jobs need beyond those they asked for, and jobs that may take more
+ * (`AcquireOptions.mostBytes`).
  */
 export class KvCache {
   readonly #shape: KvShape;

@@ -44,10 +44,10 @@ export class BatchPlanner {
 
   /**
    * Plans one run and appends its new cells to the sequences. Batch jobs pause in most runs while interactive jobs run.
-   * Only the first `slots` jobs take part; a job whose planning throws is ended. Jobs with at most `SHORT` tokens to feed, such as decoding jobs, come first; prompts
-   * share the rest of `limits.tokens`. If a job decodes, prompts get only `tokensBesideDecode`, and long ones at most
-   * what `PromptPace` allows. If a long prompt waits beside decoding jobs and `PromptPace` needs the time of a run that
-   * only decodes, no prompt gets any.
+   * Only the first `slots` jobs take part; a job whose planning throws is ended. Jobs with at most `SHORT` tokens to
+   * feed, such as decoding jobs, come first; prompts share the rest of `limits.tokens`. If a job decodes, prompts get
+   * only `tokensBesideDecode`, and long ones at most what `PromptPace` allows. If a long prompt waits beside decoding
+   * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any.
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `tokensBesideDecode` for jobs with few tokens to feed, but at least one such job, and

@@ -8,7 +8,7 @@ export class FairShares {
   readonly #jobs = new Map<string, number>();
   readonly #leftAt = new Map<string, number>();
 
-  /** Number of callers that have a job, or had one within the last seconds. */
+  /** Returns the number of callers that have a job, or had one within the last seconds. */
   callers(now: number): number {
     for (const [caller, leftAt] of this.#leftAt) {
       if (now - leftAt < RECENT_MS) continue;

@@ -18,8 +18,8 @@ export const DEFAULT_ADMISSION_LIMITS: AdmissionLimits = {
 };
 
 /**
- * Fraction of each limit that batch requests may fill, and that the requests of one caller may fill. The rest stays free
- * for interactive requests and for other callers.
+ * Fraction of each limit that batch requests may fill, and that the requests of one caller may fill. The rest stays
+ * free for interactive requests and for other callers.
  */
 const SHARE = 0.75;
 /**
@@ -91,8 +91,8 @@ export class AdmissionQueue {
   }
 
   /**
-   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit, or
-   * if the batch requests, or those of the caller, would exceed `SHARE` of it. An empty queue admits any request.
+   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
+   * or if the batch requests, or those of the caller, would exceed `SHARE` of it. An empty queue admits any request.
    *
    * @param caller name of the caller; without one, the request counts for no caller
    */
