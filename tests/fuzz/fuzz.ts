@@ -1,14 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { hashOf, search } from './search.ts';
+import { search } from './search.ts';
 import { TARGETS } from './targets.ts';
 import { startWatch } from './watch.ts';
 
 /*
  * `npm run fuzz [target] [seconds] [-- --seed N --save]`: searches for inputs that break the parsers of untrusted data.
- * A finding is written into the corpus, so it is tried first until it is fixed; `--save` keeps inputs that reached new
- * code, too.
+ * A finding is added to the corpus, so it is tried first until it is fixed; `--save` keeps inputs that reached new code,
+ * too. The corpus is one file a parser, with one input in base64 on each line.
  */
 
 const CORPUS = join(import.meta.dirname, 'corpus');
@@ -32,24 +32,24 @@ for (const name of names) {
     console.error(`Targets are ${Object.keys(TARGETS).join(', ')}; for example: npm run fuzz json 60 -- --seed 7`);
     process.exit(2);
   }
-  const folder = join(CORPUS, name);
-  const files = existsSync(folder) ? readdirSync(folder).sort() : [];
-  const corpus = [new Uint8Array(0), ...files.map((file) => new Uint8Array(readFileSync(join(folder, file))))];
+  const file = join(CORPUS, `${name}.base64`);
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
+  const corpus = [new Uint8Array(0), ...lines.map((line) => new Uint8Array(Buffer.from(line, 'base64')))];
   const watch = startWatch(HANG_MS);
   const report = await search(target, { corpus, seed, seconds, onInput: watch.onInput });
   watch.end();
-  const keep = (input: Uint8Array) => {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, hashOf(input)), input);
+  const keep = (...inputs: Uint8Array[]) => {
+    lines.push(...inputs.map((input) => Buffer.from(input).toString('base64')));
+    writeFileSync(file, `${lines.join('\n')}\n`);
   };
   const short = report.reached.filter(({ length }) => length <= MOST_KEPT);
-  if (values.save) for (const input of short) keep(input);
+  if (values.save && short.length > 0) keep(...short);
   console.log(
     `${name}: ${report.runs} inputs in ${seconds} s with seed ${seed}, ${corpus.length} from the corpus; ` +
       `${report.blocks} blocks, ${report.reached.length} inputs reached new ones`,
   );
   if (report.finding === null) continue;
   keep(report.finding.input);
-  console.error(`FOUND ${join(folder, hashOf(report.finding.input))}`, report.finding.error);
+  console.error(`FOUND the last input of ${file}`, report.finding.error);
   process.exitCode = 1;
 }

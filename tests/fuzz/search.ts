@@ -75,4 +75,4 @@ export async function search(target: FuzzTarget, options: SearchOptions): Promis
   }
 }
 
-export const hashOf = (input: Uint8Array): string => createHash('sha256').update(input).digest('hex').slice(0, 16);
+const hashOf = (input: Uint8Array): string => createHash('sha256').update(input).digest('hex').slice(0, 16);
