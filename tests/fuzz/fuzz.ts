@@ -7,8 +7,8 @@ import { startWatch } from './watch.ts';
 
 /*
  * `npm run fuzz [target] [seconds] [-- --seed N --save]`: searches for inputs that break the parsers of untrusted data.
- * A finding is added to the corpus, so it is tried first until it is fixed; `--save` keeps inputs that reached new code,
- * too. The corpus is one file a parser, with one input in base64 on each line.
+ * A finding is added to the corpus, so it is tried first until it is fixed; `--save` keeps inputs that reached new
+ * code, too. The corpus is one file a parser, with one input in base64 on each line.
  */
 
 const CORPUS = join(import.meta.dirname, 'corpus');
