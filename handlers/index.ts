@@ -12,7 +12,7 @@ export type {
   TaskBatch,
 } from '../lib/backend.ts';
 export { type Clock, systemClock } from '../lib/clock.ts';
-export type { ChatMessage, Part } from '../lib/conversation.ts';
+export type { ChatMessage, Part } from '../lib/contract/conversation.ts';
 export { AssayError, type ErrorCode } from '../lib/errors.ts';
 export type { DownloadEvent, ModelHost, Slot } from '../lib/host.ts';
 export { type ApiKey, hashSecret, type KeyStore, listedKeys, type Quota, type StoredKey } from '../lib/keys.ts';

@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaKind, MediaPart, Part } from './conversation.ts';
+import type { ChatMessage, MediaKind, MediaPart, Part } from './contract/conversation.ts';
 import type { MediaInput } from './schema/media.ts';
 import type { ContentPart, Message } from './schema/message.ts';
 

@@ -1,7 +1,7 @@
 import type { AnswerShape } from '../answer-shape.ts';
 import { at } from '../at.ts';
 import type { ChatRequest, ToolUse } from '../backend.ts';
-import type { ChatMessage } from '../conversation.ts';
+import type { ChatMessage } from '../contract/conversation.ts';
 import { toChatMessages } from '../messages.ts';
 import type { ChatCompletionRequest } from '../schema/chat-request.ts';
 import type { Message } from '../schema/message.ts';

@@ -1,55 +1,63 @@
-/**
- * Describes a message as backends receive it: its content is split into parts, and the role `developer` has been
- * replaced by `system`.
- */
-export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant' | 'tool';
-  /** Text and media in the order sent. */
-  parts: readonly Part[];
-  name?: string;
-  /** Tool calls that an assistant's message makes; absent rather than empty. */
-  toolCalls?: readonly ToolCall[];
-  /** For the role `tool`: id of the earlier tool call that this message answers. */
-  toolCallId?: string;
-}
-
-export interface ToolCall {
-  id: string;
-  name: string;
-  /** The arguments as the JSON text of an object. */
-  arguments: string;
-}
-
-export type Part = { type: 'text'; text: string } | MediaPart;
+import * as v from 'valibot';
+import { strictObject, variant } from '../validation/objects.ts';
+import { count, list, short, text } from './values.ts';
 
 /** Kinds of media that a model can read besides text. */
 export const MEDIA_KINDS = ['image', 'audio'] as const;
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
-export interface MediaPart {
-  type: MediaKind;
-  source: { type: 'url'; url: string } | { type: 'base64'; data: string; mimeType: string };
-  /** Hash and size of the file; present once a backend has read it. The strings in `source` are then empty. */
-  opened?: OpenedImage | OpenedAudio;
-  detail?: 'low' | 'high' | 'auto';
-  /** Path of the part in the request, for errors: `images[0]`, `messages[1].content[0]`. */
-  param: string;
-}
+/** SHA-256 of a file's bytes, lower-case hex. */
+export const Sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/u));
+const Pixels = v.pipe(count, v.minValue(1), v.maxValue(1_000_000));
 
 /** Describes an image file that a backend has read. */
-export interface OpenedImage {
-  /** SHA-256 of the file's bytes, lower-case hex. */
-  sha256: string;
-  /** Width in pixels. */
-  width: number;
-  /** Height in pixels. */
-  height: number;
-}
+const OpenedImage = strictObject({ sha256: Sha256, width: Pixels, height: Pixels });
+export type OpenedImage = v.InferOutput<typeof OpenedImage>;
 
-/** Describes an audio file that a backend has read. */
-export interface OpenedAudio {
-  /** SHA-256 of the file's bytes, lower-case hex. */
-  sha256: string;
-  /** Length in samples at 16 kHz. */
-  samples: number;
-}
+/** Describes an audio file that a backend has read, with its length in samples at 16 kHz. */
+const OpenedAudio = strictObject({ sha256: Sha256, samples: v.pipe(count, v.minValue(1), v.maxValue(10_000_000)) });
+export type OpenedAudio = v.InferOutput<typeof OpenedAudio>;
+
+export const MediaPart = strictObject({
+  type: v.picklist(MEDIA_KINDS),
+  source: variant('type', [
+    strictObject({ type: v.literal('url'), url: text }),
+    strictObject({ type: v.literal('base64'), data: text, mimeType: text }),
+  ]),
+  /** Hash and size of the file; present once a backend has read it. The strings in `source` are then empty. */
+  opened: v.exactOptional(v.union([OpenedImage, OpenedAudio])),
+  detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
+  /** Path of the part in the request, for errors: `images[0]`, `messages[1].content[0]`. */
+  param: text,
+});
+export type MediaPart = v.InferOutput<typeof MediaPart>;
+
+const Part = v.union([strictObject({ type: v.literal('text'), text }), MediaPart]);
+export type Part = v.InferOutput<typeof Part>;
+
+const ToolCall = strictObject({
+  id: short,
+  name: short,
+  /** The arguments as the JSON text of an object. */
+  arguments: short,
+});
+export type ToolCall = v.InferOutput<typeof ToolCall>;
+
+/** Maximum number of tools in a request, and of tool calls in one message. */
+export const MOST_TOOLS = 128;
+
+/**
+ * Describes a message as backends receive it: its content is split into parts, and the role `developer` has been
+ * replaced by `system`.
+ */
+export const ChatMessage = strictObject({
+  role: v.picklist(['system', 'user', 'assistant', 'tool']),
+  /** Text and media in the order sent. */
+  parts: list(Part),
+  name: v.exactOptional(text),
+  /** Tool calls that an assistant's message makes; absent rather than empty. */
+  toolCalls: v.exactOptional(list(ToolCall, MOST_TOOLS)),
+  /** For the role `tool`: id of the earlier tool call that this message answers. */
+  toolCallId: v.exactOptional(short),
+});
+export type ChatMessage = v.InferOutput<typeof ChatMessage>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DecideTask } from '../backend.ts';
-import type { ChatMessage } from '../conversation.ts';
+import type { ChatMessage } from '../contract/conversation.ts';
 import { taskPrompt, taskText } from './tasks.ts';
 
 const turn = (role: ChatMessage['role'], text: string, name?: string): ChatMessage => ({

@@ -1,5 +1,5 @@
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
-import type { ChatMessage, Part } from '../conversation.ts';
+import type { ChatMessage, Part } from '../contract/conversation.ts';
 import { textMessage } from '../messages.ts';
 import { compactSchema } from './compact-schema.ts';
 import { LANGUAGE_NAMES } from './language-names.ts';

@@ -1,6 +1,6 @@
 import { at } from '../at.ts';
 import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
-import type { ChatMessage, MediaPart, Part } from '../conversation.ts';
+import type { ChatMessage, MediaPart, Part } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { textMessage } from '../messages.ts';

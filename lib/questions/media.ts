@@ -1,4 +1,4 @@
-import type { MediaKind, MediaPart } from '../conversation.ts';
+import type { MediaKind, MediaPart } from '../contract/conversation.ts';
 import { audioSource } from '../messages.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 

@@ -1,6 +1,6 @@
 import { at } from '../at.ts';
 import type { BatchAnswer, SentQuestion, Task, TaskAnswer, TaskBatch } from '../backend.ts';
-import type { MediaPart } from '../conversation.ts';
+import type { MediaPart } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers, membersOf } from '../json/members.ts';
 import { stringifyAsWritten } from '../json/written-numbers.ts';

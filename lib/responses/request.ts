@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../backend.ts';
 import { chatFormat } from '../chat/request.ts';
 import { toolUse } from '../chat/tool-use.ts';
-import type { ChatMessage, Part, ToolCall } from '../conversation.ts';
+import type { ChatMessage, Part, ToolCall } from '../contract/conversation.ts';
 import { textMessage } from '../messages.ts';
 import { mediaPart } from '../questions/media.ts';
 import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/responses-request.ts';

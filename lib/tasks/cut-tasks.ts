@@ -1,13 +1,4 @@
-/** Lists the tasks of a batch whose answers were cut, at `TaskBatch.maxOutputTokens` or the end of the context. */
-export interface CutTasks {
-  /** Names of the cut tasks, in the order sent. */
-  names: readonly string[];
-  /**
-   * Number of further cut tasks, which `names` lacks because they did not fit the header `assay-cut-tasks` of an
-   * upstream.
-   */
-  more: number;
-}
+import type { CutTasks } from '../contract/batch.ts';
 
 /** Name of the response header that lists the cut tasks (docs/interface.md, D-33). */
 export const CUT_TASKS_HEADER = 'assay-cut-tasks';

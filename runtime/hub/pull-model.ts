@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';

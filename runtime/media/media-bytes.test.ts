@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 import { mediaBytes } from './media-bytes.ts';
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n and the rest', 'latin1').toString('base64');

@@ -1,4 +1,4 @@
-import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../lib/contract/conversation.ts';
 import { splitDataUrl } from '../../lib/data-url.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { AUDIO_TYPES, type AudioType, sniffAudio } from './audio/sniff-audio.ts';

@@ -1,6 +1,9 @@
 import * as v from 'valibot';
-import { type ChatRequest, PRIORITIES, type TaskBatch } from '../../lib/backend.ts';
-import { MEDIA_KINDS } from '../../lib/conversation.ts';
+import { PRIORITIES } from '../../lib/backend.ts';
+import { CutNames, MOST_TASKS, TaskAnswer, TaskBatch } from '../../lib/contract/batch.ts';
+import { ChatRequest, deltas, finish } from '../../lib/contract/chat.ts';
+import { MEDIA_KINDS, Sha256 } from '../../lib/contract/conversation.ts';
+import { count as Count, list } from '../../lib/contract/values.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
@@ -11,15 +14,6 @@ import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
 import { MediaPlan } from '../media/media-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';
-import {
-  ChatRequestSchema,
-  CutNames,
-  Finish,
-  Sha256,
-  TaskAnswers,
-  TaskBatchSchema,
-  TokenLogprobs,
-} from './payloads.ts';
 
 /**
  * Messages between the server and the engine process. Both sides validate every message. An invalid message from the
@@ -28,15 +22,10 @@ import {
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
-/**
- * Text of one message, at most 4 Mi characters. An answer grows by far less between two tokens: a grammar can force
- * about 64 KiB at once.
- */
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 /** Name of a caller, or of a scope of cached prefixes. */
 const Label = v.pipe(v.string(), v.maxLength(1024));
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
 /** Names a compiled model to load, and the settings to load it with. */
@@ -158,8 +147,8 @@ export const ToEngine = v.variant('type', [
     type: v.literal('prepare'),
     id: Id,
     work: v.variant('kind', [
-      v.object({ kind: v.literal('tasks'), batch: TaskBatchSchema }),
-      v.object({ kind: v.literal('chat'), request: ChatRequestSchema }),
+      v.object({ kind: v.literal('tasks'), batch: TaskBatch }),
+      v.object({ kind: v.literal('chat'), request: ChatRequest }),
     ]),
     ...CallerFields,
   }),
@@ -253,17 +242,11 @@ export const FromEngine = v.variant('type', [
   }),
   /** Reports that the request is in the engine's queue. */
   v.object({ type: v.literal('queued'), id: Id }),
-  v.object({ type: v.literal('reasoning'), id: Id, text: Text }),
-  v.object({ type: v.literal('content'), id: Id, text: Text, logprobs: v.exactOptional(TokenLogprobs) }),
-  v.object({
-    type: v.literal('tool_call'),
-    id: Id,
-    index: Count,
-    name: v.exactOptional(Text),
-    arguments: Text,
-  }),
-  v.object({ type: v.literal('answers'), id: Id, answers: TaskAnswers, cut: CutNames }),
-  v.object({ type: v.literal('finished'), id: Id, ...Finish, media: v.exactOptional(MediaFigures) }),
+  v.object({ type: v.literal('reasoning'), id: Id, ...deltas.reasoning }),
+  v.object({ type: v.literal('content'), id: Id, ...deltas.content }),
+  v.object({ type: v.literal('tool_call'), id: Id, ...deltas.tool_call }),
+  v.object({ type: v.literal('answers'), id: Id, answers: list(TaskAnswer, MOST_TASKS), cut: CutNames }),
+  v.object({ type: v.literal('finished'), id: Id, ...finish, media: v.exactOptional(MediaFigures) }),
   v.object({
     type: v.literal('failed'),
     id: Id,

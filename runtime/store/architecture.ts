@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { architectureRefusal } from '../graph/families.ts';
 import { GenaiConfig, genaiFamily, genaiMediaRefusal, genaiRefusal } from './genai-config.ts';
 import { INSTEAD, MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';

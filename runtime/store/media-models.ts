@@ -1,4 +1,4 @@
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 
 /**
  * Name of the graph that encodes each kind of media in the layout of transformers.js, without the suffix of its number

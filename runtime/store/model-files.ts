@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { DTYPE_SUFFIX, DTYPES, type Dtype } from './dtypes.ts';
 import { folderOf, GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
 import { ENCODERS } from './media-models.ts';

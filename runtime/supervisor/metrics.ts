@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics, Usage } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { EngineStatus } from './engine-process.ts';
 import { addMediaCounters, type MediaMetrics } from './media/media-metrics.ts';

@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
 import type { Task, TaskBatch, Tool } from '../../lib/backend.ts';
-import type { ChatMessage } from '../../lib/conversation.ts';
+import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt, taskText } from '../../lib/prompt/tasks.ts';
 import { encodeSegments, type Segment } from './segment.ts';

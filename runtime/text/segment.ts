@@ -1,4 +1,4 @@
-import type { MediaKind, MediaPart } from '../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../lib/contract/conversation.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, test } from 'vitest';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 import type { ImageFamily } from '../media/families/family.ts';
 import type { Work } from '../protocol/messages.ts';
 import { type BetweenSteps, featuresOf, MediaEncoder, type MediaItem } from './media-encoder.ts';

@@ -1,5 +1,5 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import type { ChatMessage, MediaPart } from '../../lib/conversation.ts';
+import type { ChatMessage, MediaPart } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { floatsOf } from '../engine/forward/forward.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/forward/media-feeds.ts';

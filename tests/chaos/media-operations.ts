@@ -1,4 +1,4 @@
-import type { MediaKind } from '../../lib/conversation.ts';
+import type { MediaKind } from '../../lib/contract/conversation.ts';
 import type { Random } from '../../runtime/engine/random.ts';
 import { mediaFile } from '../media/golden.ts';
 import { AUDIO, EVENTS, integer, type Make, type Operation, pick, post, text } from './request.ts';

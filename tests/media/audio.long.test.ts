@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DecideTask, ExtractTask, TaskBatch } from '../../lib/backend.ts';
-import type { MediaPart, Part } from '../../lib/conversation.ts';
+import type { MediaPart, Part } from '../../lib/contract/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
 import { goldenOf, mediaFile, partsOf } from './golden.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 import type { Work } from '../../runtime/protocol/messages.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { openMedia } from '../../runtime/supervisor/media/open-media.ts';

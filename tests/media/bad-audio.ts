@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 import { makeWav } from './wav.ts';
 
 /** Holds a recording that is refused, and the reason in the error. */

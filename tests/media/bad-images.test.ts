@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 import type { Work } from '../../runtime/protocol/messages.ts';
 import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';

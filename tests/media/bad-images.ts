@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import sharp from 'sharp';
-import type { MediaPart } from '../../lib/conversation.ts';
+import type { MediaPart } from '../../lib/contract/conversation.ts';
 
 /** Holds an image that is refused, and the reason in the error. */
 export interface BadImage {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { MediaKind, Part } from '../../lib/conversation.ts';
+import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
 
 type GoldenPart = { type: 'text'; text: string } | { type: MediaKind; file: string };
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest, DecideTask, TaskBatch } from '../../lib/backend.ts';
-import type { Part } from '../../lib/conversation.ts';
+import type { Part } from '../../lib/contract/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
 import { type FixtureModel, goldenOf, MEDIA_TOKEN, mediaFile, partsOf } from './golden.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MediaKind, Part } from '../../lib/conversation.ts';
+import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
 import { FIRST_MEDIA_ID } from '../../runtime/engine/forward/media-feeds.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';

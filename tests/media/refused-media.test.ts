@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Part } from '../../lib/conversation.ts';
+import type { Part } from '../../lib/contract/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
 import { mediaFile } from './golden.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { withCallersParam } from './callers-param.ts';
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import type { ChatMessage, MediaPart, Part } from '../../../lib/contract/conversation.ts';
 import { dataUrlOf } from '../../../lib/data-url.ts';
 
 /**

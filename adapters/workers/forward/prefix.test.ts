@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, MediaPart } from '../../../lib/conversation.ts';
+import type { ChatMessage, MediaPart } from '../../../lib/contract/conversation.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
 
 const turn = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });

@@ -1,5 +1,5 @@
 import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, Part } from '../../../lib/conversation.ts';
+import type { ChatMessage, Part } from '../../../lib/contract/conversation.ts';
 import { splitDataUrl } from '../../../lib/data-url.ts';
 
 /**

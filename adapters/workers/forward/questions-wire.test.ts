@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TaskBatch } from '../../../lib/backend.ts';
-import type { MediaPart, Part } from '../../../lib/conversation.ts';
+import type { MediaPart, Part } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { questionsBody, withBatchParam } from './questions-wire.ts';
 

@@ -1,5 +1,5 @@
 import type { DecideTask, Task, TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, Part } from '../../../lib/conversation.ts';
+import type { ChatMessage, Part } from '../../../lib/contract/conversation.ts';
 import { dataUrlOf } from '../../../lib/data-url.ts';
 import { audioFormat } from '../../../lib/messages.ts';
 import { withCallersParam } from './callers-param.ts';

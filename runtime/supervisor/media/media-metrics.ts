@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { MediaKind } from '../../../lib/conversation.ts';
+import type { MediaKind } from '../../../lib/contract/conversation.ts';
 import type { MediaFigures } from '../../protocol/messages.ts';
 import type { MediaCounts } from './open-media.ts';
 

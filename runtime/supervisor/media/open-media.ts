@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MediaKind, MediaPart } from '../../../lib/conversation.ts';
+import type { MediaKind, MediaPart } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { MOST_SECONDS } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { MediaPart } from '../../../lib/conversation.ts';
+import type { MediaPart } from '../../../lib/contract/conversation.ts';
 import type { Work } from '../../protocol/messages.ts';
 import { withoutFiles } from './work-media.ts';
 

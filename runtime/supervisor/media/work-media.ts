@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChatMessage, MediaPart, Part } from '../../../lib/conversation.ts';
+import type { ChatMessage, MediaPart, Part } from '../../../lib/contract/conversation.ts';
 import { splitDataUrl } from '../../../lib/data-url.ts';
 import type { Work } from '../../protocol/messages.ts';
 

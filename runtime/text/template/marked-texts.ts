@@ -1,4 +1,4 @@
-import type { MediaPart } from '../../../lib/conversation.ts';
+import type { MediaPart } from '../../../lib/contract/conversation.ts';
 import type { MediaMark, Segment } from '../segment.ts';
 import { splitAtGuards, templateCalls } from '../tools/guarded-text.ts';
 import { TemplateError } from './sandboxed-jinja.ts';

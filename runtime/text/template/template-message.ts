@@ -1,4 +1,4 @@
-import type { ChatMessage, MediaKind, MediaPart, ToolCall } from '../../../lib/conversation.ts';
+import type { ChatMessage, MediaKind, MediaPart, ToolCall } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { messageText, namedParts } from '../../../lib/prompt/tasks.ts';
 

@@ -1,5 +1,5 @@
 import { at } from '../../../lib/at.ts';
-import type { ToolCall } from '../../../lib/conversation.ts';
+import type { ToolCall } from '../../../lib/contract/conversation.ts';
 import type { TemplateMessage } from '../template/template-message.ts';
 import { guardedArguments } from './guarded-text.ts';
 import type { ToolFormat } from './tool-format.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '../../../lib/answer-shape.ts';
 import type { Tool } from '../../../lib/backend.ts';
-import type { ToolCall } from '../../../lib/conversation.ts';
+import type { ToolCall } from '../../../lib/contract/conversation.ts';
 
 /**
  * Prepares tools and calls for chat templates so that no text of the caller can become a control token. In messages,

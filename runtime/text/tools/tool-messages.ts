@@ -1,5 +1,5 @@
 import { at } from '../../../lib/at.ts';
-import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import type { AnsweredCall, TemplateMessage } from '../template/template-message.ts';
 
 /**

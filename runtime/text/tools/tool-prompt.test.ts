@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Tool } from '../../../lib/backend.ts';
-import type { ChatMessage } from '../../../lib/conversation.ts';
+import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { createChatTemplate } from '../template/chat-template.ts';
 import { toTemplateMessages } from '../template/template-message.ts';
 import { withToolFields } from './tool-messages.ts';
