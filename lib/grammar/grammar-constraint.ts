@@ -13,7 +13,7 @@ import { close, type Missing, settledLength } from './closing.ts';
 import type { Constraint } from './constraint.ts';
 import { fillEnding, inString, stringsWithRules } from './string-ending.ts';
 import type { Masks } from './vocabulary/masks.ts';
-import { descend } from './vocabulary/trie.ts';
+import { childOf, descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';
 
 /**
@@ -176,8 +176,8 @@ export class GrammarConstraint implements Constraint {
     return whole;
   }
 
-  fork(): GrammarConstraint {
-    const copy = new GrammarConstraint(this.automaton, this.masks, this.missing);
+  fork(automaton = this.automaton): GrammarConstraint {
+    const copy = new GrammarConstraint(automaton, this.masks, this.missing);
     copy.state = this.state;
     copy.bytes = this.bytes.slice(0, this.byteCount + 64);
     copy.byteCount = this.byteCount;
@@ -186,6 +186,46 @@ export class GrammarConstraint implements Constraint {
     copy.stringLoop = this.stringLoop.fork();
     copy.ending = this.ending;
     return copy;
+  }
+
+  /**
+   * Returns a constraint of another automaton that has accepted the same text and withholds the same bytes.
+   *
+   * @throws RangeError if that automaton does not allow the text
+   */
+  alongside(automaton: Automaton): GrammarConstraint {
+    const other = this.fork(automaton);
+    let state: State | null = automaton.start;
+    for (const byte of this.whole) state = state?.next(byte) ?? null;
+    if (!state) throw new RangeError('the other automaton does not allow this text');
+    other.state = state;
+    return other;
+  }
+
+  /**
+   * Withholds the byte that must come next, too, so that the next token begins with it. Returns false, and changes
+   * nothing, if bytes are withheld, but no token begins with them and that byte, or if there is no such byte.
+   */
+  withholdNext(): boolean {
+    if (this.withheld.length === 0) return true;
+    const byte = this.state.forced;
+    const next = this.state.next(byte);
+    const node = byte < 0 ? -1 : childOf(this.masks.trie, this.withheldNode, byte);
+    if (!next || node < 0) return false;
+    this.state = next;
+    this.withheld = Uint8Array.of(...this.withheld, byte);
+    this.withheldNode = node;
+    return true;
+  }
+
+  /** Writes the withheld bytes. Returns their tokens. */
+  release(): number[] {
+    if (this.withheld.length === 0) return [];
+    const tokens = this.masks.tokenise(this.withheld);
+    this.append(this.withheld);
+    this.withheld = NOTHING;
+    this.withheldNode = 0;
+    return tokens;
   }
 
   /** Accepts a text without choosing tokens for it. Throws a RangeError if the grammar does not allow it here. */

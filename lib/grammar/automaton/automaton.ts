@@ -1,6 +1,7 @@
 import type { NumberLanguage } from '../number/number-language.ts';
 import type { Node } from '../resolve/node.ts';
 import type { TaggedObject } from '../tagged-object.ts';
+import type { QuotedTexts } from '../text/quoted-texts.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { EndFrame, type Frame, type FrameTable, single } from './frame.ts';
 import { LiteralFrame } from './literal-frame.ts';
@@ -34,8 +35,14 @@ export class Automaton implements FrameTable {
   private frameCount = 0;
   private stateCount = 0;
 
-  /** @param root the value of the answer, or a list of alternatives, none of which may be a prefix of another */
-  constructor(root: Node | readonly FramedValue[]) {
+  readonly quoted: QuotedTexts | null;
+
+  /**
+   * @param root the value of the answer, or a list of alternatives, none of which may be a prefix of another
+   * @param quoted texts that the answer's strings without a pattern or format are quoted from; null to allow any text
+   */
+  constructor(root: Node | readonly FramedValue[], quoted: QuotedTexts | null = null) {
+    this.quoted = quoted;
     this.alternatives = 'alternatives' in root ? [{ before: '', value: root, after: '' }] : root;
   }
 

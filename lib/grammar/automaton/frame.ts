@@ -1,11 +1,14 @@
 import { LIMITS } from '../limits.ts';
 import type { Node } from '../resolve/node.ts';
+import type { QuotedTexts } from '../text/quoted-texts.ts';
 
 /**
  * Caches the frames of one automaton, so that equal frames are one object. Frames create other frames through this
  * table, so their classes need not import each other.
  */
 export interface FrameTable {
+  /** Texts that strings without a pattern or format are quoted from; null if they may be any text. */
+  readonly quoted: QuotedTexts | null;
   /** Returns a number that no other frame of the automaton has. */
   nextFrameId(): number;
   /** Returns the cached frame of `key`. If there is none, creates it with `make` and caches it. */

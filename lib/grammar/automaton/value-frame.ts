@@ -1,10 +1,12 @@
 import type { Alternative, Node } from '../resolve/node.ts';
+import type { StringLanguage } from '../text/string-language.ts';
 import { ArrayFrame } from './array-frame.ts';
 import { BYTE, canBeWritten, type Frame, idOf, isNumeric, OpenFrame, single } from './frame.ts';
 import { LiteralFrame, literalTexts } from './literal-frame.ts';
 import { NumberFrame } from './number-frame.ts';
 import { ObjectFrame } from './object-frame.ts';
-import { stringFrame } from './string-frame.ts';
+import { type StringFrame, stringFrame } from './string-frame.ts';
+import { VerbatimFrame } from './verbatim-frame.ts';
 
 /** Reads the first byte of a value. */
 export class ValueFrame extends OpenFrame {
@@ -35,7 +37,7 @@ export class ValueFrame extends OpenFrame {
           LiteralFrame.first(literalTexts(alternative), after).step(byte, into);
           break;
         case 'string':
-          if (byte === BYTE.quote) into.push(stringFrame(alternative.language, after));
+          if (byte === BYTE.quote) into.push(stringIn(alternative.language, after));
           break;
         case 'number':
           if (isNumeric(byte)) NumberFrame.first(alternative.language, after).step(byte, into);
@@ -67,4 +69,9 @@ export class ValueFrame extends OpenFrame {
         return BYTE.openList;
     }
   }
+}
+
+function stringIn(language: StringLanguage, after: Frame): StringFrame {
+  const { quoted } = after.table;
+  return quoted && !language.dfa ? VerbatimFrame.first(quoted, language, after) : stringFrame(language, after);
 }

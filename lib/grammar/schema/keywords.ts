@@ -12,6 +12,8 @@ export const FORMATS = [
   'date',
   'time',
   'date-time',
+  'local-time',
+  'local-date-time',
   'duration',
   'email',
   'idn-email',

@@ -7,6 +7,7 @@ const year = String.raw`(?:\d{3}[1-9]|\d{2}[1-9]0|\d[1-9]00|[1-9]000)`;
 const leap = '(?:0[48]|[2468][048]|[13579][26])';
 const date = String.raw`(?:${year}-(?:${month})|(?:\d\d${leap}|${leap}00)-02-29)`;
 const clock = String.raw`(?:[01]\d|2[0-3]):[0-5]\d`;
+const localTime = String.raw`${clock}(?::[0-5]\d)?`;
 const time = String.raw`${clock}:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]${clock})`;
 // At most 63 characters, and no hyphens in both the third and the fourth place, where `xn--` marks an encoded label.
 const label = label63('[A-Za-z0-9]', '[A-Za-z0-9-]');
@@ -52,6 +53,7 @@ const pointer = '(?:/(?:[^~/]|~[01])*)*';
  * The formats of JSON Schema 2020-12 validation, section 7.3. What `generates` matches:
  *
  * - date, time, date-time: RFC 3339, section 5.6, with days that exist. No leap second, capital `T` and `Z`.
+ * - local-time, local-date-time: Assay's own; without a zone, HH:MM or HH:MM:SS, after a day that exists and `T`.
  * - duration: RFC 3339, appendix A, numbers of at most 6 digits.
  * - email: a dot-atom (RFC 5322) of at most 64 characters at a host name with a dot.
  * - hostname: RFC 1123, without encoded labels (RFC 5890).
@@ -66,6 +68,8 @@ export const FORMAT_RULES: { readonly [F in Format]: FormatRule } = {
   date: { generates: [`^${date}$`], accepts: String.raw`^\d{4}-\d\d-\d\d$` },
   time: { generates: [`^${time}$`], accepts: String.raw`^\d\d:` },
   'date-time': { generates: [`^${date}T${time}$`], accepts: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },
+  'local-time': { generates: [`^${localTime}$`], accepts: String.raw`^\d\d:` },
+  'local-date-time': { generates: [`^${date}T${localTime}$`], accepts: String.raw`^\d{4}-\d\d-\d\dT\d\d:` },
   duration: { generates: [duration()], accepts: '^P' },
   email,
   'idn-email': email,

@@ -1,18 +1,19 @@
 import { at } from '../../at.ts';
 import { AssayError } from '../../errors.ts';
 import type { State } from '../automaton/automaton.ts';
-import type { Frame } from '../automaton/frame.ts';
+import { BYTE, type Frame } from '../automaton/frame.ts';
 import { FreshTextFrame } from '../automaton/fresh-text-frame.ts';
 import { NumberFrame } from '../automaton/number-frame.ts';
 import { RawTextFrame } from '../automaton/raw-text-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
+import { VerbatimFrame } from '../automaton/verbatim-frame.ts';
 import type { Vocabulary } from '../constraint.ts';
 import type { NumberLanguage } from '../number/number-language.ts';
 import { MEMBER_NAME } from '../resolve/resolver.ts';
 import { StringMasks } from './string-masks.ts';
 import { addMask, setBit } from './token-mask.ts';
-import { buildTrie, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
+import { buildTrie, childOf, descend, longestTokens, mark, type Trie, unmark } from './trie.ts';
 import { walk, walkNumber } from './walk.ts';
 
 const encoder = new TextEncoder();
@@ -55,7 +56,8 @@ export class Masks {
     const others: Frame[] = [];
     const numbers = new Map<NumberLanguage, NumberFrame[]>();
     for (const frame of state.frames) {
-      if (frame instanceof StringFrame) this.addString(frame, state, into);
+      if (frame instanceof VerbatimFrame) this.addQuotation(frame, state, into);
+      else if (frame instanceof StringFrame) this.addString(frame, state, into);
       else if (frame instanceof RawTextFrame) {
         addMask(into, this.strings.insideRaw(frame.language, frame.place));
         if (frame.closing) others.push(frame.closing);
@@ -88,6 +90,52 @@ export class Masks {
     addMask(into, inside);
     const after = state.only(frame.after);
     for (const exit of exits) exit.walk(after, (token) => setBit(into, token));
+  }
+
+  /**
+   * Marks the tokens that continue a quotation, or close it and continue after it. Follows the texts and the trie side
+   * by side, so it creates no automaton states within the string.
+   */
+  private addQuotation(frame: VerbatimFrame, state: State, into: Uint32Array): void {
+    const { trie } = this;
+    // A greatest length is counted in characters, which only the frames know.
+    if (frame.language.max !== Infinity || frame.place.pending !== PLAIN) {
+      walk(trie, 0, state.only(frame), into);
+      return;
+    }
+    const after = state.only(frame.after);
+    const { bytes } = frame.quoted;
+    const close = (node: number) => {
+      const quote = childOf(trie, node, BYTE.quote);
+      if (quote < 0) return;
+      mark(trie, quote, into);
+      walk(trie, quote, after, into);
+    };
+    if (frame.mayClose) close(0);
+    const open: [node: number, offsets: Int32Array | number[], length: number][] = [
+      [0, frame.offsets, frame.place.length],
+    ];
+    for (let top = open.pop(); top; top = open.pop()) {
+      const [node, offsets, length] = top;
+      const byByte = new Map<number, number[]>();
+      for (const offset of offsets) {
+        const byte = bytes[offset] ?? 0;
+        const group = byByte.get(byte);
+        if (group) group.push(offset + 1);
+        else byByte.set(byte, [offset + 1]);
+      }
+      for (const [byte, next] of byByte) {
+        const child = byte === 0 ? -1 : childOf(trie, node, byte);
+        if (child < 0) continue;
+        mark(trie, child, into);
+        const end = at(next, 0);
+        // A token may end within a character; the string may not.
+        const whole = frame.quoted.isBoundary(end);
+        const longer = length + (whole ? 1 : 0);
+        if (whole && frame.quoted.mayEnd(end) && longer >= frame.language.min) close(child);
+        open.push([child, next, longer]);
+      }
+    }
   }
 
   /** Marks the tokens that continue a text which must differ from others, except those that can only lead to these. */

@@ -100,7 +100,7 @@ export function descend(trie: Trie, bytes: Uint8Array): number {
 }
 
 /** Returns the node after a byte; -1 if no token continues with it. */
-function childOf({ byte, skip }: Trie, node: number, wanted: number): number {
+export function childOf({ byte, skip }: Trie, node: number, wanted: number): number {
   const end = skip[node] ?? 0;
   let child = node + 1;
   while (child < end && byte[child] !== wanted) child = skip[child] ?? end;
