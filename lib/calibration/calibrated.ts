@@ -6,7 +6,7 @@ import { atTemperature, type Calibration, temperatureOf, valueAtTemperature } fr
  * temperature keeps the order of the options. An answer without probabilities is returned as it is.
  */
 export function calibrated(answer: TaskAnswer, task: Task, calibration: Calibration): TaskAnswer {
-  const { optionLogprobs, fields } = answer;
+  const { optionLogprobs, fields, absent, certainty } = answer;
   if (optionLogprobs) {
     const kind = (task.type === 'decide' && task.kind) || 'choice';
     return { ...answer, optionLogprobs: atTemperature(optionLogprobs, temperatureOf(calibration, kind)) };
@@ -19,5 +19,7 @@ export function calibrated(answer: TaskAnswer, task: Task, calibration: Calibrat
       path,
       probability: valueAtTemperature(probability, temperature),
     })),
+    ...(absent === undefined ? {} : { absent: valueAtTemperature(absent, temperature) }),
+    ...(certainty === undefined ? {} : { certainty: valueAtTemperature(certainty, temperature) }),
   };
 }

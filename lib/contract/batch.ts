@@ -63,6 +63,13 @@ const ExtractTask = strictObject({
   instruction: text,
   /** The shape of the answer, from `keys`, `schema`, both, or neither. */
   shape: AnswerShape,
+  /**
+   * The shape of the answer if the input contains what is asked for; `shape` then also allows null in its place. The
+   * answer has this shape, and `TaskAnswer.absent` tells how probable null was. Needs `TaskBatch.probabilities`.
+   */
+  present: v.exactOptional(AnswerShape),
+  /** True to quote every string without a pattern, format or enum from the texts of the input. */
+  verbatim: v.exactOptional(v.boolean()),
   language: v.exactOptional(Language),
 });
 export type ExtractTask = v.InferOutput<typeof ExtractTask>;
@@ -120,6 +127,8 @@ export const TaskBatch = strictObject({
 });
 export type TaskBatch = v.InferOutput<typeof TaskBatch>;
 
+const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
+
 const FieldProbability = strictObject({
   /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */
   path: text,
@@ -127,7 +136,7 @@ const FieldProbability = strictObject({
    * Product of the probabilities of the value's tokens, each relative to the tokens that the grammar allowed; then
    * calibrated, if the batch asks for it.
    */
-  probability: v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
+  probability,
 });
 export type FieldProbability = v.InferOutput<typeof FieldProbability>;
 
@@ -150,12 +159,26 @@ export const TaskAnswer = strictObject({
    * of an extraction were requested. The context length of a model bounds their number.
    */
   fields: v.exactOptional(list(FieldProbability)),
+  /**
+   * Probability that the input does not contain what is asked for: the share of the tokens that begin null among those
+   * with which a value or null could begin. Present only for a task with `present`.
+   */
+  absent: v.exactOptional(probability),
+  /**
+   * Probability of the whole answer: the product over all tokens that the model chose, those between the values
+   * included. Present only for a task with `present`.
+   */
+  certainty: v.exactOptional(probability),
 });
 export type TaskAnswer = v.InferOutput<typeof TaskAnswer>;
 
 export const Usage = strictObject({
   /** Prompt tokens of the whole batch: the shared prefix counted once, plus each task's own part. */
   promptTokens: count,
+  /** Prompt tokens of the shared prefix without media: the input and what precedes it. Absent for chats. */
+  stateTokens: v.exactOptional(count),
+  /** Prompt tokens of images and recordings. Absent for chats. */
+  mediaTokens: v.exactOptional(count),
   /** Tokens that the model chose. Tokens that the grammar forces (jump-forward) are not counted. */
   completionTokens: count,
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { allowedTokens } from '../../tests/grammar/random-model.ts';
 import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import type { DecideTask, ExtractTask } from '../backend.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
+import { QuotedTexts } from '../grammar/text/quoted-texts.ts';
 import { shapeConstraint, taskGrammar } from './task-grammar.ts';
 
 const encoder = new TextEncoder();
@@ -367,4 +369,40 @@ test('a vocabulary that lacks a necessary byte gives a clear error', () => {
   expect(() => shapeConstraint({ kind: 'open' }, poor).takeForced()).toThrow(
     expect.objectContaining({ code: 'engine_failed' }),
   );
+});
+
+describe('extract with present', () => {
+  const asked = (type: string): ExtractTask => ({
+    ...extract({ kind: 'schema', schema: objectOf({ type: [type, 'null'] }) }),
+    present: { kind: 'schema', schema: objectOf({ type }) },
+  });
+  const objectOf = (v: JsonSchema): JsonSchema => ({
+    type: 'object',
+    properties: { v },
+    required: ['v'],
+    additionalProperties: false,
+  });
+  const first = (constraint: Constraint) => spell(allowedTokens(constraint, vocabulary)).sort();
+
+  test('a text begins with the token that also ends its name; the shorter token means null', () => {
+    const { head, constraint, measured } = taskGrammar(asked('string'), vocabulary);
+    expect(spell(head)).toEqual(['{"', 'v']);
+    expect(first(measured!)).toEqual(['":', '":"', '":null']);
+    expect(first(constraint())).toEqual(['":"']);
+  });
+
+  test('a number begins with a digit or minus, null with its own token', () => {
+    const { head, constraint, measured } = taskGrammar(asked('number'), vocabulary);
+    expect(spell(head).join('')).toBe('{"v":');
+    const numbers = first(constraint());
+    expect(numbers).toEqual([...'-0123456789']);
+    expect(first(measured!).filter((token) => !numbers.includes(token))).toEqual(['n', 'null']);
+  });
+
+  test('a text is quoted from the input with verbatim', () => {
+    const { constraint } = taskGrammar({ ...asked('string'), verbatim: true }, vocabulary, new QuotedTexts(['no']));
+    const value = constraint();
+    value.accept(allowedTokens(value, vocabulary)[0]!);
+    expect(first(value)).toEqual(['n', 'o']);
+  });
 });

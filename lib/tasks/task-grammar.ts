@@ -5,6 +5,7 @@ import { Automaton } from '../grammar/automaton/automaton.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
 import { GrammarConstraint } from '../grammar/grammar-constraint.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
+import { QuotedTexts } from '../grammar/text/quoted-texts.ts';
 import { masksOf } from '../grammar/vocabulary/masks.ts';
 import { isInstructed } from '../prompt/tasks.ts';
 import { FREE_TEXT } from './free-text.ts';
@@ -28,6 +29,10 @@ export interface TaskGrammar {
    */
   constraint(path?: number): Constraint;
   /**
+   * Present for a task with `present`: allows null, too, where the value begins, directly after the head.
+   */
+  measured?: Constraint;
+  /**
    * JSON text of the whole answer to report if nothing was generated after the head, because the token budget ran out
    * or no option was chosen.
    */
@@ -50,12 +55,26 @@ export interface OptionChoice {
 /**
  * Returns the grammar of a task's answer.
  *
+ * @param quoted texts of the input, which a task with `verbatim` quotes
  * @param task a task whose schema `checkAnswerSchema` has accepted
  * @throws AssayError `unsupported_schema` for any other schema, `engine_failed` if the vocabulary has no tokens for a
  *   text that the answer must contain
  */
-export function taskGrammar(task: Task, vocabulary: Vocabulary): TaskGrammar {
-  if (task.type === 'extract') return generated(shapeConstraint(task.shape, vocabulary));
+export function taskGrammar(task: Task, vocabulary: Vocabulary, quoted = new QuotedTexts([])): TaskGrammar {
+  if (task.type === 'extract') {
+    const constraintOf = (shape: AnswerShape) =>
+      new GrammarConstraint(shapeAutomaton(shape, task.verbatim ? quoted : null), masksOf(vocabulary));
+    const measured = constraintOf(task.shape);
+    const whole = generated(measured);
+    if (!task.present) return whole;
+    const present = measured.alongside(shapeAutomaton(task.present, task.verbatim ? quoted : null));
+    // Where one token writes the end of the name and the quote of a text, as `":"` does, the shorter token `":` means
+    // that no text follows. Without such a token, the first choice must be that between a value and null.
+    if (present.withholdNext()) return { ...whole, constraint: () => present.fork(), measured };
+    const head = [...whole.head, ...measured.release()];
+    present.release();
+    return { ...whole, head, constraint: () => present.fork(), measured };
+  }
   if (!task.options) return generated(decideConstraint(task, vocabulary));
   const { head, paths } = optionPaths(task.options, mayReason(task), masksOf(vocabulary));
   return {
@@ -95,17 +114,21 @@ function generated(constraint: Constraint): TaskGrammar {
 
 const FREE_MEMBERS: JsonSchema = { type: ['string', 'number', 'boolean', 'null'] };
 
-function shapeAutomaton(shape: AnswerShape): Automaton {
+function shapeAutomaton(shape: AnswerShape, quoted: QuotedTexts | null = null): Automaton {
   switch (shape.kind) {
     case 'schema':
-      return automatonOf(shape.schema, shape.keys);
+      return automatonOf(shape.schema, shape.keys, quoted);
     case 'keys':
       // `keys` sets the order of the members: an object would move names such as `10` to the front.
-      return automatonOf(objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])), shape.keys);
+      return automatonOf(
+        objectSchema(shape.keys.map((key) => [key, { type: ['string', 'null'] }])),
+        shape.keys,
+        quoted,
+      );
     case 'open':
-      return automatonOf({ type: 'object', additionalProperties: FREE_MEMBERS });
+      return automatonOf({ type: 'object', additionalProperties: FREE_MEMBERS }, undefined, quoted);
     default:
-      return automatonOf({ type: 'object' });
+      return automatonOf({ type: 'object' }, undefined, quoted);
   }
 }
 
@@ -139,8 +162,10 @@ function objectSchema(
 const recent = new Map<string, Automaton>();
 const KEPT = 32;
 
-function automatonOf(schema: JsonSchema, keys?: readonly string[]): Automaton {
-  const compile = () => new Automaton(compileSchema(schema, { path: 'schema', ...(keys ? { keys } : {}) }));
+function automatonOf(schema: JsonSchema, keys?: readonly string[], quoted: QuotedTexts | null = null): Automaton {
+  const compile = () => new Automaton(compileSchema(schema, { path: 'schema', ...(keys ? { keys } : {}) }), quoted);
+  // An automaton that quotes belongs to one request.
+  if (quoted) return compile();
   return recentAutomaton(JSON.stringify([schema, keys]), compile);
 }
 

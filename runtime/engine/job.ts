@@ -52,6 +52,11 @@ export interface BranchSpec {
   read?: ReadRows;
   /** True to report the probability of each chosen token (`BranchResult.choices`). Needs a `constraint`. */
   scored?: boolean;
+  /**
+   * Constraint with the same text as `constraint` that allows more: what it allows in addition as the first token is
+   * measured (`BranchResult.excluded`), and not chosen. The text that `constraint` forces then follows the first choice.
+   */
+  measured?: Constraint;
 }
 
 /** Names the outputs of the model that a branch reads instead of choosing tokens. */
@@ -131,6 +136,11 @@ export interface BranchResult {
   constraint: Constraint | null;
   /** Score of each chosen token of `tokens`, in order. Present only with `BranchSpec.scored`. */
   choices?: readonly ScoredChoice[];
+  /**
+   * Probability of the tokens that `BranchSpec.measured` allows first and `constraint` does not, among all that
+   * `measured` allows. Present only with `measured`, and if a token was chosen.
+   */
+  excluded?: number;
   /** Number of tokens that count against the budget: those that the model chose, not forced ones. */
   chosen: number;
   /** `stop` if the answer is complete; `length` if the budget, `maxTokens` or the model's context length cut it. */

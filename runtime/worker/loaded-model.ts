@@ -76,7 +76,7 @@ export class LoadedModel implements ServedModel {
   }
 
   *#prepareTasks(batch: TaskBatch, media: readonly MediaItem[], caller: CallerFields): Generator<void, PreparedWork> {
-    const { promptTokens, plan, answers } = yield* planTasksInParts(this.#text, batch, this.info);
+    const { promptTokens, shared, plan, answers } = yield* planTasksInParts(this.#text, batch, this.info);
     return {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],
@@ -86,7 +86,8 @@ export class LoadedModel implements ServedModel {
         const answered = answers(measured.result);
         channel.reply({ type: 'answers', ...answered });
         const reason = answered.cut.length > 0 ? 'length' : 'stop';
-        channel.reply({ type: 'finished', reason, ...this.#figures(measured, promptTokens) });
+        const figures = this.#figures(measured, promptTokens);
+        channel.reply({ type: 'finished', reason, ...figures, usage: { ...figures.usage, ...shared } });
       },
     };
   }

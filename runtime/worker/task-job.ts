@@ -1,6 +1,7 @@
 import { at } from '../../lib/at.ts';
-import type { Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import type { Task, TaskAnswer, TaskBatch, Usage } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { QuotedTexts } from '../../lib/grammar/text/quoted-texts.ts';
 import { checkRequestTokens, MOST_REQUEST_TOKENS } from '../../lib/request-size.ts';
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
@@ -17,6 +18,8 @@ export type JobPlan = Omit<Job, 'id' | 'deadline'>;
 export interface TaskPlan {
   /** Number of prompt tokens: the shared prefix once, and every task's own part (D-27). */
   promptTokens: number;
+  /** Tokens of the shared prefix: of its media, and of the rest. */
+  shared: Required<Pick<Usage, 'stateTokens' | 'mediaTokens'>>;
   plan: JobPlan;
   /**
    * Returns the answers in the order of the tasks, and the names of the tasks whose answers were cut. Throws
@@ -60,13 +63,16 @@ export function* planTasksInParts(
   const encoder = taskEncoder(text, batch, maxPromptLen);
   const { prefix } = encoder;
   const served: EncodedBranch[] = [];
+  const quoted = new QuotedTexts(
+    batch.tasks.some((task) => task.type === 'extract' && task.verbatim) ? textsOf(batch) : [],
+  );
   const branchCount = batch.tasks.reduce((sum, task) => sum + orderCount(task, batch), 0);
   let promptTokens = prefix.length;
   yield;
   for (const [index, task] of batch.tasks.entries()) {
     for (const one of inOrders(task, index, batch)) {
       const own = encoder.branch(one.task);
-      const grammar = taskGrammar(one.task, text.vocabulary);
+      const grammar = taskGrammar(one.task, text.vocabulary, quoted);
       // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
       // further grammars are compiled.
       checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
@@ -83,6 +89,8 @@ export function* planTasksInParts(
     }
   }
   served.sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
+  // Ids beyond the vocabulary stand for features of media.
+  const mediaTokens = prefix.filter((id) => id >= text.vocabulary.size).length;
   const specs = served.map(
     ({ own, grammar }): BranchSpec => ({
       suffix: [...own, ...grammar.head],
@@ -90,10 +98,11 @@ export function* planTasksInParts(
       sampling: taskSampling(batch.temperature),
       maxTokens: batch.maxOutputTokens,
       endTokens: text.vocabulary.end,
-      ...(batch.probabilities ? measured(grammar) : {}),
+      ...(batch.probabilities ? scores(grammar) : {}),
     }),
   );
   return {
+    shared: { stateTokens: prefix.length - mediaTokens, mediaTokens },
     promptTokens,
     plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
     answers({ branches: results }) {
@@ -133,8 +142,15 @@ function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Task
  * Returns the branch settings for a request with probabilities: all options of a choice are scored, outside the token
  * budget; elsewhere every chosen token is scored.
  */
-function measured(grammar: TaskGrammar): Partial<BranchSpec> {
-  return grammar.choice ? { unmetered: true, maxTokens: longest(grammar) } : { scored: true };
+function scores(grammar: TaskGrammar): Partial<BranchSpec> {
+  if (grammar.choice) return { unmetered: true, maxTokens: longest(grammar) };
+  return { scored: true, ...(grammar.measured ? { measured: grammar.measured } : {}) };
+}
+
+/** Returns the texts of a batch's input, which values are quoted from. */
+function textsOf({ input }: TaskBatch): string[] {
+  if ('context' in input) return [input.context];
+  return input.messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])));
 }
 
 /** Returns the number of tokens of the longest path of a choice; 0 without a choice. */
@@ -176,7 +192,13 @@ function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }
     return { name, json: JSON.stringify({ value: task.options[indexOfHighest(optionLogprobs)] }), optionLogprobs };
   }
   const fields = result.constraint ? fieldProbabilities(result.constraint, result.choices ?? []) : [];
-  return { name, json: answer(grammar, result), fields };
+  const certainty = Math.exp((result.choices ?? []).reduce((sum, { logprob }) => sum + logprob, 0));
+  return {
+    name,
+    json: answer(grammar, result),
+    fields,
+    ...(grammar.measured ? { absent: result.excluded ?? 0, certainty } : {}),
+  };
 }
 
 /** Returns the normalized log-probability of each option, in the task's order of options, not the branch's. */

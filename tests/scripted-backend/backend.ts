@@ -104,7 +104,10 @@ function scriptedAnswer(
     return { name: task.name, json, optionLogprobs };
   }
   const reached = leavesOf(json).slice(0, said.reached);
-  return { name: task.name, json, fields: reached.map(({ path }) => ({ path, probability: 0.9 })) };
+  const fields = reached.map(({ path }) => ({ path, probability: 0.9 }));
+  const present =
+    task.type === 'extract' && task.present ? { absent: said.absent?.[index] ?? 0.25, certainty: 0.5 } : {};
+  return { name: task.name, json, fields, ...present };
 }
 
 /** Each option is half as probable as the one before it. */

@@ -14,6 +14,8 @@ export interface Script {
       answers?: readonly string[];
       /** Probabilities of the options of each task; null: made up. */
       probabilities?: readonly (readonly number[] | null)[];
+      /** Probabilities that the values of tasks with `present` are absent; default: 0.25. */
+      absent?: readonly number[];
       /** The number of values of an extraction that were reached; default: all. */
       reached?: number;
       fail?: Fault;

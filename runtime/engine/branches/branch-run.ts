@@ -155,6 +155,7 @@ export class BranchRun {
       tokens: this.#decoding?.tokens ?? [],
       constraint: this.#decoding?.constraint ?? null,
       ...(this.#spec.scored ? { choices: this.#decoding?.choices ?? [] } : {}),
+      ...(this.#decoding?.excluded === undefined ? {} : { excluded: this.#decoding.excluded }),
       chosen: share.used,
       reason: this.#decoding?.reason ?? 'length',
     };

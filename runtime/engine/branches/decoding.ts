@@ -3,7 +3,7 @@ import type { BranchSpec, ChosenToken, ScoredChoice } from '../job.ts';
 import type { Random } from '../random.ts';
 import type { BranchTokens, DraftStep } from './branch-tokens.ts';
 import { continuationOf } from './prompt-lookup.ts';
-import { chooseToken, logProbability } from './sampler.ts';
+import { chooseToken, logMass, logProbability } from './sampler.ts';
 import type { BudgetShare } from './token-budget.ts';
 
 /**
@@ -23,7 +23,7 @@ export interface DecodingContext {
   onToken(token: ChosenToken): 'stop' | undefined;
 }
 
-type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored'>;
+type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored' | 'measured'>;
 
 /**
  * Runs the decode phase of a branch: chooses one token after another, and appends the text that the constraint forces.
@@ -41,6 +41,7 @@ export class Decoding {
   /** Copy of the constraint before the first token, from which `cut` replays the part of the answer that it keeps. */
   readonly #untouched: Constraint | null;
   #mask: Uint32Array | null = null;
+  #excluded: number | undefined;
   #reason: 'stop' | 'length' | null = null;
   #endedByToken = false;
 
@@ -59,6 +60,11 @@ export class Decoding {
   /** Log-probability and byte range of each chosen token; empty unless the branch is scored. */
   get choices(): readonly ScoredChoice[] {
     return this.#choices;
+  }
+
+  /** Probability that `BranchSpec.measured` asks for; undefined before the first choice. */
+  get excluded(): number | undefined {
+    return this.#excluded;
   }
 
   get constraint(): Constraint | null {
@@ -80,7 +86,7 @@ export class Decoding {
    */
   feed(tokens: readonly number[]): void {
     const { queue, share, contextLength } = this.#context;
-    const forced = this.#constraint?.takeForced() ?? [];
+    const forced = this.#begins ? [] : (this.#constraint?.takeForced() ?? []);
     this.#tokens.push(...forced);
     const fed = [...tokens, ...forced];
     if (this.#constraint?.complete) this.#reason = 'stop';
@@ -98,6 +104,7 @@ export class Decoding {
   deliver(logits: Float32Array): void {
     const { share, random, onToken } = this.#context;
     const mask = this.#allowed();
+    if (this.#begins && mask) this.#excluded = this.#measure(logits, mask);
     const chosen = chooseToken(logits, this.#spec.sampling, mask, this.#counts, random);
     const { token } = chosen;
     if (this.#spec.endTokens.has(token)) {
@@ -160,7 +167,7 @@ export class Decoding {
     this.#reason = 'length';
     this.#tokens.length = this.#chosenAt[kept] ?? this.#tokens.length;
     this.#constraint = this.#untouched;
-    this.#constraint?.takeForced();
+    if (!this.#spec.measured) this.#constraint?.takeForced();
     this.#chosenAt.length = kept;
     this.#choices.length = Math.min(kept, this.#choices.length);
     for (const at of this.#chosenAt) {
@@ -185,6 +192,18 @@ export class Decoding {
     this.#constraint.accept(token);
     if (!this.#spec.scored || !mask) return;
     this.#choices.push({ logprob: logProbability(logits, token, mask), start, end: this.#constraint.length });
+  }
+
+  /** True until the first token is chosen, if what it could be instead is measured. */
+  get #begins(): boolean {
+    return this.#spec.measured !== undefined && this.#chosenAt.length === 0;
+  }
+
+  #measure(logits: Float32Array, mask: Uint32Array): number {
+    const wider = new Uint32Array(mask.length);
+    this.#spec.measured?.mask(wider);
+    for (let i = 0; i < mask.length; i++) wider[i] = (wider[i] ?? 0) | (mask[i] ?? 0);
+    return Math.max(0, -Math.expm1(logMass(logits, mask) - logMass(logits, wider)));
   }
 
   #allowed(): Uint32Array | null {

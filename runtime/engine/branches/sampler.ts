@@ -85,12 +85,20 @@ export function logSumExp(logits: Float32Array): number {
  * or if all allowed logits are NaN.
  */
 export function logProbability(logits: Float32Array, token: number, mask: TokenMask): number {
+  return logitOf(logits, token) - logMass(logits, mask);
+}
+
+/**
+ * Returns the natural logarithm of the sum of the exponentials of the logits that `mask` allows. Throws if it allows
+ * none, or if all allowed logits are NaN.
+ */
+export function logMass(logits: Float32Array, mask: TokenMask): number {
   const highest = logitOf(logits, argmax(logits, mask));
   let sum = 0;
   forEachAllowed(mask, logits.length, (allowed) => {
     sum += Math.exp(logitOf(logits, allowed) - highest);
   });
-  return logitOf(logits, token) - highest - Math.log(sum);
+  return highest + Math.log(sum);
 }
 
 /** Applies the penalties to the logits in place. Returns the original logits of the tokens that it changed. */
