@@ -25,7 +25,7 @@ function answer({ backend, quota, questions, aliases }: Services, formats: reado
     const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body') });
     const format = formats.find((one) => one.claims(json)) ?? formats[0];
     c.set('api', format.api);
-    const { batch, bodyOf } = format.read(json);
+    const { batch, bodyOf } = format.read(json, c.req.param('model'));
     const call = callOf(c, quota);
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
     if (batch.model !== undefined) checkRight(c, batch.model);

@@ -1,6 +1,6 @@
 import type * as v from 'valibot';
 import { type ErrorFormat, type ErrorStatus, errorStatus } from '../lib/error-status.ts';
-import { AssayError } from '../lib/errors.ts';
+import { AssayError, type ErrorCode } from '../lib/errors.ts';
 import type { ErrorBody } from '../lib/schema/error-body.ts';
 import type { InvalidValue } from '../lib/schema/systemone-response.ts';
 import { PRIORITY_HEADER } from './call.ts';
@@ -37,10 +37,39 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType, status: n
   decisions: bodyOf,
   models: bodyOf,
   openai: (error, type) => ({ error: { ...bodyOf(error, type).error, param: error.param ?? null } }),
+  workersai: (error) => ({
+    result: null,
+    success: false,
+    errors: [{ code: RUN_CODES[error.code] ?? 3001, message: error.message }],
+    messages: [],
+  }),
   systemone: (error, type, status) => ({
     detail: status === 422 ? [invalidValue(error)] : { error_type: type, message: error.message },
     ...bodyOf(error, type),
   }),
+};
+
+/** The numbers of Workers AI's errors; 3001 for all others. */
+const RUN_CODES: { readonly [C in ErrorCode]?: number } = {
+  malformed_json: 6003,
+  unsupported_media_type: 6003,
+  unknown_field: 5006,
+  missing_field: 5006,
+  missing_input: 5006,
+  invalid_type: 5006,
+  invalid_value: 5006,
+  unsupported_schema: 3030,
+  unsupported_modality: 3030,
+  input_too_long: 3036,
+  request_too_large: 3036,
+  model_not_found: 5007,
+  model_not_loaded: 5007,
+  missing_api_key: 10_000,
+  invalid_api_key: 10_000,
+  model_not_allowed: 10_000,
+  forbidden_origin: 10_000,
+  rate_limited: 3040,
+  overloaded: 3040,
 };
 
 /** Describes an invalid value with its location, as FastAPI does. */

@@ -3,9 +3,11 @@ import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
 import type { ErrorFormat } from '../lib/error-status.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
+import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
 import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
+import { ExtractionsRequest } from '../lib/schema/extractions-request.ts';
 import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
 import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
@@ -24,13 +26,21 @@ export interface FormatContext {
   questions: QuestionSettings;
 }
 
+/** Holds what a request consists of besides its checked body. */
+interface Sent {
+  /** The JSON text of the body. */
+  text?: string;
+  /** Value of the path's parameter `model`, on a path that has one. */
+  model?: string;
+}
+
 /** Describes a format of requests that one batch answers. */
 interface FormatParts<TSchema extends v.GenericSchema> {
   /** Format of the errors. */
   api: ErrorFormat;
   schema: TSchema;
-  /** Converts a valid request, with the JSON text of its body, to the batch that answers it. */
-  batchOf(request: v.InferOutput<TSchema>, text: string | undefined): TaskBatch;
+  /** Converts a valid request to the batch that answers it. */
+  batchOf(request: v.InferOutput<TSchema>, sent: Sent): TaskBatch;
   /** Writes the body of the response as JSON text. */
   bodyOf(answer: BatchAnswer, request: v.InferOutput<TSchema>, context: FormatContext): string;
   /**
@@ -46,7 +56,10 @@ export interface Format {
   readonly schema: v.GenericSchema;
   claims(body: JsonValue): boolean;
   /** Reads a body as a batch. Throws the error of its first issue if it is not valid. */
-  read(body: JsonValue): { batch: TaskBatch; bodyOf(answer: BatchAnswer, context: FormatContext): string };
+  read(
+    body: JsonValue,
+    model?: string,
+  ): { batch: TaskBatch; bodyOf(answer: BatchAnswer, context: FormatContext): string };
 }
 
 function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
@@ -55,12 +68,11 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
     api,
     schema,
     claims,
-    read(body) {
+    read(body, model) {
       const request = validate(schema, body);
-      return {
-        batch: batchOf(request, sourceText(body)),
-        bodyOf: (answer, context) => bodyOf(answer, request, context),
-      };
+      const text = sourceText(body);
+      const sent = { ...(text === undefined ? {} : { text }), ...(model === undefined ? {} : { model }) };
+      return { batch: batchOf(request, sent), bodyOf: (answer, context) => bodyOf(answer, request, context) };
     },
   };
 }
@@ -99,9 +111,26 @@ export const OPENAI_DECISIONS = format({
 export const SYSTEM_ONE = format({
   api: 'systemone',
   schema: SystemOneRequest,
-  batchOf: batchOfSystemOne,
+  batchOf: (request, { text }) => batchOfSystemOne(request, text),
   bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
   claims: (body) => has(body, 'state') && !has(body, 'input'),
+});
+
+export const EXTRACTIONS = format({
+  api: 'openai',
+  schema: ExtractionsRequest,
+  batchOf: (request, { text }) => batchOfExtractions(request, text),
+  bodyOf: (answer, request, { requestId, questions }) => extractionsBody(request, answer, requestId, questions),
+});
+
+/** The same on the run paths of Workers AI, which name the model and wrap the answer. */
+export const RUN = format({
+  api: 'workersai',
+  schema: ExtractionsRequest,
+  batchOf: (request, { text, model }) =>
+    batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
+  bodyOf: (answer, request, { requestId, questions }) =>
+    `{"result":${extractionsBody(request, answer, requestId, questions)},"success":true,"errors":[],"messages":[]}`,
 });
 
 function has(body: JsonValue, name: string): boolean {

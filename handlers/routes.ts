@@ -4,6 +4,7 @@ import type { Operation } from '../lib/openapi/operation.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
 import { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
 import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
+import { ExtractionsResponse, RunResponse } from '../lib/schema/extractions-response.ts';
 import { Model, ModelList } from '../lib/schema/model-list.ts';
 import {
   DeleteRequest,
@@ -34,7 +35,7 @@ import { readRequest } from './body.ts';
 import { chatCompletions } from './chat.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { download } from './download.ts';
-import { DECISION, EXTRACTION, OPENAI_DECISIONS, SYSTEM_ONE, TASKS } from './formats.ts';
+import { DECISION, EXTRACTION, EXTRACTIONS, OPENAI_DECISIONS, RUN, SYSTEM_ONE, TASKS } from './formats.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels, retrieveModel } from './models.ts';
 import { responses } from './responses.ts';
@@ -80,6 +81,12 @@ function reading<TSchema extends v.GenericSchema>(
 
 const asking = { method: 'POST', key: 'always', counts: true } as const;
 const decisions = { ...asking, errors: [400, 422, 429] } as const;
+const extracting = {
+  ...asking,
+  ...answering(EXTRACTIONS),
+  response: ExtractionsResponse,
+  errors: [400, 404, 409, 413, 415, 429],
+} as const;
 const get = { api: 'models', method: 'GET', key: 'off loopback', errors: [] } as const;
 const post = { api: 'models', method: 'POST', key: 'off loopback' } as const;
 const status = {
@@ -183,6 +190,31 @@ export const ROUTES: readonly Route[] = [
     response: SystemOneResponse,
     errors: [404, 413, 415, 422, 429],
   },
+  {
+    ...extracting,
+    path: '/v1/extractions',
+    id: 'createExtraction',
+    summary: 'Extract typed fields from a text, with probabilities and spans',
+    description:
+      'Texts are quoted from the state, so each has a span. questions of the System One format may be asked beside the ' +
+      'fields; both are answered from one reading of the state.',
+  },
+  ...['/v1/extraction', '/extraction', '/alpha/extractions', '/api/alpha/extractions'].map((path) => ({
+    ...extracting,
+    path,
+    id: `createExtraction${path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: 'Alias of /v1/extractions',
+  })),
+  ...['/ai/run/@cf/{model}', '/client/v4/accounts/{account}/ai/run/@cf/{model}'].map((path, i) => ({
+    ...asking,
+    path,
+    id: ['run', 'runOfAccount'][i] ?? '',
+    summary: 'Extract typed fields, or answer questions, in the format of Workers AI',
+    description: 'As /v1/extractions, in an envelope. The path names the model: cloudflare/clairic is the loaded one.',
+    ...answering(RUN),
+    response: RunResponse,
+    errors: [400, 404, 409, 413, 422, 429],
+  })),
   {
     ...get,
     path: '/',

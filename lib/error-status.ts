@@ -8,10 +8,10 @@ export const APIS = ['decisions', 'models'] as const;
 export type Api = (typeof APIS)[number];
 
 /**
- * Names a format of error responses: those of the decision service and the model server, and those of OpenAI and System
- * One for `/v1/decisions` and `/v1/systemone`.
+ * Names a format of error responses: those of the decision service and the model server, those of OpenAI and System One
+ * for `/v1/decisions` and `/v1/systemone`, and that of Workers AI for its run paths.
  */
-export type ErrorFormat = Api | 'openai' | 'systemone';
+export type ErrorFormat = Api | 'openai' | 'systemone' | 'workersai';
 
 export const ERROR_TYPES = [
   'invalid_request_error',
@@ -47,6 +47,12 @@ export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus |
       if (code === 'model_not_found' || code === 'request_too_large' || code === 'unsupported_media_type')
         return models;
       return decisions ?? models;
+    // Workers AI answers 400 to a request that breaks the schema, and 422 to one that the model refuses.
+    case 'workersai': {
+      const { decisions, models = decisions } = TABLE[code];
+      if (code === 'input_too_long') return bad(413);
+      return code === 'unsupported_schema' || code === 'unsupported_modality' ? bad(422) : models;
+    }
     default:
       return TABLE[code][format];
   }

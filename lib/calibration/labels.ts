@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
 import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
 import { logprobsOf } from '../tasks/logprobs.ts';
+import { object } from '../validation/objects.ts';
 import { validate } from '../validation/validate.ts';
 import { type CalibratedKind, rightOrWrong } from './calibration.ts';
 import type { Labelled } from './fit.ts';
@@ -16,7 +17,7 @@ export interface Label {
   label: unknown;
 }
 
-const Line = v.object({ input: v.string(), label: v.unknown() });
+const Line = object({ input: v.string(), label: v.unknown() });
 
 /**
  * Reads a line of a labels file: a JSON object with `input`, the members of a question of /v1/decisions, and `label`.

@@ -6,6 +6,8 @@ import * as tools from '../schema/chat-tools.ts';
 import * as decisions from '../schema/decisions-request.ts';
 import * as decided from '../schema/decisions-response.ts';
 import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
+import * as extractions from '../schema/extractions-request.ts';
+import * as extracted from '../schema/extractions-response.ts';
 import { Language } from '../schema/language.ts';
 import { AudioInput, ImageInput } from '../schema/media.ts';
 import * as message from '../schema/message.ts';
@@ -44,6 +46,36 @@ export const COMPONENTS = {
   Task: task.Task,
   DecideTask: task.DecideTask,
   ExtractTask: task.ExtractTask,
+  ExtractionsRequest: extractions.ExtractionsRequest,
+  ExtractionField: extractions.ExtractionField,
+  MemberField: extractions.MemberField,
+  TextField: extractions.TextField,
+  NumberField: extractions.NumberField,
+  DateField: extractions.DateField,
+  TimeField: extractions.TimeField,
+  DatetimeField: extractions.DatetimeField,
+  DurationField: extractions.DurationField,
+  BooleanField: extractions.BooleanField,
+  EnumField: extractions.EnumField,
+  ListField: extractions.ListField,
+  ObjectField: extractions.ObjectField,
+  EstimateField: extractions.EstimateField,
+  ForecastField: extractions.ForecastField,
+  ExtractionsResponse: extracted.ExtractionsResponse,
+  FieldAnswer: extracted.FieldAnswer,
+  TextAnswer: extracted.TextAnswer,
+  NumberAnswer: extracted.NumberAnswer,
+  DurationAnswer: extracted.DurationAnswer,
+  DateAnswer: extracted.DateAnswer,
+  TimeAnswer: extracted.TimeAnswer,
+  DatetimeAnswer: extracted.DatetimeAnswer,
+  BooleanAnswer: extracted.BooleanAnswer,
+  EnumAnswer: extracted.EnumAnswer,
+  ListAnswer: extracted.ListAnswer,
+  EstimateAnswer: extracted.EstimateAnswer,
+  ObjectAnswer: extracted.ObjectAnswer,
+  RunResponse: extracted.RunResponse,
+  RunErrorBody: extracted.RunErrorBody,
   Language,
   Message: message.Message,
   MessageContent: message.MessageContent,

@@ -49,6 +49,7 @@ const TAGS = {
   decisions: 'decision service',
   openai: 'decision formats',
   systemone: 'decision formats',
+  workersai: 'decision formats',
   models: 'model server',
   own: 'this server',
 };
@@ -75,7 +76,7 @@ function operation(row: Operation): object {
     tags: [TAGS[own ? 'own' : api]],
     summary,
     ...(description ? { description } : {}),
-    ...(path.includes('{model_id}') ? { parameters: [MODEL_ID] } : {}),
+    ...(path.includes('{') ? { parameters: parametersOf(path) } : {}),
     security: SECURITY[key],
     ...(request
       ? { requestBody: { required: true, content: { 'application/json': requestContent(id, request) } } }
@@ -107,13 +108,19 @@ const CUT_TASKS = {
   },
 };
 
-const MODEL_ID = {
-  name: 'model_id',
-  in: 'path',
-  required: true,
-  description: 'Id of the model. The slash may be sent as / or as %2F.',
-  schema: { type: 'string', examples: ['assay/starter'] },
-};
+function parametersOf(path: string): object[] {
+  return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...(name === 'account'
+      ? { description: 'Any text; ignored.', schema: { type: 'string' } }
+      : {
+          description: 'Id of the model. The slash may be sent as / or as %2F.',
+          schema: { type: 'string', examples: ['assay/starter'] },
+        }),
+  }));
+}
 
 function requestContent(id: string, request: v.GenericSchema): object {
   return { schema: refToSchema(request), ...exampleOf(id, 'request') };

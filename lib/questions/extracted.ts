@@ -7,8 +7,13 @@ import { evidenceOf, type SourceText } from './evidence.ts';
  * their order and numbers their digits. `fields` has an entry for each value whose probability is known.
  *
  * @param sources texts of the request in which evidence is searched
+ * @param name name of the member with the data
  */
-export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: readonly SourceText[]): string {
+export function extractedMembers(
+  { json, fields = [] }: TaskAnswer,
+  sources: readonly SourceText[],
+  name = 'data',
+): string {
   const leaves = leavesOf(json);
   const probabilities = new Map(fields.map(({ path, probability }) => [path, probability]));
   const reached = leaves.flatMap(({ path, start, end }) => {
@@ -21,5 +26,5 @@ export function extractedMembers({ json, fields = [] }: TaskAnswer, sources: rea
         `"evidence":${JSON.stringify(evidence)}}`,
     ];
   });
-  return `"data":${json},"fields":[${reached.join(',')}],"complete":${reached.length === leaves.length}`;
+  return `"${name}":${json},"fields":[${reached.join(',')}],"complete":${reached.length === leaves.length}`;
 }

@@ -115,13 +115,27 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
  * @param answer the backend's answer to `batchOfSystemOne(request)`
  */
 export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
-  const sources = textsIn(request.state, '/state');
-  const answers = Object.entries(request.questions).map(
-    ([id, question], i) => [id, answerText(question, at(answer.answers, i), settings, sources)] as const,
-  );
+  const answers = answersOfSystemOne(request, answer.answers, settings);
   const { promptTokens, completionTokens } = answer.usage;
   const usage = { input_tokens: promptTokens, output_tokens: completionTokens };
   return `{"model":${JSON.stringify(answer.model)},"answers":${joinMembers(answers)},"usage":${JSON.stringify(usage)}}`;
+}
+
+/**
+ * Returns the answers as pairs of name and JSON text, in the order of the questions.
+ *
+ * @param given the answers to the tasks of `batchOfSystemOne`; more may follow
+ */
+export function answersOfSystemOne(
+  { state, questions }: Pick<SystemOneRequest, 'state' | 'questions'>,
+  given: readonly TaskAnswer[],
+  settings: QuestionSettings,
+): (readonly [name: string, json: string])[] {
+  const sources = textsIn(state, '/state');
+  return Object.entries(questions).map(([id, question], i) => [
+    id,
+    answerText(question, at(given, i), settings, sources),
+  ]);
 }
 
 function answerText(

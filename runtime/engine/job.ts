@@ -54,7 +54,8 @@ export interface BranchSpec {
   scored?: boolean;
   /**
    * Constraint with the same text as `constraint` that allows more: what it allows in addition as the first token is
-   * measured (`BranchResult.excluded`), and not chosen. The text that `constraint` forces then follows the first choice.
+   * measured (`BranchResult.excluded`), and not chosen. The text that `constraint` forces then follows the first
+   * choice.
    */
   measured?: Constraint;
 }

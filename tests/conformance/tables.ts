@@ -14,6 +14,7 @@ import { decisionResponses } from './rows/decision-responses.ts';
 import { decisionsErrors } from './rows/decisions-errors.ts';
 import { decisionsRequests } from './rows/decisions-requests.ts';
 import { downloadRows } from './rows/downloads.ts';
+import { extractionRows } from './rows/extractions.ts';
 import { operationRows } from './rows/operations.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
@@ -50,4 +51,5 @@ export const tables: Record<string, readonly Row[]> = {
   'system one: errors': systemOneErrors,
   'decision formats: responses': questionsResponses,
   'decision formats: access': questionsAccess,
+  extractions: extractionRows,
 };

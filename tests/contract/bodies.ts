@@ -47,7 +47,7 @@ function formatOf(path: string, body: unknown): string {
 
 /** The error body of a path: that of its operation's own errors. */
 function errorSchema(path: string, body: unknown): Content[string]['schema'] {
-  const { post } = document.paths[formatOf(path, body)] ?? {};
+  const { post } = pathItem(formatOf(path, body)) ?? {};
   const name = post?.responses[500]?.$ref?.split('/').at(-1);
   return document.components.responses[name ?? '']?.content?.['application/json']?.schema ?? ERROR;
 }
@@ -59,11 +59,16 @@ export function requestProblems(method: string, path: string, body: unknown): st
 }
 
 function operationAt(method: string, path: string): Operation | undefined {
+  return pathItem(path)?.[method.toLowerCase()];
+}
+
+/** Returns the operations of a path, by method, or those of the pattern that it matches. */
+function pathItem(path: string): Document['paths'][string] | undefined {
   // Of several patterns, the one with the longest fixed end is meant, as in `createApp`.
   const pattern = Object.keys(document.paths)
-    .filter((one) => new RegExp(`^${one.replace('{model_id}', '.+')}$`).test(path))
+    .filter((one) => new RegExp(`^${one.replaceAll(/\{\w+\}/g, '.+')}$`).test(path))
     .sort((one, other) => other.length - one.length)[0];
-  return document.paths[document.paths[path] ? path : (pattern ?? '')]?.[method.toLowerCase()];
+  return document.paths[document.paths[path] ? path : (pattern ?? '')];
 }
 
 const validators = new Map<string, ValidateFunction>();

@@ -42,7 +42,7 @@ describe('every operation of the contract is there, and takes no other method', 
 
 test('every route of the app is in the contract', async () => {
   const app = await appWith({});
-  const known = new Set([...ROUTES.map(({ path }) => path.replace('{model_id}', ':model_id{.+}')), '/*']);
+  const known = new Set([...ROUTES.map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1{.+}')), '/*']);
   expect(app.routes.map(({ path }) => path).filter((path) => !known.has(path))).toEqual([]);
 });
 

@@ -1,0 +1,375 @@
+import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
+import { at } from '../at.ts';
+import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import { AssayError } from '../errors.ts';
+import { pointerStep } from '../json/leaves.ts';
+import { joinMembers, splitMembers } from '../json/members.ts';
+import { pathTo } from '../param-path.ts';
+import {
+  type ExtractionField,
+  type ExtractionsRequest,
+  type MemberField,
+  MOST_ITEMS,
+} from '../schema/extractions-request.ts';
+import { estimateOf, gridOf } from './estimate.ts';
+import { extractedMembers } from './extracted.ts';
+import { mediaParts } from './media.ts';
+import type { QuestionSettings } from './settings.ts';
+import { StateSpans } from './state-spans.ts';
+import { textOf } from './structured.ts';
+import { answersOfSystemOne, batchOfSystemOne, LOADED_MODEL } from './systemone.ts';
+
+/* Converts requests of the extraction format to a `TaskBatch`, and a `BatchAnswer` to its response. */
+
+/** Default limit of output tokens for all fields of a request together. */
+const OUTPUT_TOKENS = 4096;
+/** Names that mean the loaded model: those that clients of this format and of System One send. */
+const CLAIRIC: ReadonlySet<string> = new Set([
+  ...['clairic', 'clef'].flatMap((name) => [name, `cloudflare/${name}`, `@cf/cloudflare/${name}`]),
+  ...LOADED_MODEL,
+]);
+/** Default of `null_threshold`. */
+const NULL_THRESHOLD = 0.5;
+/** Option of `boolean` and `enum` fields for a value that the state does not contain. */
+const NOT_STATED = 'not stated';
+
+/** Describes a field that the server answers. */
+type Field = Exclude<ExtractionField, { type: 'forecast' }>;
+type FieldOf<T extends Field['type']> = Extract<Field, { type: T }>;
+
+/**
+ * Converts a validated request to a batch: the questions, then the fields. Throws the errors of `batchOfSystemOne` for
+ * its questions.
+ *
+ * @param text JSON text of the request, as for `batchOfSystemOne`
+ */
+export function batchOfExtractions(request: ExtractionsRequest, text?: string): TaskBatch {
+  const { calibrated = true, max_output_tokens: maxOutputTokens = OUTPUT_TOKENS } = request;
+  const names = Object.keys(request.assets ?? {});
+  const asked = request.questions && batchOfSystemOne({ ...request, questions: request.questions }, text);
+  const { model } = request;
+  return {
+    ...(model === undefined || model === null || CLAIRIC.has(model) ? {} : { model }),
+    input: asked?.input ?? { context: textOf(request.state) },
+    media: [
+      ...mediaParts('image', request.images ?? [], (i) => `images[${i}]`),
+      ...mediaParts('image', Object.values(request.assets ?? {}), (i) => pathTo('assets', at(names, i))),
+    ],
+    tasks: [
+      ...(asked?.tasks ?? []),
+      ...askedFields(request).map(([name, field], i) => taskOf(`f${i}`, name, field, request)),
+    ],
+    temperature: 0,
+    maxOutputTokens,
+    probabilities: { calibrated },
+  };
+}
+
+/** Returns the fields that need an answer of the model. Throws `unsupported_schema` for a forecast. */
+function askedFields(request: ExtractionsRequest): [string, Field][] {
+  return Object.entries(request.fields ?? {}).flatMap(([name, field]): [string, Field][] => {
+    if (field.type !== 'forecast') return isWithoutSource(field, request) ? [] : [[name, field]];
+    const param = pathTo(pathTo('fields', name), 'type');
+    throw new AssayError(
+      'unsupported_schema',
+      `${param} forecast is not supported; ask for an estimate of each step.`,
+      {
+        param,
+      },
+    );
+  });
+}
+
+/** Tells whether a field has nothing to be quoted from: the state is empty, and there are no media. */
+function isWithoutSource(field: Field, request: ExtractionsRequest): boolean {
+  return quotes(field, request) && textOf(request.state).trim() === '';
+}
+
+/** Tells whether the texts of a field are quoted from the state. Words in an image cannot be. */
+function quotes(field: Field, { images, assets }: ExtractionsRequest): boolean {
+  if ((images ?? []).length > 0 || Object.keys(assets ?? {}).length > 0) return false;
+  if (field.type === 'object') return !Object.values(field.fields).some((member) => 'free' in member && member.free);
+  return (field.type === 'text' || (field.type === 'list' && field.items === 'text')) && !field.free;
+}
+
+function taskOf(id: string, name: string, field: Field, request: ExtractionsRequest): Task {
+  const asked = askedText(name, field, request);
+  switch (field.type) {
+    case 'boolean':
+      return optionTask(id, asked, ['yes', 'no', NOT_STATED]);
+    case 'enum':
+      return optionTask(id, asked, [...field.options, notStatedBeside(field.options)]);
+    case 'estimate':
+      return { ...optionTask(id, asked, gridOf(field).options), kind: 'score' };
+    default: {
+      const instruction = asked;
+      // The text of a plain field is asked for by its key, as the starter model was trained.
+      const shape: AnswerShape =
+        field.type === 'text' ? { kind: 'keys', keys: [name] } : shapeOf(name, nullable(schemaOf(field)));
+      const present = shapeOf(name, schemaOf(field));
+      return { type: 'extract', name: id, instruction, shape, present, verbatim: quotes(field, request) };
+    }
+  }
+}
+
+function optionTask(name: string, question: string, options: readonly string[]): DecideTask {
+  return { type: 'decide', name, question, options, kind: 'choice' };
+}
+
+/** Returns a text for "not stated" that is none of the options. */
+function notStatedBeside(options: readonly string[]): string {
+  let text = NOT_STATED;
+  while (options.includes(text)) text = `(${text})`;
+  return text;
+}
+
+/** Returns what a field asks for, in a line for the model. */
+function askedText(name: string, field: Field | MemberField, { reference_date: today }: ExtractionsRequest): string {
+  const asked = textOf(field.instructions ?? '').trim() || name.replaceAll(/[_.-]+/g, ' ').trim() || name;
+  const notes = [noteOf(field), ...(today ? [`today is ${today}`] : [])].filter((note) => note !== '');
+  return notes.length === 0 ? asked : `${asked} (${notes.join('; ')})`;
+}
+
+function noteOf(field: Field | MemberField): string {
+  switch (field.type) {
+    case 'duration':
+      return `a length of time in ${field.unit ?? 'seconds'}`;
+    case 'list':
+      return ['all, in order', ...(field.unit ? [`in ${field.unit}`] : [])].join('; ');
+    case 'text':
+    case 'number':
+    case 'estimate':
+      return field.unit ? `in ${field.unit}` : '';
+    default:
+      return '';
+  }
+}
+
+function shapeOf(name: string, schema: JsonSchema): AnswerShape {
+  return {
+    kind: 'schema',
+    schema: { type: 'object', properties: { [name]: schema }, required: [name], additionalProperties: false },
+  };
+}
+
+/** Returns the schema of a value of a field; for an object, that of members which may each be null. */
+function schemaOf(field: Exclude<Field | MemberField, { type: 'boolean' | 'enum' | 'estimate' }>): JsonSchema {
+  switch (field.type) {
+    case 'list':
+      return { type: 'array', items: itemSchema(field.items, field), maxItems: MOST_ITEMS };
+    case 'object': {
+      const members = Object.entries(field.fields);
+      return {
+        type: 'object',
+        properties: Object.fromEntries(members.map(([name, member]) => [name, memberSchema(name, member)])),
+        required: members.map(([name]) => name),
+        additionalProperties: false,
+      };
+    }
+    default:
+      return itemSchema(field.type, 'integer' in field || 'decimals' in field ? field : {});
+  }
+}
+
+interface Digits {
+  integer?: boolean;
+  decimals?: number;
+}
+
+function itemSchema(type: 'text' | 'number' | 'date' | 'time' | 'datetime' | 'duration', digits: Digits): JsonSchema {
+  switch (type) {
+    case 'text':
+      return { type: 'string', minLength: 1 };
+    case 'number':
+    case 'duration':
+      return {
+        type: digits.integer ? 'integer' : 'number',
+        ...(type === 'duration' ? { minimum: 0 } : {}),
+        ...(digits.decimals === undefined || digits.integer ? {} : { multipleOf: Number(`1e-${digits.decimals}`) }),
+      };
+    case 'date':
+      return { type: 'string', format: 'date' };
+    case 'time':
+      return { type: 'string', format: 'local-time' };
+    default:
+      return { type: 'string', format: 'local-date-time' };
+  }
+}
+
+function memberSchema(name: string, member: MemberField): JsonSchema {
+  const description = askedText(name, member, {} as ExtractionsRequest);
+  const described = { description };
+  switch (member.type) {
+    case 'boolean':
+      return { type: ['boolean', 'null'], ...described };
+    case 'enum':
+      return { enum: [...member.options, null], ...described };
+    case 'list':
+      return { ...schemaOf(member), ...described };
+    default:
+      return { ...nullable(schemaOf(member)), ...described };
+  }
+}
+
+/** Returns the schema that also allows null; lists and objects express an absent value themselves. */
+function nullable(schema: JsonSchema): JsonSchema {
+  return schema.type === 'array' || schema.type === 'object'
+    ? schema
+    : { ...schema, type: [schema.type ?? '', 'null'] };
+}
+
+/**
+ * Returns the JSON text of an ExtractionsResponse.
+ *
+ * @param answer the backend's answer to `batchOfExtractions(request)`
+ */
+export function extractionsBody(
+  request: ExtractionsRequest,
+  answer: BatchAnswer,
+  requestId: string,
+  settings: QuestionSettings,
+): string {
+  const questions = Object.entries(request.questions ?? {});
+  const state = textOf(request.state);
+  const spans = new StateSpans(state, request.options?.span_unit ?? 'code_point');
+  const given = answer.answers.slice(questions.length)[Symbol.iterator]();
+  const asked = new Map(askedFields(request));
+  const fields = Object.entries(request.fields ?? {}).map(([name, field]) => {
+    const own = asked.get(name);
+    return [name, own ? fieldAnswer(name, own, given.next().value!, spans, request) : withoutSource(field)] as const;
+  });
+  const { promptTokens, completionTokens, stateTokens = promptTokens, mediaTokens = 0 } = answer.usage;
+  const usage = {
+    state_tokens: stateTokens,
+    image_tokens: mediaTokens,
+    schema_tokens: promptTokens - stateTokens - mediaTokens,
+    input_tokens: promptTokens,
+    output_tokens: completionTokens,
+    passes: 1,
+  };
+  const returned = request.options?.return_state_text ?? typeof request.state !== 'string';
+  return joinMembers([
+    ['object', '"extraction"'],
+    ['id', JSON.stringify(requestId)],
+    ['model', JSON.stringify(answer.model)],
+    [
+      'answers',
+      joinMembers([
+        ...(request.questions
+          ? answersOfSystemOne({ state: request.state, questions: request.questions }, answer.answers, settings)
+          : []),
+        ...fields,
+      ]),
+    ],
+    ['truncated', 'false'],
+    ...(returned ? ([['state_text', JSON.stringify(state)]] as const) : []),
+    ['usage', JSON.stringify(usage)],
+  ]);
+}
+
+/** Returns the JSON text of the answer to a field for which there is no source. */
+function withoutSource({ type }: ExtractionField): string {
+  if (type === 'list') return JSON.stringify({ type, value: [], spans: [], confidences: [], confidence: 1 });
+  if (type === 'object') return JSON.stringify({ type, value: null, fields: [], complete: true, confidence: 1 });
+  return JSON.stringify({ type, value: null, p_null: 1, confidence: 0 });
+}
+
+/** Returns the JSON text of one field's answer. */
+function fieldAnswer(
+  name: string,
+  field: Field,
+  answer: TaskAnswer,
+  spans: StateSpans,
+  { options }: ExtractionsRequest,
+): string {
+  const { type } = field;
+  switch (type) {
+    case 'boolean': {
+      const [yes = 0, no = 0, absent = 0] = probabilitiesOf(answer);
+      const stated = yes + no;
+      const p_true = stated > 0 ? yes / stated : 0.5;
+      const guess = p_true >= 0.5;
+      return JSON.stringify({ ...chosen(field, guess, absent, Math.max(p_true, 1 - p_true)), p_true });
+    }
+    case 'enum': {
+      const all = probabilitiesOf(answer);
+      const absent = all.pop() ?? 0;
+      const stated = all.reduce((sum, p) => sum + p, 0);
+      const shares = all.map((p) => (stated > 0 ? p / stated : 1 / all.length));
+      const best = shares.indexOf(Math.max(...shares));
+      const answered = chosen(field, field.options[best], absent, at(shares, best));
+      const probabilities = joinMembers(field.options.map((option, i) => [option, String(at(shares, i))]));
+      return `${JSON.stringify(answered).slice(0, -1)},"probabilities":${probabilities}}`;
+    }
+    case 'estimate': {
+      const grid = gridOf(field);
+      return JSON.stringify({
+        type,
+        ...estimateOf(grid, answer.optionLogprobs ?? [], options?.include_quantiles ?? false),
+      });
+    }
+    case 'list':
+      return JSON.stringify(listAnswer(field, answer, spans));
+    case 'object':
+      return objectAnswer(name, answer, spans);
+    default:
+      return JSON.stringify(valueAnswer(field, answer, spans));
+  }
+}
+
+function probabilitiesOf({ optionLogprobs = [] }: TaskAnswer): number[] {
+  return optionLogprobs.map(Math.exp);
+}
+
+/** Returns the members that all answers with a null decision share. */
+function chosen(field: { type: string; null_threshold?: number }, guess: unknown, absent: number, confidence: number) {
+  const value = absent > (field.null_threshold ?? NULL_THRESHOLD) ? null : guess;
+  return { type: field.type, value, guess, p_null: within01(absent), confidence: within01(confidence) };
+}
+
+function within01(value: number): number {
+  return Math.min(1, Math.max(0, value));
+}
+
+type ValueField = Exclude<Field, { type: 'list' | 'object' | 'boolean' | 'enum' | 'estimate' }>;
+
+function valueAnswer(field: ValueField, answer: TaskAnswer, spans: StateSpans): object {
+  const guess = Object.values(JSON.parse(answer.json) as object)[0] as string | number | null;
+  const confidence = answer.fields?.[0]?.probability;
+  const absent = answer.absent ?? 0;
+  // An answer that the limit of output tokens has cut is no guess.
+  if (confidence === undefined || guess === null) {
+    return { type: field.type, value: null, p_null: within01(absent), confidence: 0, x_cut: true };
+  }
+  const span = typeof guess === 'number' ? spans.ofNumber(guess) : field.type === 'text' ? spans.ofText(guess) : null;
+  return {
+    ...chosen(field, guess, absent, confidence),
+    ...(field.type === 'duration' ? { unit: field.unit ?? 'seconds' } : {}),
+    ...(span ? { span } : {}),
+  };
+}
+
+function listAnswer(field: FieldOf<'list'>, answer: TaskAnswer, spans: StateSpans): object {
+  const confidences = (answer.fields ?? []).map(({ probability }) => probability);
+  const items = Object.values(JSON.parse(answer.json) as object)[0] as (string | number)[];
+  // Items that were cut have no probability.
+  const value = items.slice(0, confidences.length);
+  const cut = value.length < items.length;
+  const found = value.map((item) => (typeof item === 'number' ? spans.ofNumber(item) : spans.ofText(item)));
+  return {
+    type: 'list',
+    value,
+    ...(field.items === 'text' && found.every((span) => span !== null) ? { spans: found } : {}),
+    confidences,
+    confidence: within01(cut ? 0 : (answer.certainty ?? 0)),
+    ...(cut ? { x_cut: true } : {}),
+  };
+}
+
+function objectAnswer(name: string, answer: TaskAnswer, spans: StateSpans): string {
+  const json = splitMembers(answer.json).get(name) ?? 'null';
+  const above = `/${pointerStep(name)}`.length;
+  const fields = (answer.fields ?? []).map((field) => ({ ...field, path: field.path.slice(above) }));
+  const members = extractedMembers({ ...answer, json, fields }, [{ source: '/state', text: spans.text }], 'value');
+  return `{"type":"object",${members},"confidence":${within01(answer.certainty ?? 0)}}`;
+}
