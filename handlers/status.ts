@@ -42,7 +42,7 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, precision, precisionReason, devices, silentMs, unresponsive } = slot;
+    const { state, device, precision, precisionReason, devices, maxPromptLen, silentMs, unresponsive } = slot;
     const active_model = activeModel(slot);
     const reason = unresponsive ? silence(slot) : slot.reason;
     return c.json<Health>({
@@ -52,6 +52,7 @@ export function health(host: ModelHost): AppHandler {
       active_model,
       ...(reason === undefined ? {} : { reason }),
       ...(silentMs === undefined ? {} : { heartbeat_age_ms: Math.round(silentMs) }),
+      ...(maxPromptLen === undefined ? {} : { max_prompt_len: maxPromptLen }),
       ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
       ...(precision === undefined ? {} : { precision }),
       ...(precisionReason === undefined ? {} : { precision_reason: precisionReason }),

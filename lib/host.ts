@@ -58,6 +58,8 @@ export interface Slot {
   precision?: WeightForm;
   /** Reason for this number format. */
   precisionReason?: string;
+  /** Maximum tokens of one prompt of the loaded model; absent if there is none. */
+  maxPromptLen?: number;
 }
 
 /**

@@ -124,8 +124,10 @@ async function loadFirst(
 ): Promise<boolean> {
   say(`Loading ${model} …`);
   try {
-    const { device, load_ms, precision_warning: warning } = await host.load(model, {});
-    say(`${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s.`);
+    const { device, load_ms, max_prompt_len: length, precision_warning: warning } = await host.load(model, {});
+    say(
+      `${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s, for prompts up to ${length} tokens.`,
+    );
     const unused = (host.slot().devices ?? []).filter(({ used }) => !used);
     if (asked !== 'auto') for (const { device: other, reason } of unused) say(`The ${other} is not used. ${reason}`);
     if (warning) say(`Warning: ${warning}`);

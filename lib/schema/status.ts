@@ -60,6 +60,16 @@ export const Health = v.object({
       ),
     ),
   ),
+  max_prompt_len: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.description(
+        'Maximum tokens of one prompt of the loaded model. Chosen at the load if the load did not ask for one.',
+      ),
+    ),
+  ),
   ...formFields,
   devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
 });

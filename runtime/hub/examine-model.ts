@@ -9,7 +9,7 @@ import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import { GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
-import { DEFAULT_PROMPT_LEN } from '../store/prompt-length.ts';
+import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
@@ -110,7 +110,7 @@ export async function examineModel(
       graph: files.graph,
       path: files.layout === 'checkpoint' || (files.layout === 'genai' && !files.parts) ? 'packed' : null,
       downloadBytes: bytesOf(wanted),
-      memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * DEFAULT_PROMPT_LEN) : null,
+      memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * SHORT_PROMPT_LEN) : null,
     },
   };
 }

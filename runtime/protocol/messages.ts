@@ -36,6 +36,11 @@ export const LoadSpec = v.object({
   /** Plugin and device that the model was compiled for; absent: a device that onnxruntime-node supports itself. */
   plugin: v.exactOptional(PluginTarget),
   /**
+   * Maximum tokens of one prompt; absent: as many as the model was compiled for, or fewer if the machine's memory does
+   * not allow them.
+   */
+  maxPromptLen: v.exactOptional(Count),
+  /**
    * Maximum bytes of KV cache for running requests and cached prefixes; absent: the bytes of four prompts of full
    * length, at most a quarter of the available memory.
    */

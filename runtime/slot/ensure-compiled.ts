@@ -8,7 +8,7 @@ import { diskError } from '../store/disk-error.ts';
 import { type Fingerprint, sourceFiles, sourceHash } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
-import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
+import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { compileModel } from './compile-model.ts';
 import { judge } from './judge-device.ts';
@@ -38,7 +38,7 @@ export async function ensureCompiled(
   options: EnsureOptions,
 ): Promise<EnsuredModel> {
   const { paths, log } = context;
-  const maxPromptLen = choosePromptLength(options.maxPromptLen, await contextLength(paths, model));
+  const lengths = await statedLengths(paths, model);
   const files = await sourceFiles(paths, model);
   const devices = context.devices.filter((device) => !options.without?.has(device));
   const common = {
@@ -47,7 +47,6 @@ export async function ensureCompiled(
     compiler: COMPILER_VERSION,
     dtype: model.files.dtype,
     precision: context.precision,
-    maxPromptLen,
   };
   await paths.makeDirectory(paths.compiledModel(model.id));
   const held = await lock(paths.compileLock(model.id), context.clock, options.signal, () =>
@@ -62,7 +61,14 @@ export async function ensureCompiled(
       try {
         const plugin = await context.plugin(device);
         const identity = plugin ? { plugin: plugin.identity } : {};
-        const fingerprint: Fingerprint = { ...common, device, ...identity, ...kernelsFor(context, device) };
+        const maxPromptLen = choosePromptLength(options.maxPromptLen, lengths, device);
+        const fingerprint: Fingerprint = {
+          ...common,
+          maxPromptLen,
+          device,
+          ...identity,
+          ...kernelsFor(context, device),
+        };
         const found = await findCompiled(paths, model.id, fingerprint);
         const known = found && !isRefused(found, options) ? found : null;
         const compiled =

@@ -16,7 +16,7 @@ import { pullModel } from '../hub/pull-model.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import { findLocalModel, type LocalModel, lackOfLocalModel } from '../store/hub-cache.ts';
-import { choosePromptLength, contextLength } from '../store/prompt-length.ts';
+import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
 import { shuttingDown } from '../supervisor/shutting-down.ts';
@@ -104,10 +104,10 @@ export class LocalModelHost implements ModelHost {
     try {
       const local = await this.#find(model);
       if (!local) throw await this.#modelNotFound(model);
-      // If the model is loaded already and the caller names no prompt length, the current one is kept.
-      const active = this.slot().model === model ? this.#slot.compiled?.record.fingerprint.maxPromptLen : undefined;
-      const wanted = options.maxPromptLen ?? active;
-      const maxPromptLen = choosePromptLength(wanted, await contextLength(this.#options.compile.paths, local));
+      // If the model is loaded already and the caller names no prompt length, the requested one is kept.
+      const active = this.slot().model === model ? this.#slot.requestedLength : undefined;
+      const maxPromptLen = options.maxPromptLen ?? active;
+      choosePromptLength(maxPromptLen, await statedLengths(this.#options.compile.paths, local));
       // Not awaited: the slot tracks the load from now on.
       return this.#slot.load({
         model,
@@ -121,7 +121,7 @@ export class LocalModelHost implements ModelHost {
   }
 
   /** Loads a model whose compiled files are gone. If its weights are gone, too, the slot says so. */
-  #reload(model: ModelId, maxPromptLen: number): Promise<LoadReport> {
+  #reload(model: ModelId, maxPromptLen: number | undefined): Promise<LoadReport> {
     return this.#slot.load({
       model,
       maxPromptLen,

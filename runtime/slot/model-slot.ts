@@ -23,17 +23,20 @@ export interface SlotOptions {
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
   /** Loads a model again whose compiled files another process removed, so that the engine cannot be restarted. */
-  reload(model: ModelId, maxPromptLen: number): void;
+  reload(model: ModelId, maxPromptLen: number | undefined): void;
 }
 
 interface LoadedModel {
   info: ModelInfo;
+  /** Prompt length that the load asked for; undefined if it took the default. */
+  maxPromptLen: number | undefined;
   compiled: CompiledModel;
 }
 
 /** Describes a load into the slot. */
 export interface LoadRequest {
   model: ModelId;
+  /** Requested prompt length; undefined: as long as the model and the machine's memory allow, up to a default. */
   maxPromptLen: number | undefined;
   /**
    * Finds or compiles the model for the best device that is not in `without`, in a weight form that is not in
@@ -79,7 +82,7 @@ export class ModelSlot {
     const active = this.#active;
     if (!active || !(await isGone(active.compiled)) || this.#active !== active || this.#work) return;
     this.#options.log.warn({ model }, 'another process removed the compiled model; it is loaded again');
-    this.#options.reload(model, active.compiled.record.fingerprint.maxPromptLen);
+    this.#options.reload(model, active.maxPromptLen);
   }
 
   /** Returns the state of the slot as `GET /health` shows it. */
@@ -95,6 +98,7 @@ export class ModelSlot {
       ...(silentMs === null ? {} : { silentMs }),
       ...(unresponsive ? { unresponsive } : {}),
       ...formInSlot(this.#active?.compiled),
+      ...(this.#active ? { maxPromptLen: this.#active.info.maxPromptLen } : {}),
       ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
     };
   }
@@ -104,6 +108,11 @@ export class ModelSlot {
     return this.#active?.compiled ?? null;
   }
 
+  /** Prompt length that the model in memory was loaded for; undefined if it is the default, or none is in memory. */
+  get requestedLength(): number | undefined {
+    return this.#active?.maxPromptLen;
+  }
+
   /**
    * Returns the report of a load if the model is in memory already with this prompt length (undefined: any); otherwise
    * null.
@@ -111,8 +120,7 @@ export class ModelSlot {
   loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
     const { state, model: current } = this.#options.engine.status();
     if (state !== 'loaded' || current !== model || !this.#active) return null;
-    const { compiled } = this.#active;
-    const same = maxPromptLen === undefined || maxPromptLen === compiled.record.fingerprint.maxPromptLen;
+    const same = maxPromptLen === undefined || maxPromptLen === this.#active.info.maxPromptLen;
     return same ? reportOf(this.#active, 0, false) : null;
   }
 
@@ -174,8 +182,11 @@ export class ModelSlot {
       const { compiled, made } = ensured;
       // Set before the old model unloads, because its requests in flight may delay the load.
       this.#loading = compiled;
-      if (this.#active?.compiled.directory === compiled.directory && engine.status().state === 'loaded') {
-        return reportOf(this.#active, 0, made);
+      const { maxPromptLen } = request;
+      const current = this.loaded(request.model, maxPromptLen);
+      if (current && this.#active?.compiled.directory === compiled.directory) {
+        this.#active.maxPromptLen = maxPromptLen;
+        return { ...current, compiled: made };
       }
       if (swap) await this.#begin(request.model);
       this.#active = await this.#loadOrFallBack(request, ensured);
@@ -209,8 +220,10 @@ export class ModelSlot {
       const { compiled, plugin } = ensured;
       this.#loading = compiled;
       try {
-        const spec = { model: request.model, dir: compiled.directory, ...(plugin ? { plugin } : {}) };
-        return { info: await engine.load(spec), compiled };
+        const { model, maxPromptLen } = request;
+        const length = maxPromptLen === undefined ? {} : { maxPromptLen };
+        const spec = { model, dir: compiled.directory, ...length, ...(plugin ? { plugin } : {}) };
+        return { info: await engine.load(spec), maxPromptLen, compiled };
       } catch (error) {
         const { device } = compiled.record;
         if (!gone && (await isGone(compiled))) {

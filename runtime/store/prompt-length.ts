@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from './bounded-file.ts';
 import type { LocalModel } from './hub-cache.ts';
@@ -6,44 +7,79 @@ import type { StorePaths } from './paths.ts';
 
 /** Smallest value of `max_prompt_len`, in tokens (M-12). */
 export const MIN_PROMPT_LEN = 16;
-export const DEFAULT_PROMPT_LEN = 4096;
+/** Largest default of `max_prompt_len`, for models on the CPU. */
+const LONG_PROMPT_LEN = 32_768;
+/**
+ * Default of `max_prompt_len` on devices whose graphs have fixed lengths and whose memory is not known, and for a model
+ * that does not state its context length.
+ */
+export const SHORT_PROMPT_LEN = 4096;
 
 const Positions = v.optional(v.fallback(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null));
+const Rotary = v.optional(
+  v.fallback(
+    v.nullable(v.looseObject({ short_factor: v.optional(v.unknown()), original_max_position_embeddings: Positions })),
+    null,
+  ),
+);
+const Lengths = { max_position_embeddings: Positions, original_max_position_embeddings: Positions };
 const Configuration = v.looseObject({
-  max_position_embeddings: Positions,
+  ...Lengths,
   n_positions: Positions,
-  text_config: v.optional(v.fallback(v.looseObject({ max_position_embeddings: Positions }), {})),
+  rope_scaling: Rotary,
+  rope_parameters: Rotary,
+  text_config: v.optional(v.fallback(v.looseObject(Lengths), {})),
   model: v.optional(v.fallback(v.looseObject({ context_length: Positions }), {})),
 });
 
+/** Holds the lengths that a model's configuration states, in tokens. */
+export interface StatedLengths {
+  /** Context length; null if unknown. */
+  context: number | null;
+  /**
+   * Length up to which a model with two sets of rotary tables (LongRoPE) uses the ones for short texts; null for other
+   * models. The default does not exceed it, because the tables for long texts change the answers about short ones.
+   */
+  short: number | null;
+}
+
 /**
- * Reads the model's context length in tokens from `config.json` or `genai_config.json`. Returns null if neither states
- * it. Throws `engine_failed` for a file that is too large or not JSON.
+ * Reads the lengths from `config.json` or `genai_config.json`. Throws `engine_failed` for a file that is too large or
+ * not JSON.
  */
-export async function contextLength(paths: StorePaths, model: LocalModel): Promise<number | null> {
+export async function statedLengths(paths: StorePaths, model: LocalModel): Promise<StatedLengths> {
   for (const name of ['config.json', 'genai_config.json']) {
     const file = model.files.support[name];
     if (!file) continue;
     const parsed = v.safeParse(Configuration, await readBoundedJson(paths.file(model.directory, file), CONFIG_BOUNDS));
     if (!parsed.success) continue;
     const { max_position_embeddings, n_positions, text_config, model: genai } = parsed.output;
-    const length =
+    const context =
       max_position_embeddings ?? text_config?.max_position_embeddings ?? genai?.context_length ?? n_positions;
-    if (length) return length;
+    if (context) return { context, short: shortLength(parsed.output) };
   }
-  return null;
+  return { context: null, short: null };
+}
+
+function shortLength(config: v.InferOutput<typeof Configuration>): number | null {
+  const rotary = [config.rope_parameters, config.rope_scaling].find((one) => one?.short_factor !== undefined);
+  if (!rotary) return null;
+  return rotary.original_max_position_embeddings ?? config.original_max_position_embeddings ?? SHORT_PROMPT_LEN;
 }
 
 /**
  * Returns the prompt length in tokens to compile for (M-12). Throws `invalid_value` unless a requested length is a
- * whole number from `MIN_PROMPT_LEN` to `context`, or to `DEFAULT_PROMPT_LEN` if that is null.
+ * whole number from `MIN_PROMPT_LEN` to the context length.
  *
- * @param wanted requested length; undefined for the default
- * @param context context length of the model; null if unknown
+ * @param wanted requested length; undefined for the default of the device
  */
-export function choosePromptLength(wanted: number | undefined, context: number | null): number {
-  const most = context ?? DEFAULT_PROMPT_LEN;
-  if (wanted === undefined) return Math.min(most, DEFAULT_PROMPT_LEN);
+export function choosePromptLength(
+  wanted: number | undefined,
+  { context, short }: StatedLengths,
+  device: Device = 'CPU',
+): number {
+  const most = context ?? SHORT_PROMPT_LEN;
+  if (wanted === undefined) return Math.min(most, short ?? LONG_PROMPT_LEN, USUAL[device]);
   if (Number.isInteger(wanted) && wanted >= MIN_PROMPT_LEN && wanted <= most) return wanted;
   const limit =
     context === null
@@ -53,3 +89,5 @@ export function choosePromptLength(wanted: number | undefined, context: number |
     param: 'max_prompt_len',
   });
 }
+
+const USUAL: Record<Device, number> = { CPU: LONG_PROMPT_LEN, GPU: SHORT_PROMPT_LEN, NPU: SHORT_PROMPT_LEN };

@@ -7,7 +7,7 @@ import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
-import { prefixBytes } from '../engine/cache/sequence.ts';
+import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
@@ -15,6 +15,7 @@ import { readMediaFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
+import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
@@ -26,6 +27,18 @@ import type { ServedModel } from './serve.ts';
 
 /** Number of full-length prompts that fit in the default prefix cache. */
 const KEPT_PROMPTS = 4;
+/** Largest fraction of the memory for the default prefix cache, and so for one prompt of the default length. */
+const KV_SHARE = 1 / 4;
+
+/**
+ * Returns the default prompt length of a model that is compiled for `most` tokens, on a machine with `memory` bytes:
+ * the KV of one prompt takes at most `KV_SHARE` of them, or the length is `SHORT_PROMPT_LEN`.
+ */
+export function promptLengthFor(memory: number, kv: KvShape, most: number): number {
+  let length = SHORT_PROMPT_LEN;
+  while (length < most && prefixBytes(kv, Math.min(2 * length, most)) <= memory * KV_SHARE) length *= 2;
+  return Math.min(length, most);
+}
 
 /**
  * Loads a compiled model with its tokenizer, chat template and media encoder. Runs in the engine process. Throws
@@ -34,12 +47,16 @@ const KEPT_PROMPTS = 4;
  * @param onPhase receives `text` before each part of the work on tokenizer, template and grammars
  */
 export async function loadModel(
-  { model, dir, plugin, threads, prefixCacheBytes }: LoadSpec,
+  { model, dir, plugin, threads, prefixCacheBytes, maxPromptLen: wanted }: LoadSpec,
   onPhase: (phase: Phase) => void,
 ): Promise<ServedModel> {
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
-  const { maxPromptLen, contextLength, device, vocabSize } = manifest;
-  const media = await openMedia(dir, manifest, threads);
+  const { contextLength, device, vocabSize } = manifest;
+  const kv = kvShape(manifest);
+  const memory = availableMemory();
+  const most = manifest.maxPromptLen;
+  const maxPromptLen = Math.min(wanted ?? promptLengthFor(memory, kv, most), most);
+  const media = await openMedia(dir, { ...manifest, maxPromptLen }, threads);
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
@@ -54,8 +71,7 @@ export async function loadModel(
     narrow,
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
-  const kv = kvShape(manifest);
-  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), availableMemory() / 4);
+  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
   return new LoadedModel({

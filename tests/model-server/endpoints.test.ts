@@ -182,6 +182,7 @@ describe('no model loaded → load → model loaded', () => {
       state: 'loaded',
       device: 'CPU',
       active_model: QWEN,
+      max_prompt_len: 512,
     });
     expect((await server.call('GET', '/')).body.active_model).toBe(QWEN);
     expect(await statusOf(QWEN)).toBe('active');

@@ -100,7 +100,7 @@ describe('a first start', () => {
   test('loads the model, and says how that went', async () => {
     const good = await start({ model: 'assay/starter' });
     expect(good.recorded).toMatchObject([{ call: 'load', model: 'assay/starter' }]);
-    expect(good.said.at(-3)).toBe('assay/starter is ready on the CPU after 0.0 s.');
+    expect(good.said.at(-3)).toBe('assay/starter is ready on the CPU after 0.0 s, for prompts up to 4096 tokens.');
     expect(good.said.at(-2)).toContain('Try it:');
     expect(good.said.at(-1)).toMatch(/assay -- pull \S+/);
     const absent = await start({ model: 'org/absent' });

@@ -158,7 +158,7 @@ def main(size: int, documents: int = 20_000):
     tokenizer.save(str(paths.TOKENIZER / "tokenizer.json"), pretty=False)
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": 4096,
+        "model_max_length": 8192,
         "bos_token": None,
         "eos_token": STOP,
         "pad_token": END,

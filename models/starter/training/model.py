@@ -22,7 +22,7 @@ class Shape:
     kv_heads: int
     head_dim: int
     mlp_size: int
-    max_positions: int = 4096
+    max_positions: int = 8192
     rope_theta: float = 10000.0
     norm_eps: float = 1e-5
 

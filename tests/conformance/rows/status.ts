@@ -25,10 +25,12 @@ export const statusRows: readonly Row[] = [
   },
   ...['/health', '/currentmodel'].flatMap((path): Row[] => [
     {
-      name: `GET ${path} with a loaded model: ok, loaded, the device, the model`,
-      script: { slot: { state: 'loaded', model: 'assay/starter', device: 'NPU' } },
+      name: `GET ${path} with a loaded model: ok, loaded, the device, the model, its longest prompt`,
+      script: { slot: { state: 'loaded', model: 'assay/starter', device: 'NPU', maxPromptLen: 8192 } },
       request: { path, headers: onModels.noKey },
-      expect: { json: { status: 'ok', state: 'loaded', device: 'NPU', active_model: 'assay/starter' } },
+      expect: {
+        json: { status: 'ok', state: 'loaded', device: 'NPU', active_model: 'assay/starter', max_prompt_len: 8192 },
+      },
     },
     {
       name: `GET ${path} of an empty slot: idle, and the device that would be used`,

@@ -21,7 +21,7 @@ export function addLoad(program: Command): void {
       .argument('<model>')
       .option(
         '--max-prompt-len <tokens>',
-        'largest prompt in tokens, from 16 to the context length of the model',
+        'largest prompt in tokens, from 16 to the context length of the model (default: what the model and memory allow, at most 32768)',
         promptLength,
       ),
   )

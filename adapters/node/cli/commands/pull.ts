@@ -18,7 +18,7 @@ export function addPull(program: Command): void {
       .argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')
       .option(
         '--max-prompt-len <tokens>',
-        'largest prompt in tokens, from 16 to the context length of the model (default: the context length, at most 4096)',
+        'largest prompt in tokens, from 16 to the context length of the model (default: the context length, at most 32768)',
         promptLength,
       );
 

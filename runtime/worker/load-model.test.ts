@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { promptLengthFor } from './load-model.ts';
+
+const GIB = 2 ** 30;
+/** The KV of Qwen3-0.6B: 229,376 bytes for each token. */
+const QWEN = { layers: Array.from({ length: 28 }, () => ({ heads: 8, headSize: 128 })) };
+/** The KV of a model with a state in place of most layers. */
+const HYBRID = { layers: [{ heads: 2, headSize: 64 }], states: [1000] };
+
+test.each([
+  ['as long as it was compiled for', 64 * GIB, QWEN, 32_768, 32_768],
+  ['a quarter of the memory holds 19,173 tokens', 16 * GIB + 2 ** 28, QWEN, 32_768, 16_384],
+  ['a quarter of the memory holds 9,362 tokens', 8 * GIB, QWEN, 32_768, 8192],
+  ['no less than 4,096 tokens', GIB, QWEN, 32_768, 4096],
+  ['no more than it was compiled for', GIB, QWEN, 512, 512],
+  ['a length that is no power of two', 16 * GIB, QWEN, 10_000, 10_000],
+  ['a length that is no power of two and does not fit', 8 * GIB, QWEN, 10_000, 8192],
+  ['a model with states', GIB, HYBRID, 32_768, 32_768],
+])('the default prompt length: %s', (_, memory, kv, most, length) => {
+  expect(promptLengthFor(memory, kv, most)).toBe(length);
+});
