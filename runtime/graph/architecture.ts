@@ -24,11 +24,65 @@ export interface Architecture {
 }
 
 export interface Layer {
-  mixer: Attention;
+  mixer: Attention | Convolution | DeltaNet;
   /** Number of elements inside the feed-forward part. */
   inner: number;
   /** True if the matrices of the feed-forward part have biases. */
   innerBias: boolean;
+  /** Experts instead of one feed-forward part; null for none. */
+  experts: Experts | null;
+}
+
+/** Describes a gated convolution of each element over the last tokens (LFM2). */
+export interface Convolution {
+  kind: 'convolution';
+  /** Number of tokens that it sees. */
+  width: number;
+  biased: boolean;
+}
+
+/** Describes a gated delta net, whose memory of all tokens has a fixed size (Qwen 3.5). */
+export interface DeltaNet {
+  kind: 'delta';
+  keyHeads: number;
+  valueHeads: number;
+  keySize: number;
+  valueSize: number;
+  /** Number of tokens that its convolution sees. */
+  width: number;
+}
+
+/** Describes a mixture of experts: which are used for a token, and what each computes. */
+export interface Experts {
+  count: number;
+  used: number;
+  /** Number of elements inside an expert. */
+  inner: number;
+  /** Softmax or sigmoid of the router's scores; `normalised`: the weights of the chosen experts have the sum 1. */
+  routing: {
+    kind: 'softmax' | 'sigmoid';
+    normalised: boolean;
+    scale: number;
+    /** Name of a bias that counts when experts are chosen, but not in their weights; null for none. */
+    bias: string | null;
+  };
+  /** GPT-OSS's activation: `(up + 1) * gate * sigmoid(alpha * gate)` of bounded values; null for that of the model. */
+  form: { alpha: number; limit: number } | null;
+  /** True if router and experts have biases. */
+  biased: boolean;
+  /** True if the experts' matrices are `[inputs, outputs]`, with rows of gate and up alternating (GPT-OSS). */
+  transposed: boolean;
+  names: {
+    router: string;
+    /** Matrices of all experts in one tensor. */
+    gateUp: string;
+    down: string;
+    /** Matrices of one expert each, below its number. */
+    single: string;
+    singleGate: string;
+    singleUp: string;
+    singleDown: string;
+  };
 }
 
 /** Describes the attention of a layer. */
@@ -49,6 +103,10 @@ export interface Attention {
   biases: { inputs: boolean; output: boolean };
   /** Norm of queries and keys: of each head, of all heads together, or none. */
   norm: 'head' | 'row' | null;
+  /** True if the result is multiplied by a gate that is computed together with the queries. */
+  gated: boolean;
+  /** True if each head has a score for seeing nothing. */
+  sinks: boolean;
   /** Makes queries of later positions longer: `1 + beta * ln(1 + floor(position / first))`. */
   growth: { beta: number; first: number } | null;
 }
@@ -59,6 +117,7 @@ export const ACTIVATIONS = {
   gelu: 'gelu',
   gelu_pytorch_tanh: 'gelu_tanh',
   gelu_new: 'gelu_tanh',
+  relu: 'relu',
   relu2: 'relu2',
 } as const;
 export type Activation = (typeof ACTIVATIONS)[keyof typeof ACTIVATIONS];

@@ -5,6 +5,8 @@ import { linear, rmsNorm } from './linear.ts';
 import type { Rotary } from './rotary.ts';
 import type { Weights } from './weights.ts';
 
+/** Index of GroupQueryAttention's input for the score of seeing nothing. */
+const SINKS = 11;
 /** Rows of a rotary table that are computed at a time. */
 const ROWS_AT_A_TIME = 4096;
 
@@ -34,15 +36,26 @@ export class AttentionInputs {
     return [this.#table(`${name}/cosines`, rotary, Math.cos), this.#table(`${name}/sines`, rotary, Math.sin)];
   }
 
+  /** Rotates queries or keys before the attention, where GroupQueryAttention cannot (`fusesRotary`). */
+  rotated(x: string, rotary: Rotary, heads: number): string {
+    return this.#graph.contrib('RotaryEmbedding', [x, this.#positions(), ...this.rotary(rotary)], {
+      num_heads: heads,
+      rotary_embedding_dim: 2 * rotary.inverse.length,
+    });
+  }
+
   /** Returns the factor of each query, `[batch, rows, 1]`, for queries that grow with their positions. */
   growth({ beta, first }: NonNullable<Attention['growth']>): string {
     const graph = this.#graph;
-    const positions = graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
     const rows = this.#context;
     const table = graph.computed(`query_growth/${beta}/${first}`, [rows, 1], () => [
       Float32Array.from({ length: rows }, (_, position) => 1 + beta * Math.log(1 + Math.floor(position / first))),
     ]);
-    return graph.add('Gather', [table, positions]);
+    return graph.add('Gather', [table, this.#positions()]);
+  }
+
+  #positions(): string {
+    return this.#graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
   }
 
   #table(name: string, { inverse, scale }: Rotary, wave: (angle: number) => number): string {
@@ -79,21 +92,23 @@ export function attention(
     );
   const [queries, keys] = [heads * headSize, kvHeads * headSize];
   let query: string;
-  let [key, value] = ['', ''];
+  let [key, value, gate] = ['', '', ''];
   if (names.joint === null) {
-    query = headNorm(graph, project(names.query, queries), at(names.queryNorm), heads, {
-      architecture,
-      mixer,
-      weights,
-    });
+    query = project(names.query, mixer.gated ? 2 * queries : queries);
+    if (mixer.gated) [query, gate] = gateOf(graph, query, heads, headSize);
+    query = headNorm(graph, query, at(names.queryNorm), heads, { architecture, mixer, weights });
     key = headNorm(graph, project(names.key, keys), at(names.keyNorm), kvHeads, { architecture, mixer, weights });
     value = project(names.value, keys);
   } else query = project(names.joint, queries + 2 * keys);
-  if (mixer.growth) {
-    if (names.joint !== null)
-      [query, key, value] = graph.split(query, [queries, keys, keys]) as [string, string, string];
-    query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
+  const rotates = mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
+  if (names.joint !== null && (mixer.growth || (mixer.rotary && !rotates))) {
+    [query = '', key = '', value = ''] = graph.split(query, [queries, keys, keys]);
   }
+  if (mixer.rotary && !rotates) {
+    query = shared.rotated(query, mixer.rotary, heads);
+    key = shared.rotated(key, mixer.rotary, kvHeads);
+  }
+  if (mixer.growth) query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
   const pasts = ['key', 'value'].map((kind) =>
     graph.input(`past_key_values.${layer}.${kind}`, DataType.float, [
       'batch_size',
@@ -110,21 +125,43 @@ export function attention(
     ...pasts,
     shared.last,
     shared.total,
-    ...(mixer.rotary ? shared.rotary(mixer.rotary) : []),
+    ...(mixer.rotary && rotates ? shared.rotary(mixer.rotary) : []),
   ];
-  const result = graph.contrib(
+  if (mixer.sinks) {
+    while (inputs.length < SINKS) inputs.push('');
+    inputs.push(graph.weight(weights.get(at('self_attn.sinks'), heads)));
+  }
+  const seen = graph.contrib(
     'GroupQueryAttention',
     inputs,
     {
       ...{ num_heads: heads, kv_num_heads: kvHeads, scale: { float: mixer.scale } },
-      ...{ do_rotary: mixer.rotary ? 1 : 0, rotary_interleaved: 0, local_window_size: mixer.window ?? -1 },
+      ...{ do_rotary: rotates ? 1 : 0, rotary_interleaved: 0, local_window_size: mixer.window ?? -1 },
       ...(mixer.cap === null ? {} : { softcap: { float: mixer.cap } }),
     },
     [graph.name(), ...presents],
   );
   for (const name of presents) graph.output(name, ['batch_size', kvHeads, 'total_sequence_length', headSize]);
+  const result = gate ? graph.add('Mul', [seen, graph.add('Sigmoid', [gate])]) : seen;
   const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
   return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
+}
+
+/** Splits each head of a projection into a query and the gate of its result. */
+function gateOf(graph: GraphBuilder, x: string, heads: number, headSize: number): [query: string, gate: string] {
+  const both = graph.add('Reshape', [x, graph.integers(0, 0, heads, 2 * headSize)]);
+  const [query = '', gate = ''] = graph
+    .split(both, [headSize, headSize])
+    .map((part) => graph.add('Reshape', [part, graph.integers(0, 0, heads * headSize)]));
+  return [query, gate];
+}
+
+/**
+ * Tells whether GroupQueryAttention can rotate: its heads must have a multiple of 16 elements, and its tables a
+ * multiple of 8 (onnxruntime, `group_query_attention_helper.h`).
+ */
+function fusesRotary({ inverse }: Rotary, headSize: number): boolean {
+  return headSize % 16 === 0 && inverse.length % 8 === 0;
 }
 
 interface AttentionParts {

@@ -3,8 +3,10 @@ import { DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Activation, Architecture, Layer } from './architecture.ts';
 import { AttentionInputs, attention } from './attention.ts';
+import { mixture } from './experts.ts';
 import { GraphBuilder } from './graph-builder.ts';
 import { exactLinear, linear, rmsNorm, skipNorm } from './linear.ts';
+import { convolution, deltaNet } from './mixers.ts';
 import { Weights } from './weights.ts';
 
 /** Describes a linear readout of the last hidden states, instead of the output head. It stays in floats. */
@@ -38,13 +40,21 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
   for (const [number, layer] of architecture.layers.entries()) {
     const at = (name: string | null) => name && `layers.${number}.${name}`;
     const norm = (name: string | null) => (name === null ? undefined : weights.get(`${at(name)}.weight`, hidden));
-    const mixed = attention(graph, stream.read(norm(names.mixerNorm)), {
-      ...{ architecture, weights, shared },
-      ...{ layer: number, mixer: layer.mixer },
-    });
+    const { mixer, experts } = layer;
+    const input = stream.read(norm(names.mixerNorm));
+    const common = { architecture, weights, layer: number };
+    const mixed =
+      mixer.kind === 'attention'
+        ? attention(graph, input, { ...common, shared, mixer })
+        : mixer.kind === 'delta'
+          ? deltaNet(graph, input, { ...common, mixer })
+          : convolution(graph, input, { ...common, mixer });
     stream.write(mixed, norm(names.mixerEndNorm));
-    const inner = feedForward(graph, stream.read(norm(names.innerNorm)), { architecture, layer, number, weights });
-    stream.write(inner, norm(names.innerEndNorm));
+    const inner = stream.read(norm(names.innerNorm));
+    const made = experts
+      ? mixture(graph, inner, { ...common, experts })
+      : feedForward(graph, inner, { architecture, layer, number, weights });
+    stream.write(made, norm(names.innerEndNorm));
   }
   const last = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
   const head = weights.head(vocab, hidden);
@@ -127,6 +137,8 @@ function activated(graph: GraphBuilder, x: string, activation: Activation): stri
       return graph.contrib('FastGelu', [x]);
     case 'gelu':
       return graph.contrib('Gelu', [x]);
+    case 'relu':
+      return graph.add('Relu', [x]);
     case 'relu2': {
       const positive = graph.add('Relu', [x]);
       return graph.add('Mul', [positive, positive]);

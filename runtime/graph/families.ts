@@ -1,4 +1,12 @@
-import { ACTIVATIONS, type Architecture, type Attention, type Layer, NAMES, type Names } from './architecture.ts';
+import {
+  ACTIVATIONS,
+  type Architecture,
+  type Attention,
+  type Experts,
+  type Layer,
+  NAMES,
+  type Names,
+} from './architecture.ts';
 import { ConfigKeys, Refused } from './config-keys.ts';
 import { type RotaryKind, readRotary, rotaryParameters, rotaryParametersOf } from './rotary.ts';
 
@@ -39,6 +47,14 @@ interface Family {
     /** For families whose kinds of layers differ: the key and the value of each base in old configurations. */
     kinds?: Readonly<Record<RotaryKind, [key: string, theta: number]>>;
   };
+  /** Layers that mix tokens in another way than attention; null for attention. */
+  mixer?: (kind: string, config: ConfigKeys) => Layer['mixer'] | null;
+  /** Experts of a layer; null for none. */
+  experts?: (layer: number, config: ConfigKeys) => Experts | null;
+  /** Key of the epsilon of norms. Default: `rms_norm_eps`. */
+  epsilonKey?: string;
+  /** Width of the feed-forward part, where it is not a key's value. */
+  inner?: (config: ConfigKeys) => number;
   /** True if `mlp_bias` gives the feed-forward part biases. */
   innerBias?: boolean;
   /** Keys of the width of the feed-forward part and of its activation. */
@@ -165,8 +181,171 @@ const GRANITE: Family = {
   innerBias: true,
 };
 
+const MIXTURE_NAMES = { router: 'mlp.gate', gateUp: 'mlp.experts.gate_up_proj', down: 'mlp.experts.down_proj' };
+const LFM2: Family = {
+  classes: ['Lfm2ForCausalLM', 'Lfm2VlForConditionalGeneration'],
+  defaults: {
+    ...{ ...LLAMA_SIZES, vocab_size: 65536, hidden_size: 2560, intermediate_size: 12288, num_key_value_heads: 8 },
+    ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, conv_bias: false },
+    ...{ conv_L_cache: 3, block_auto_adjust_ff_dim: true, block_ffn_dim_multiplier: 1, block_multiple_of: 256 },
+  },
+  only: { block_use_swiglu: [true], use_pos_enc: [true] },
+  ignored: [
+    ...['block_dim', 'block_mlp_init_scale', 'block_norm_eps', 'block_out_init_scale', 'block_use_xavier_init'],
+    ...['conv_dim', 'conv_dim_out', 'conv_use_xavier_init', 'num_heads', 'rms_norm_eps', 'full_attn_idxs'],
+  ],
+  epsilonKey: 'norm_eps',
+  names: {
+    ...{ finalNorm: 'embedding_norm', mixerNorm: 'operator_norm', innerNorm: 'ffn_norm' },
+    ...{ queryNorm: 'self_attn.q_layernorm', keyNorm: 'self_attn.k_layernorm', output: 'self_attn.out_proj' },
+    ...{ gate: 'feed_forward.w1', up: 'feed_forward.w3', down: 'feed_forward.w2' },
+  },
+  model: (config) => ({ tied: config.flag('tie_embedding', config.flag('tie_word_embeddings', true)) }),
+  attention: () => ({ norm: 'head' }),
+  kind(layer, config) {
+    const full = config.value('full_attn_idxs');
+    return Array.isArray(full) && !full.includes(layer) ? 'conv' : FULL;
+  },
+  mixer: (kind, config) =>
+    kind === 'conv'
+      ? { kind: 'convolution', width: config.size('conv_L_cache'), biased: config.flag('conv_bias', false) }
+      : null,
+  inner(config) {
+    const stated: number = config.size('block_ff_dim', null) ?? config.size('intermediate_size');
+    const multiplier = config.number('block_ffn_dim_multiplier', null);
+    const multiple = config.size('block_multiple_of');
+    if (!config.flag('block_auto_adjust_ff_dim', true)) return stated;
+    const adjusted = Math.floor((2 * stated) / 3);
+    return multiplier === null ? adjusted : multiple * Math.ceil(Math.floor(multiplier * adjusted) / multiple);
+  },
+  rotary: { theta: 1e6 },
+};
+
+/** Families with other layers than attention, or with experts. */
+const OTHERS: Readonly<Record<string, Family>> = {
+  qwen3_5_text: {
+    classes: ['Qwen3_5ForCausalLM', 'Qwen3_5ForConditionalGeneration'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, vocab_size: 248_320, intermediate_size: 12288, num_attention_heads: 16 },
+      ...{ num_key_value_heads: 4, max_position_embeddings: 32768, head_dim: 256, linear_conv_kernel_dim: 4 },
+      ...{ linear_key_head_dim: 128, linear_value_head_dim: 128, linear_num_key_heads: 16 },
+      ...{ linear_num_value_heads: 32, partial_rotary_factor: 0.25, full_attention_interval: 4 },
+    },
+    only: { hidden_act: ['silu'], attn_output_gate: [true], mamba_ssm_dtype: ['float32'] },
+    ignored: ['mtp_num_hidden_layers', 'mtp_use_dedicated_embeddings', 'mlp_only_layers'],
+    model: () => ({ normOffset: 1 }),
+    biases: 'configured',
+    attention: () => ({ norm: 'head', gated: true }),
+    kind: (layer, config) => ((layer + 1) % config.size('full_attention_interval') === 0 ? FULL : 'linear_attention'),
+    mixer(kind, config) {
+      const sizes = {
+        keyHeads: config.size('linear_num_key_heads'),
+        valueHeads: config.size('linear_num_value_heads'),
+        keySize: config.size('linear_key_head_dim'),
+        valueSize: config.size('linear_value_head_dim'),
+        width: config.size('linear_conv_kernel_dim'),
+      };
+      if (sizes.valueHeads % sizes.keyHeads !== 0)
+        throw config.refusal('linear_num_value_heads', 'which its keys do not divide');
+      return kind === 'linear_attention' ? { kind: 'delta', ...sizes } : null;
+    },
+    rotary: { partial: true },
+  },
+  qwen3_moe: {
+    ...QWEN2,
+    classes: ['Qwen3MoeForCausalLM'],
+    defaults: {
+      ...{ ...QWEN_SIZES, hidden_size: 2048, intermediate_size: 6144, num_hidden_layers: 24, num_key_value_heads: 4 },
+      ...{ decoder_sparse_step: 1, moe_intermediate_size: 768, num_experts_per_tok: 8 },
+    },
+    only: { hidden_act: ['silu'], use_sliding_window: [false] },
+    ignored: ['max_window_layers', 'sliding_window', 'num_local_experts'],
+    window: () => null,
+    biases: 'configured',
+    attention: () => ({ norm: 'head' }),
+    experts(layer, config) {
+      const dense = config.value('mlp_only_layers');
+      const step = config.size('decoder_sparse_step');
+      const experts: Experts = {
+        count: config.size('num_experts', null) ?? config.size('num_local_experts', 128),
+        used: config.size('num_experts_per_tok'),
+        inner: config.size('moe_intermediate_size'),
+        routing: { kind: 'softmax', normalised: config.flag('norm_topk_prob', false), scale: 1, bias: null },
+        ...{ form: null, biased: false, transposed: false },
+        names: {
+          ...MIXTURE_NAMES,
+          ...{ single: 'mlp.experts', singleGate: 'gate_proj', singleUp: 'up_proj', singleDown: 'down_proj' },
+        },
+      };
+      return (layer + 1) % step !== 0 || (Array.isArray(dense) && dense.includes(layer)) ? null : experts;
+    },
+  },
+  gpt_oss: {
+    classes: ['GptOssForCausalLM'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, vocab_size: 201_088, hidden_size: 2880, intermediate_size: 2880, num_hidden_layers: 36 },
+      ...{ num_attention_heads: 64, num_key_value_heads: 8, head_dim: 64, sliding_window: 128 },
+      ...{ max_position_embeddings: 131_072, rms_norm_eps: 1e-5, num_local_experts: 128, num_experts_per_tok: 4 },
+      ...{ attention_bias: true, swiglu_alpha: 1.702, swiglu_limit: 7 },
+      rope_parameters: {
+        ...{ rope_type: 'yarn', rope_theta: 150_000, factor: 32, beta_fast: 32, beta_slow: 1, truncate: false },
+        original_max_position_embeddings: 4096,
+      },
+    },
+    only: { hidden_act: ['silu'] },
+    ignored: ['initial_context_length', 'experts_per_token'],
+    biases: 'configured',
+    attention: () => ({ sinks: true }),
+    window: slidingWindow,
+    kind: (layer) => (layer % 2 === 0 ? SLIDING : FULL),
+    experts: (_layer, config) => ({
+      count: config.size('num_local_experts'),
+      used: config.size('num_experts_per_tok'),
+      inner: config.size('intermediate_size'),
+      routing: { kind: 'softmax', normalised: true, scale: 1, bias: null },
+      form: { alpha: config.number('swiglu_alpha'), limit: config.number('swiglu_limit') },
+      ...{ biased: true, transposed: true },
+      names: { ...MIXTURE_NAMES, router: 'mlp.router', single: '', singleGate: '', singleUp: '', singleDown: '' },
+    }),
+    rotary: { theta: 150_000 },
+  },
+  lfm2: LFM2,
+  lfm2_moe: {
+    ...LFM2,
+    classes: ['Lfm2MoeForCausalLM'],
+    defaults: {
+      ...{ ...LLAMA_SIZES, vocab_size: 65536, hidden_size: 2048, intermediate_size: 7168, num_key_value_heads: 8 },
+      ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, conv_L_cache: 3 },
+      ...{ moe_intermediate_size: 1792, num_dense_layers: 2, num_experts_per_tok: 4, num_experts: 32 },
+    },
+    kind: () => FULL,
+    inner: (config) => config.size('intermediate_size'),
+    experts(layer, config) {
+      const experts: Experts = {
+        count: config.size('num_experts'),
+        used: config.size('num_experts_per_tok'),
+        inner: config.size('moe_intermediate_size'),
+        routing: {
+          kind: 'sigmoid',
+          normalised: config.flag('norm_topk_prob', true),
+          scale: config.number('routed_scaling_factor', 1),
+          bias: config.flag('use_expert_bias', true) ? 'feed_forward.expert_bias' : null,
+        },
+        ...{ form: null, biased: false, transposed: false },
+        names: {
+          router: 'feed_forward.gate',
+          ...{ gateUp: 'feed_forward.experts.gate_up_proj', down: 'feed_forward.experts.down_proj' },
+          ...{ single: 'feed_forward.experts', singleGate: 'w1', singleUp: 'w3', singleDown: 'w2' },
+        },
+      };
+      return layer < config.number('num_dense_layers') ? null : experts;
+    },
+  },
+};
+
 /** The families whose graphs are written here, by `model_type`. */
 const FAMILIES: Readonly<Record<string, Family>> = {
+  ...OTHERS,
   llama: LLAMA,
   mistral: MISTRAL,
   ministral: { ...MISTRAL, classes: ['MinistralForCausalLM'], ignoresKinds: false },
@@ -264,11 +443,15 @@ const FAMILIES: Readonly<Record<string, Family>> = {
 const WRAPPERS: Readonly<Record<string, { tied: boolean }>> = {
   gemma3: { tied: true },
   mistral3: { tied: true },
+  qwen3_5: { tied: false },
+  lfm2_vl: { tied: true },
 };
 /** Keys of such a model beside those of its text part. */
 const WRAPPER_KEYS: readonly string[] = [
   ...['text_config', 'vision_config', 'audio_config', 'tie_word_embeddings', 'spatial_merge_size', 'initializer_range'],
   ...['image_token_id', 'image_token_index', 'boi_token_index', 'eoi_token_index', 'mm_tokens_per_image'],
+  ...['video_token_id', 'vision_start_token_id', 'vision_end_token_id', 'projector_hidden_size', 'projector_bias'],
+  ...['projector_use_layernorm', 'downsample_factor', 'tie_embedding'],
   ...['projector_hidden_act', 'vision_feature_layer', 'multimodal_projector_bias', 'quantization_config'],
 ];
 
@@ -363,6 +546,9 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
       `config.json says ${heads} heads for ${hidden} elements and ${kvHeads} heads of keys, which do not divide`,
     );
   }
+  if (headSize % 8 !== 0) {
+    throw new Refused(`config.json describes heads of ${headSize} elements, and only multiples of 8 are computed here`);
+  }
   const base: Attention = {
     kind: 'attention',
     ...{ heads, kvHeads, headSize, scale: headSize ** -0.5, cap: null, window: null, rotary: null, norm: null },
@@ -370,26 +556,29 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
       inputs: row.biases === 'inputs' || (row.biases === 'configured' && config.flag('attention_bias', false)),
       output: row.biases === 'configured' && config.flag('attention_bias', false),
     },
-    growth: null,
+    ...{ growth: null, gated: false, sinks: false },
     ...row.attention?.(config),
   };
   const rotaryFor = rotaryReader(row, config, { headSize, context, maxPromptLen });
-  const inner = config.size(row.innerKey ?? 'intermediate_size');
+  const inner: number = row.inner?.(config) ?? config.size(row.innerKey ?? 'intermediate_size');
   const innerBias = config.flag('mlp_bias', false);
   const layers = kinds.map((named, index): Layer => {
     const kind = OLD_KINDS[named] ?? named;
+    const rest = { inner, innerBias, experts: row.experts?.(index, config) ?? null };
+    const other = row.mixer?.(kind, config);
+    if (other) return { mixer: other, ...rest };
     if (kind !== FULL && kind !== SLIDING) throw config.refusal('layer_types', `whose "${named}" is not computed here`);
     if (kind === SLIDING && window === null) throw config.refusal('layer_types', 'and no sliding_window');
     const rotary = row.unrotated?.(index, config) ? null : rotaryFor(kind);
     const seen = kind === SLIDING && window !== null && window < context ? window : null;
-    return { mixer: { ...base, window: seen, rotary }, inner, innerBias };
+    return { mixer: { ...base, window: seen, rotary }, ...rest };
   });
   const architecture: Architecture = {
     family,
     ...{
       vocab: config.size('vocab_size'),
       hidden,
-      epsilon: config.number('rms_norm_eps'),
+      epsilon: config.number(row.epsilonKey ?? 'rms_norm_eps'),
       normOffset: 0,
       activation: ACTIVATIONS[activation],
     },
@@ -400,7 +589,10 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
     },
     ...row.model?.(config),
     ...{ layers, names: { ...NAMES, ...row.names } },
-    context: Math.min(context, ...layers.map(({ mixer }) => mixer.rotary?.until ?? context)),
+    context: Math.min(
+      context,
+      ...layers.map(({ mixer }) => (mixer.kind === 'attention' && mixer.rotary?.until) || context),
+    ),
   };
   config.end();
   return architecture;

@@ -39,6 +39,11 @@ export class GraphBuilder {
     return this.#node(op, inputs, outputs, attributes, MS);
   }
 
+  /** Adds a node of a standard operator with several outputs of these names. */
+  nodes(op: string, inputs: string[], outputs: string[], attributes: Record<string, NewAttribute> = {}): void {
+    this.#node(op, inputs, outputs, attributes, '');
+  }
+
   /** Adds a node that splits the last axis into parts of these sizes; returns the names of the parts. */
   split(input: string, sizes: readonly number[]): string[] {
     const parts = sizes.map(() => this.#fresh());

@@ -11,6 +11,8 @@ const OTHER_PARTS = [
   /(?:^|\.)rotary_emb\.(?:inv_freq|cos_cached|sin_cached)$/u,
   /^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|embed_vision)\./u,
   /^(?:model\.)?(?:audio_tower|embed_audio)\./u,
+  // Layers that guess several tokens at once, which transformers leaves out, too.
+  /^mtp\./u,
 ];
 
 /** Finds the weights of a text model in a checkpoint, and remembers which it has given. */
@@ -38,6 +40,11 @@ export class Weights {
   /** Returns the weight with that name, or undefined if `has` is false. */
   optional(has: boolean, name: string, ...dims: number[]): StoredTensor | undefined {
     return has ? this.get(name, ...dims) : undefined;
+  }
+
+  /** Tells whether the text model has a weight of that name. */
+  has(name: string): boolean {
+    return this.#source.has(`${this.#prefix}${name}`);
   }
 
   /** Returns the output head; undefined if the checkpoint has none. */

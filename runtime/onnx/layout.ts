@@ -132,8 +132,7 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
       node.outputs[1] === at(layout.kv, index).present[0] &&
       node.outputs[2] === at(layout.kv, index).present[1] &&
       !node.inputs[9] &&
-      !node.inputs[10] &&
-      !node.inputs[11],
+      !node.inputs[10],
   );
   // A cast: `fits` is true only if there is a node for every layer.
   return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;

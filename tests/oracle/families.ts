@@ -22,6 +22,14 @@ export interface FamilyCase {
 
 /** Every tested family, in each layout that its exporters produce. */
 export const FAMILIES: readonly FamilyCase[] = [
+  { family: 'GPT-OSS (mixture of experts)', fixture: 'families/safetensors/gpt-oss', path: 'packed' },
+  { family: 'LFM2, LFM2.5', fixture: 'families/safetensors/lfm2', path: 'packed' },
+  { family: 'LFM2, LFM2.5', fixture: 'families/safetensors/lfm2-biases', path: 'packed' },
+  { family: 'LFM2.5 (mixture of experts)', fixture: 'families/safetensors/lfm2-moe', path: 'packed' },
+  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/safetensors/qwen3-moe', path: 'packed' },
+  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/safetensors/qwen3-moe-normalised', path: 'packed' },
+  { family: 'Qwen 3.5', fixture: 'families/safetensors/qwen3.5', path: 'packed' },
+  { family: 'Qwen 3.5', fixture: 'families/safetensors/qwen3.5-text', path: 'packed' },
   { family: 'Falcon 3', fixture: 'families/safetensors/falcon3', path: 'packed' },
   { family: 'Gemma 2', fixture: 'families/safetensors/gemma2', path: 'packed' },
   { family: 'Gemma 3', fixture: 'families/safetensors/gemma3', path: 'packed' },
@@ -53,7 +61,7 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'Gemma 3', fixture: 'models/optimum/gemma3', path: 'plain' },
   { family: 'Gemma 4 (12B)', fixture: 'families/genai/gemma4', path: 'packed' },
   { family: 'Gemma 4 (E2B, E4B)', fixture: 'families/mobius/gemma4', path: 'plain' },
-  { family: 'GPT-OSS (mixture of experts)', fixture: 'families/genai/gpt-oss', path: 'plain' },
+  { family: 'GPT-OSS (mixture of experts)', fixture: 'families/genai/gpt-oss', path: 'packed' },
   { family: 'Granite 3', fixture: 'families/genai/granite3', path: 'packed' },
   { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'plain' },
   { family: 'Granite 4 (dense)', fixture: 'families/genai/granite4', path: 'packed' },

@@ -1,5 +1,5 @@
 import { at } from '../../../lib/at.ts';
-import { type ConstantMatrix, EXACT } from '../../onnx/format/constants.ts';
+import { type ConstantMatrix, EXACT, isTransposedProduct } from '../../onnx/format/constants.ts';
 import { attribute, type Graph, type Node } from '../../onnx/format/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/format/tensor-data.ts';
 
@@ -26,7 +26,7 @@ export function asLinear(
   graph: Graph,
   constant: (name: string) => ConstantMatrix | undefined,
 ): Linear | undefined {
-  const transposing = node.op === 'FusedMatMul' && transposesOnly(node);
+  const transposing = isTransposedProduct(node);
   if ((node.op === 'MatMul' && node.domain === '') || transposing) {
     const found = constant(at(node.inputs, 1));
     const matrix = found && floatMatrix(found.tensor);
@@ -37,12 +37,6 @@ export function asLinear(
   }
   if (node.op === 'MatMulNBits') return fromBlocks(node, graph);
   return undefined;
-}
-
-/** Tells whether a FusedMatMul node computes `x · Wᵀ` and nothing else. */
-function transposesOnly(node: Node): boolean {
-  const others = ['transA', 'transBatchA', 'transBatchB'].every((name) => !attribute(node, name));
-  return attribute(node, 'transB') === 1 && others && (attribute(node, 'alpha') ?? 1) === 1;
 }
 
 /**

@@ -26,3 +26,11 @@ export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix
     return swaps ? { tensor: inner, transposed: true } : undefined;
   };
 }
+
+/** Tells whether a node is a FusedMatMul that computes `x · Wᵀ` and nothing else, as graphs of checkpoints have. */
+export function isTransposedProduct(node: Node): boolean {
+  const others = ['transA', 'transBatchA', 'transBatchB'].some((name) => attribute(node, name));
+  return (
+    node.op === 'FusedMatMul' && attribute(node, 'transB') === 1 && !others && (attribute(node, 'alpha') ?? 1) === 1
+  );
+}

@@ -1,4 +1,5 @@
 import { at } from '../../../../lib/at.ts';
+import { isTransposedProduct } from '../../format/constants.ts';
 import { type Graph, makeNode, type Node } from '../../format/model.ts';
 
 /** Fused operators that add their inputs before a normalization, each with the operator of the normalization alone. */
@@ -12,7 +13,20 @@ const SKIP_NORMS: Readonly<Record<string, string>> = {
  * for each operation. Measured, see docs/devices.md ("Operators").
  */
 export function commonOperators(graph: Graph): void {
-  graph.nodes = graph.nodes.flatMap((node) => (SKIP_NORMS[node.op] ? separateSum(node) : [node]));
+  graph.nodes = graph.nodes.flatMap((node) => {
+    if (SKIP_NORMS[node.op]) return separateSum(node);
+    return isTransposedProduct(node) ? separateTranspose(node) : [node];
+  });
+}
+
+/** Returns the two nodes that replace a product with a transposed matrix. */
+function separateTranspose(node: Node): Node[] {
+  const [x = '', matrix = ''] = node.inputs;
+  const transposed = `${at(node.outputs, 0)}/transposed`;
+  return [
+    makeNode('Transpose', [matrix], [transposed], { perm: [1, 0] }),
+    makeNode('MatMul', [x, transposed], node.outputs),
+  ];
 }
 
 /**
