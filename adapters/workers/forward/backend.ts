@@ -27,9 +27,10 @@ import { chatPrefix, taskPrefix } from './prefix.ts';
 import { questionsAnswer } from './questions-answer.ts';
 import { questionsBody, withBatchParam } from './questions-wire.ts';
 import { readChunks } from './read-chunks.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
-import { type Attempt, tryUpstreams, verdict } from './try-upstreams.ts';
+import { type Attempt, type Tries, tryUpstreams, verdict } from './try-upstreams.ts';
 import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamRequest } from './upstream-client.ts';
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
@@ -71,11 +72,13 @@ export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
   readonly #deps: ForwardingDeps;
   readonly #deadlines: Deadlines;
+  readonly #retries: Pick<Tries<unknown>, 'budget' | 'now'>;
 
   constructor(fleet: Fleet, deps: ForwardingDeps, deadlines = DEADLINES) {
     this.#fleet = fleet;
     this.#deps = deps;
     this.#deadlines = deadlines;
+    this.#retries = { budget: new RetryBudget(), now: () => deps.clock.now() };
   }
 
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
@@ -87,6 +90,7 @@ export class ForwardingBackend implements InferenceBackend {
     await call.admit(sizeOfRequest(batch).tokens);
     const exchange = exchangeOf(named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
+      ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
       ask: (upstream) => this.#answer(upstream, exchange, call),
       isOutput: () => true,
@@ -109,6 +113,7 @@ export class ForwardingBackend implements InferenceBackend {
     await call.admit(sizeOfRequest(request).tokens);
     const body = chatBody(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
+      ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'chat', call),
       ask: (upstream) => this.#events(upstream, body, call),
       isOutput: ({ type }) => type !== 'start',

@@ -1,10 +1,21 @@
 import { AssayError } from '../../../lib/errors.ts';
 import type { Outcome } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { UpstreamFault, unreachable } from './upstream-fault.ts';
 
 /** Largest number of upstreams that are tried for one request. */
 const MOST_UPSTREAMS = 3;
+/**
+ * Largest number of upstreams that may fail on one request. The request itself may be the cause, and must not take down
+ * one upstream after the other (a "query of death").
+ */
+const MOST_FAILED = 2;
+/**
+ * Milliseconds after which an upstream that cannot be reached counts as failed on the request: one that is down refuses
+ * connections sooner.
+ */
+const REACHED_AFTER_MS = 1_000;
 
 /** Records one attempt at one upstream. `saw` is called for each chunk, and then `end` exactly once. */
 export interface Attempt<T> {
@@ -13,6 +24,9 @@ export interface Attempt<T> {
 }
 
 export interface Tries<T> {
+  budget: RetryBudget;
+  /** Returns milliseconds of any clock. */
+  now(): number;
   /** Begins the record of an attempt. */
   attempt(upstream: Upstream): Attempt<T>;
   /** Sends the request to the upstream and yields its answer in chunks. */
@@ -26,12 +40,18 @@ export interface Tries<T> {
 /**
  * Yields the answer of the first upstream that can answer. After an `UpstreamFault`, tries the next upstream, up to
  * `MOST_UPSTREAMS` in all, unless the caller already has a part of the answer; then throws the fault's `error`. If no
- * upstream answers, throws the error of `verdict`. Any other error of `ask` ends the tries and is thrown.
+ * upstream answers, throws the error of `verdict`. After `MOST_FAILED` upstreams failed while they had the request,
+ * throws an error that says so. A retry after a broken upstream needs a retry of the budget. Any other error of `ask`
+ * ends the tries and is thrown.
  */
 export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: Tries<T>): AsyncGenerator<T> {
   const faults: UpstreamFault[] = [];
+  let failed = 0;
+  tries.budget.add();
   for (const upstream of candidates.slice(0, MOST_UPSTREAMS)) {
+    if (faults.at(-1)?.broken && !tries.budget.take()) break;
     const attempt = tries.attempt(upstream);
+    const begin = tries.now();
     let output = false;
     let ending: [Outcome, unknown?] = ['left'];
     try {
@@ -47,11 +67,22 @@ export async function* tryUpstreams<T>(candidates: readonly Upstream[], tries: T
       if (!(error instanceof UpstreamFault)) throw error;
       if (output) throw error.error;
       faults.push(error);
+      if (hadRequest(error, tries.now() - begin) && ++failed >= MOST_FAILED) throw refusedForDeaths(failed, error);
     } finally {
       attempt.end(...ending);
     }
   }
   throw verdict(faults);
+}
+
+/** Tells whether an upstream failed while it had the request, `ms` milliseconds after the request was sent. */
+function hadRequest({ broken, error }: UpstreamFault, ms: number): boolean {
+  return broken && (error.code !== 'backend_unreachable' || ms >= REACHED_AFTER_MS);
+}
+
+function refusedForDeaths(count: number, cause: unknown): AssayError {
+  const message = `${count} boxes failed one after the other while they had this request, so it is not tried on another one. It may be the cause: send fewer or shorter tasks, and report it with its x-request-id.`;
+  return new AssayError('engine_failed', message, { cause });
 }
 
 /**

@@ -18,10 +18,10 @@ export interface FleetDeps {
 }
 
 /**
- * Names how an attempt at an upstream ended. `failed`: the upstream was at fault. `late`: the deadline passed. `left`:
- * the caller left. `late` and `left` say nothing about the upstream: the request may be too large for it, and probes of
- * its health find one that hangs. `answered`: it sent any other answer, also `overloaded` or an error about the
- * request.
+ * Names how an attempt at an upstream ended. `failed`: the upstream was at fault. `late`: the deadline passed, which
+ * counts as a failure, too: an upstream that answers others in between is not taken out of use by it. `left`: the
+ * caller left, which says nothing about the upstream. `answered`: it sent any other answer, also `overloaded` or an
+ * error about the request.
  */
 export type Outcome = 'answered' | 'failed' | 'late' | 'left';
 
@@ -116,11 +116,11 @@ export class Fleet {
       if (outcome === 'answered') {
         seen.breaker = afterSuccess();
         Object.assign(seen.unreported, { answered: true, failed: 0 });
-      } else if (outcome === 'failed') {
+      } else if (outcome !== 'left') {
         seen.breaker = afterFailure(seen.breaker, now);
         seen.unreported.failed++;
       }
-      this.#reportSoon(outcome === 'failed' ? REPORT_FAILURE_AFTER_MS : REPORT_EVERY_MS);
+      this.#reportSoon(outcome === 'failed' || outcome === 'late' ? REPORT_FAILURE_AFTER_MS : REPORT_EVERY_MS);
     };
   }
 
