@@ -1,4 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
+import { FairShares } from '../../lib/fair-shares.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
 import { type KvShape, prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
@@ -7,7 +8,6 @@ import type { Job, JobResult } from './job.ts';
 import { JobRun } from './job-run.ts';
 import { type ActiveJob, callerOf, isBatch, type PlannedJob, type SubmittedJob } from './scheduler/active-job.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
-import { FairShares } from './scheduler/fair-shares.ts';
 import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
 import { WaitingJobs } from './scheduler/waiting-jobs.ts';
 

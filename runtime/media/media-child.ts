@@ -33,8 +33,9 @@ const recent = new RecentAudio();
  * Returns the decoded samples of a recording. Caches them, because the server asks about each recording twice: for its
  * length, then for its log-mel values.
  */
-async function decoded({ sha256, bytes }: { sha256: string; bytes: Uint8Array }): Promise<Float32Array> {
-  const samples = recent.get(sha256) ?? (await decodeAudio(bytes));
+async function decoded(request: { sha256: string; bytes: Uint8Array; mostSamples?: number }): Promise<Float32Array> {
+  const { sha256, bytes, mostSamples } = request;
+  const samples = recent.get(sha256) ?? (await decodeAudio(bytes, mostSamples));
   recent.keep(sha256, samples);
   return samples;
 }
@@ -53,7 +54,7 @@ async function answer(request: ToMedia): Promise<FromMedia> {
 }
 
 function failure(id: number, error: Error): FromMedia {
-  const tooLarge = error instanceof AudioFault ? error.kind === 'too_large' : /pixel limit/iu.test(error.message);
-  const fault = tooLarge ? 'too_large' : 'undecodable';
+  const fault =
+    error instanceof AudioFault ? error.kind : /pixel limit/iu.test(error.message) ? 'too_large' : 'undecodable';
   return { type: 'failed', id, fault, detail: error.message.slice(0, 4000) };
 }

@@ -18,8 +18,8 @@ export const ToMedia = v.variant('type', [
   v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
   /** Asks for the tiles of an image. */
   v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
-  /** Asks for the length of a recording after decoding. */
-  v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes }),
+  /** Asks for the length of a recording after decoding. It is not decoded if it has more samples at 16 kHz. */
+  v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes, mostSamples: v.exactOptional(Id) }),
   /** Asks for the log-mel values of a recording. */
   v.object({ type: v.literal('mel'), id: Id, sha256: Sha256, bytes: Bytes, plan: MelPlan }),
 ]);
@@ -32,11 +32,11 @@ export const FromMedia = v.variant('type', [
   v.object({ type: v.literal('length'), id: Id, samples: v.pipe(v.number(), v.integer(), v.minValue(1)) }),
   /** Log-mel values of a recording, as bytes of 32-bit floats. */
   v.object({ type: v.literal('mel'), id: Id, data: Bytes }),
-  /** The file was not decoded. `too_large`: it has more pixels or samples than allowed. `detail` is for the log. */
+  /** The file was not decoded, for the reason of an `AudioFault`; `too_large` is an image's only other reason. */
   v.object({
     type: v.literal('failed'),
     id: Id,
-    fault: v.picklist(['undecodable', 'too_large']),
+    fault: v.picklist(['undecodable', 'too_large', 'too_long', 'too_many_samples']),
     detail: v.pipe(v.string(), v.maxLength(4000)),
   }),
 ]);

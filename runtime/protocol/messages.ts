@@ -60,6 +60,8 @@ export const ModelInfo = v.object({
   contextLength: Count,
   /** Kind of media that the server must open for this model; absent if the model reads only text. */
   reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
+  /** Number of samples at 16 kHz of the longest recording that fits in a prompt; absent if the model reads no audio. */
+  mostSamples: v.exactOptional(Count),
   /** Names how a decision model is asked; absent for a model that writes text. */
   contract: v.exactOptional(ModelContract),
   loadMs: v.number(),

@@ -126,7 +126,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       await context.admit(sizeOfRequest(request).tokens);
       if (work.kind === 'tasks') checkRequestSize(work.batch);
       const { signal, priority, caller, cacheScope } = context;
-      const media = mediaFor(work);
+      const media = mediaFor(work, caller);
       call = await engine.call({
         work,
         signal,
@@ -163,11 +163,11 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * Returns the functions that open and decode the media of a request; null if the request has none of the kind that
    * the model reads (the engine refuses other media), or if there is no media process.
    */
-  function mediaFor(work: Work): CallMedia | null {
-    const kind = engine.status().info?.reads;
+  function mediaFor(work: Work, caller: string | undefined): CallMedia | null {
+    const { reads: kind, mostSamples } = engine.status().info ?? {};
     if (!options.media || !kind || !hasMedia(work, kind)) return null;
     const { metrics, fetcher } = options;
-    return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher });
+    return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher, caller, mostSamples });
   }
 
   /** Returns the answers, calibrated if the request asks for it and the loaded model has a calibration. */

@@ -37,6 +37,11 @@ function jobCaller(
   return { caller, cacheScope: JSON.stringify([cacheScope, cacheSalt]) };
 }
 
+function longest(media: MediaEncoder, maxPromptLen: number): { mostSamples?: number } {
+  const mostSamples = media.mostSamples(maxPromptLen);
+  return mostSamples === undefined ? {} : { mostSamples };
+}
+
 type MeasuredWork = Measured & { media?: MediaFigures };
 
 /** Answers requests with a loaded model: turns them into engine jobs, and their results into replies. */
@@ -54,7 +59,7 @@ export class LoadedModel implements ServedModel {
   constructor({ text, engine, decisions, media, mediaRefusal, ...info }: LoadedModelParts) {
     this.info = {
       ...info,
-      ...(media ? { reads: media.kind } : {}),
+      ...(media ? { reads: media.kind, ...longest(media, info.maxPromptLen) } : {}),
       ...(decisions ? { contract: decisions.contract.info } : {}),
     };
     this.#decisions = decisions;

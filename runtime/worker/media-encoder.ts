@@ -3,6 +3,7 @@ import type { ChatMessage, MediaPart } from '../../lib/contract/conversation.ts'
 import { AssayError } from '../../lib/errors.ts';
 import { floatsOf } from '../engine/forward/forward.ts';
 import { FIRST_MEDIA_ID, type MediaFeatures } from '../engine/forward/media-feeds.ts';
+import { MOST_SECONDS, PREPARED_RATE } from '../media/audio/limits.ts';
 import type { Detail, EncoderInput, MediaFamily, MediaLayout, Size } from '../media/families/family.ts';
 import { type MediaPlan, preparedBytes } from '../media/media-plan.ts';
 import { deepstackNames } from '../onnx/rewrites/fuse-embeddings.ts';
@@ -62,6 +63,20 @@ export class MediaEncoder implements MediaText {
     this.#width = width;
     this.#cacheBytes = cacheBytes;
     this.#outputs = [family.output, ...deepstackNames(encoder.outputNames)];
+  }
+
+  /** Returns the samples at 16 kHz of the longest recording with at most `tokens` tokens; undefined for images. */
+  mostSamples(tokens: number): number | undefined {
+    const family = this.#family;
+    if (family.kind !== 'audio') return undefined;
+    // Binary search: a longer recording never has fewer tokens.
+    let [fits, tooLong] = [0, MOST_SECONDS * PREPARED_RATE + 1];
+    while (tooLong - fits > 1) {
+      const middle = Math.floor((fits + tooLong) / 2);
+      if (family.layout(middle).tokens <= tokens) fits = middle;
+      else tooLong = middle;
+    }
+    return fits;
   }
 
   /**

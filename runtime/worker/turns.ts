@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { FairShares } from '../engine/scheduler/fair-shares.ts';
+import { FairShares } from '../../lib/fair-shares.ts';
 
 /** Milliseconds after which long work gives other work a turn. */
 const SLICE_MS = 5;

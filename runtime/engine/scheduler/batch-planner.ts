@@ -1,5 +1,5 @@
+import type { FairShares } from '../../../lib/fair-shares.ts';
 import { type ActiveJob, callerOf, isBatch, type PlannedJob } from './active-job.ts';
-import type { FairShares } from './fair-shares.ts';
 import type { Limits } from './limits.ts';
 import { PromptPace } from './prompt-pace.ts';
 

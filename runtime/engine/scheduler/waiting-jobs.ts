@@ -1,5 +1,5 @@
+import type { FairShares } from '../../../lib/fair-shares.ts';
 import { callerOf, isBatch, type SubmittedJob } from './active-job.ts';
-import type { FairShares } from './fair-shares.ts';
 
 /** Holds the jobs that wait for a sequence. */
 export class WaitingJobs {

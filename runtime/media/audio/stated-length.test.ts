@@ -23,7 +23,7 @@ it.each([
   ['pair.ogg', 29_188, 44_100],
   ['opus.ogg', 22_392, 48_000],
 ])('%s states %i samples at %i Hz', (name, samples, rate) => {
-  expect(stated(file(name))).toEqual({ samples, rate });
+  expect(stated(file(name))).toMatchObject({ samples, rate });
 });
 
 const edited = (name: string, edit: (bytes: Buffer) => void) => {

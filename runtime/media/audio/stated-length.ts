@@ -4,6 +4,8 @@ import type { Codec } from './sniff-audio.ts';
 export interface StatedLength {
   samples: number;
   rate: number;
+  /** Number of channels; absent if unknown. */
+  channels?: number;
 }
 
 /**
@@ -25,7 +27,8 @@ function flacLength(bytes: Uint8Array): StatedLength | null {
   // The block must have type 0 and 34 bytes. Its first bit, which marks the last block, is ignored.
   if ((view.getUint32(4) & 0x7fffffff) !== 34) return null;
   const samples = (view.getUint8(21) & 15) * 2 ** 32 + view.getUint32(22);
-  return samples === 0 ? null : { samples, rate: view.getUint32(18) >>> 12 };
+  const channels = ((view.getUint8(20) >> 1) & 7) + 1;
+  return samples === 0 ? null : { samples, rate: view.getUint32(18) >>> 12, channels };
 }
 
 /** Sample rates of MPEG 1; MPEG 2 has half of them, and MPEG 2.5 a quarter (ISO 11172-3, 13818-3). */

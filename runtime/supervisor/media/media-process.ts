@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
+import { FairShares } from '../../../lib/fair-shares.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { watchSilence } from '../../process/watch-silence.ts';
@@ -15,7 +16,7 @@ export interface MediaFile {
 }
 
 /**
- * Decodes images and audio in a separate process, one file at a time. The process starts with the first file, and is
+ * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The process starts with the first file, and is
  * restarted if it dies. If the signal of a call aborts, the call rejects with the signal's reason, and a file that is
  * still waiting is not decoded.
  */
@@ -23,14 +24,21 @@ export interface MediaProcess {
   /**
    * Returns the size of an image in pixels, after its orientation is applied. Throws `MediaFault` if it cannot be read.
    */
-  size(file: MediaFile, signal: AbortSignal): Promise<{ width: number; height: number }>;
-  /** Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded. */
-  samples(file: MediaFile, signal: AbortSignal): Promise<number>;
+  size(file: MediaFile, signal: AbortSignal, caller?: string): Promise<{ width: number; height: number }>;
+  /**
+   * Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded, or has
+   * more than `mostSamples`: by its headers, before it is decoded.
+   */
+  samples(
+    file: MediaFile,
+    signal: AbortSignal,
+    options?: { caller?: string | undefined; mostSamples?: number | undefined },
+  ): Promise<number>;
   /**
    * Returns the tiles of an image (by a `PixelPlan`), or the log-mel values of a recording as bytes of 32-bit floats
    * (by a `MelPlan`). Throws `MediaFault` if the file cannot be decoded.
    */
-  prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal): Promise<Uint8Array>;
+  prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal, caller?: string): Promise<Uint8Array>;
   /** The operating system's id of the media process; null if there is none. */
   readonly pid: number | null;
   /** Kills the process. Calls in progress and later ones throw `MediaFault`. */
@@ -39,7 +47,7 @@ export interface MediaProcess {
 
 /**
  * Reasons why a file was not decoded. `undecodable`: it is damaged or has another format. `too_large`: it has too many
- * pixels or samples. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was
+ * pixels or seconds. `too_long`: the model cannot read so long a recording. `too_many_samples`: see `AudioFault`. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was
  * retried, or the server is shutting down.
  */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
@@ -91,6 +99,7 @@ type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
 type Question = WithoutId<ToMedia>;
 
 interface Job {
+  caller: string;
   question: Question;
   tries: number;
   resolve(reply: FromMedia): void;
@@ -101,9 +110,10 @@ interface Job {
 export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
   const waiting: Job[] = [];
+  const shares = new FairShares();
   const lengths = new Map<string, number>();
   let child: ChildProcess | null = null;
-  let current: { job: Job; id: number; unwatch(): void } | null = null;
+  let current: { job: Job; id: number; begin: number; unwatch(): void } | null = null;
   let nextId = 0;
   let closed = false;
 
@@ -128,7 +138,9 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   }
 
   function next(): void {
-    const job = current || closed ? undefined : waiting.shift();
+    if (current || closed) return;
+    const used = waiting.map(({ caller }) => shares.used(caller));
+    const [job] = waiting.splice(used.indexOf(Math.min(...used)), 1);
     if (!job) return;
     child ??= start();
     const id = nextId++;
@@ -136,7 +148,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
       finish((one) => one.reject(new MediaFault('slow', `no answer after ${timeoutMs} ms of work`)));
       end();
     });
-    current = { job, id, unwatch };
+    current = { job, id, begin: performance.now(), unwatch };
     const message: ToMedia = { ...job.question, id };
     child.send(message, () => {});
   }
@@ -147,6 +159,7 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     current = null;
     if (!ended) return;
     ended.unwatch();
+    shares.charge(ended.job.caller, performance.now() - ended.begin);
     settle(ended.job);
     // Deferred until the caller of `finish` has replaced or ended the process.
     queueMicrotask(next);
@@ -180,11 +193,12 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     if (ended) killTree(ended);
   }
 
-  async function ask(question: Question, signal: AbortSignal): Promise<FromMedia> {
+  async function ask(question: Question, signal: AbortSignal, caller = ''): Promise<FromMedia> {
     if (closed) throw new MediaFault('crash', 'the server is shutting down');
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
-    const job: Job = { question, tries: TRIES, resolve, reject };
+    const job: Job = { caller, question, tries: TRIES, resolve, reject };
+    shares.add(caller);
     // A file that is being decoded is finished although no caller waits for it: that is faster than restarting the
     // process.
     const leave = () => {
@@ -196,29 +210,33 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     signal.addEventListener('abort', leave);
     waiting.push(job);
     next();
-    return promise.finally(() => signal.removeEventListener('abort', leave));
+    return promise.finally(() => {
+      shares.remove(caller, performance.now());
+      signal.removeEventListener('abort', leave);
+    });
   }
 
   return {
-    async size({ bytes }, signal) {
-      const reply = await ask({ type: 'size', bytes }, signal);
+    async size({ bytes }, signal, caller) {
+      const reply = await ask({ type: 'size', bytes }, signal, caller);
       if (reply.type !== 'size') throw new MediaFault('crash', 'the media process answered another question');
       return { width: reply.width, height: reply.height };
     },
-    async samples({ sha256, bytes }, signal) {
+    async samples({ sha256, bytes }, signal, { caller, mostSamples } = {}) {
       const known = lengths.get(sha256);
       if (known !== undefined) return known;
-      const reply = await ask({ type: 'length', sha256, bytes }, signal);
+      const most = mostSamples === undefined ? {} : { mostSamples };
+      const reply = await ask({ type: 'length', sha256, bytes, ...most }, signal, caller);
       if (reply.type !== 'length') throw new MediaFault('crash', 'the media process answered another question');
       const [oldest] = lengths.keys();
       if (lengths.size >= KEPT_LENGTHS && oldest !== undefined) lengths.delete(oldest);
       lengths.set(sha256, reply.samples);
       return reply.samples;
     },
-    async prepare({ sha256, bytes }, plan, signal) {
+    async prepare({ sha256, bytes }, plan, signal, caller) {
       const question: Question =
         'tile' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', sha256, bytes, plan };
-      const reply = await ask(question, signal);
+      const reply = await ask(question, signal, caller);
       if (reply.type !== 'pixels' && reply.type !== 'mel') {
         throw new MediaFault('crash', 'the media process answered another question');
       }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { MediaKind, MediaPart } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import { MOST_SECONDS } from '../../media/audio/limits.ts';
+import { MOST_SAMPLES, MOST_SECONDS, PREPARED_RATE } from '../../media/audio/limits.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
 import { checkFormat, mediaBytes } from '../../media/media-bytes.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
@@ -28,6 +28,10 @@ export interface OpenMediaOptions {
   counts: MediaCounts;
   /** Fetches images by URL; undefined: their URLs are refused. */
   fetcher: ImageFetcher | undefined;
+  /** Name of the caller; the decoder takes turns between callers. */
+  caller?: string | undefined;
+  /** Number of samples at 16 kHz of the longest recording that the loaded model can read. */
+  mostSamples?: number | undefined;
 }
 
 /**
@@ -37,7 +41,7 @@ export interface OpenMediaOptions {
  */
 export function openMedia(
   media: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>,
-  { kind, counts, fetcher }: OpenMediaOptions,
+  { kind, counts, fetcher, caller, mostSamples }: OpenMediaOptions,
 ): CallMedia {
   const files = new Map<string, MediaFile & { param: string }>();
   const budget = { bytes: MOST_FETCHED_BYTES };
@@ -64,10 +68,12 @@ export function openMedia(
   }
 
   async function factsOf(file: MediaFile, signal: AbortSignal) {
-    return kind === 'image' ? media.size(file, signal) : { samples: await media.samples(file, signal) };
+    if (kind === 'image') return media.size(file, signal, caller);
+    return { samples: await media.samples(file, signal, { caller, mostSamples }) };
   }
 
   function refuse(fault: unknown, param: string): never {
+    if (fault instanceof MediaFault && fault.kind === 'too_long') throw tooLong(param, mostSamples, fault);
     throw fault instanceof MediaFault || fault instanceof FetchFault ? refusal(fault, kind, param) : fault;
   }
 
@@ -99,7 +105,7 @@ export function openMedia(
           wanted.map(async ({ sha256, detail, plan }) => {
             const file = files.get(sha256);
             if (!file) throw engineFault('The engine asked for a file that the request lacks.');
-            const data = await media.prepare(file, plan, signal).catch((fault) => refuse(fault, file.param));
+            const data = await media.prepare(file, plan, signal, caller).catch((fault) => refuse(fault, file.param));
             counts.decoded();
             return { sha256, detail, data };
           }),
@@ -116,6 +122,12 @@ function refusal(fault: MediaFault | FetchFault, kind: MediaKind, param: string)
   return new AssayError('invalid_value', `${param} ${reasons[fault.kind]}`, { param, cause: fault });
 }
 
+function tooLong(param: string, mostSamples = 0, cause: MediaFault): AssayError {
+  const seconds = Math.floor(mostSamples / PREPARED_RATE);
+  const message = `${param} is longer than ${seconds} seconds, the longest recording that fits in the prompt of this model as it is loaded. Send a shorter one, or load the model with a larger max_prompt_len.`;
+  return new AssayError('input_too_long', message, { param, cause });
+}
+
 const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_scheme:
     'is not fetched: an address must begin with https:// and have no credentials and no port. Send the file itself.',
@@ -129,6 +141,8 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
   undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it to a new file.',
   too_large: `has more than ${MOST_PIXELS / 1e6} megapixels. Send a smaller one.`,
+  too_long: 'is too long. Send a shorter one.',
+  too_many_samples: `has more than ${MOST_SAMPLES / 1e6} million samples in all its channels. Send it with one channel at 16 kHz.`,
   slow: 'takes too long to decode. Send a smaller one.',
   crash: 'could not be decoded: the decoder ended. Save it again as PNG or JPEG.',
 };

@@ -1,10 +1,13 @@
 /** Milliseconds after a caller's last job for which runs are still kept short for it. */
 const RECENT_MS = 2_000;
 
-/** Counts the tokens that the model has run for each caller, so that callers with work get equal shares. */
+/**
+ * Counts what each caller has used of something, such as tokens of a model or the time of a process, so that callers
+ * with work get equal shares.
+ */
 export class FairShares {
-  /** Tokens run for each caller that has a job, or had one within `RECENT_MS`. */
-  readonly #tokens = new Map<string, number>();
+  /** Amount used by each caller that has a job, or had one within `RECENT_MS`. */
+  readonly #used = new Map<string, number>();
   readonly #jobs = new Map<string, number>();
   readonly #leftAt = new Map<string, number>();
 
@@ -13,9 +16,9 @@ export class FairShares {
     for (const [caller, leftAt] of this.#leftAt) {
       if (now - leftAt < RECENT_MS) continue;
       this.#leftAt.delete(caller);
-      this.#tokens.delete(caller);
+      this.#used.delete(caller);
     }
-    return this.#tokens.size;
+    return this.#used.size;
   }
 
   /** Records a new job. A caller that had none starts level with the caller that has got least. */
@@ -23,7 +26,7 @@ export class FairShares {
     const jobs = this.#jobs.get(caller) ?? 0;
     if (jobs === 0) {
       const least = Math.min(...[...this.#jobs.keys()].map((other) => this.used(other)));
-      this.#tokens.set(caller, Math.max(this.used(caller), Number.isFinite(least) ? least : 0));
+      this.#used.set(caller, Math.max(this.used(caller), Number.isFinite(least) ? least : 0));
       this.#leftAt.delete(caller);
     }
     this.#jobs.set(caller, jobs + 1);
@@ -39,13 +42,13 @@ export class FairShares {
     }
   }
 
-  /** Adds the tokens that a run of the model spent on a caller. */
-  charge(caller: string, tokens: number): void {
-    this.#tokens.set(caller, this.used(caller) + tokens);
+  /** Adds what was spent on a caller. */
+  charge(caller: string, amount: number): void {
+    this.#used.set(caller, this.used(caller) + amount);
   }
 
-  /** Returns the tokens that were run for a caller, as far as they are remembered. */
+  /** Returns what a caller has used, as far as it is remembered. */
   used(caller: string): number {
-    return this.#tokens.get(caller) ?? 0;
+    return this.#used.get(caller) ?? 0;
   }
 }
