@@ -16,9 +16,9 @@ export interface MediaFile {
 }
 
 /**
- * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The process starts with the first file, and is
- * restarted if it dies. If the signal of a call aborts, the call rejects with the signal's reason, and a file that is
- * still waiting is not decoded.
+ * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The
+ * process starts with the first file, and is restarted if it dies. If the signal of a call aborts, the call rejects
+ * with the signal's reason, and a file that is still waiting is not decoded.
  */
 export interface MediaProcess {
   /**
@@ -26,8 +26,8 @@ export interface MediaProcess {
    */
   size(file: MediaFile, signal: AbortSignal, caller?: string): Promise<{ width: number; height: number }>;
   /**
-   * Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded, or has
-   * more than `mostSamples`: by its headers, before it is decoded.
+   * Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded, or
+   * has more than `mostSamples`: by its headers, before it is decoded.
    */
   samples(
     file: MediaFile,
@@ -47,8 +47,9 @@ export interface MediaProcess {
 
 /**
  * Reasons why a file was not decoded. `undecodable`: it is damaged or has another format. `too_large`: it has too many
- * pixels or seconds. `too_long`: the model cannot read so long a recording. `too_many_samples`: see `AudioFault`. `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was
- * retried, or the server is shutting down.
+ * pixels or seconds. `too_long`: the model cannot read so long a recording. `too_many_samples`: see `AudioFault`.
+ * `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was retried, or the server is
+ * shutting down.
  */
 export type FaultKind = Extract<FromMedia, { type: 'failed' }>['fault'] | 'slow' | 'crash';
 
