@@ -79,6 +79,8 @@ export interface AppDeps {
 export interface AppFigures {
   /** Bytes of the body budget (`AppDeps.bodyBytes`) that running requests have reserved. */
   bodyBytes: number;
+  /** Header `Accept` of the request. */
+  accept: string | undefined;
 }
 
 /** Holds the dependencies of the handlers: `AppDeps`, with the defaults of the members below filled in. */

@@ -364,7 +364,9 @@ export const ROUTES: readonly Route[] = [
     id: 'getMetrics',
     summary: "Metrics of the server and its engine, in Prometheus' text format",
     response: 'text/plain',
-    handler: ({ metrics, bodies }) => metrics && (() => metrics({ bodyBytes: bodies.used })),
+    admin: true,
+    handler: ({ metrics, bodies }) =>
+      metrics && ((c) => metrics({ bodyBytes: bodies.used, accept: c.req.header('accept') })),
   },
 ];
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { AppFigures } from '../../handlers/context.ts';
+import type { Registry } from 'prom-client';
 import type { InferenceBackend } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelHost } from '../../lib/host.ts';
@@ -16,8 +16,8 @@ import type { ServerConfig } from './config.ts';
 export interface Parts {
   backend: InferenceBackend;
   host: ModelHost;
-  /** Answers `GET /metrics`. */
-  metrics: (app: AppFigures) => Promise<Response>;
+  /** Holds the metrics of the engine. */
+  registry: Registry;
   /** Begins the shutdown: ends downloads, compilations and loads, which can be repeated. Running requests continue. */
   beginClose(): Promise<void>;
   /** Aborts all work that is still running, and ends the engine process and the media process. */
@@ -35,7 +35,15 @@ const REQUEST_TIMEOUT_MS = 300_000;
 export async function compose(
   config: Pick<
     ServerConfig,
-    'home' | 'device' | 'dtype' | 'precision' | 'chatMaxTokens' | 'orders' | 'isolation' | 'allowMediaHost'
+    | 'home'
+    | 'metricsNames'
+    | 'device'
+    | 'dtype'
+    | 'precision'
+    | 'chatMaxTokens'
+    | 'orders'
+    | 'isolation'
+    | 'allowMediaHost'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,
@@ -44,7 +52,7 @@ export async function compose(
   logIsolation(isolation, config.isolation, log);
   const engine = createEngineProcess({ log, isolation, onRestart: () => metrics.restarted() });
   const media = createMediaProcess({ log, isolation });
-  const metrics = createEngineMetrics(() => engine.status(), calibration);
+  const metrics = createEngineMetrics(() => engine.status(), calibration, config.metricsNames);
   const host = await createModelHost({ ...config, engine, log });
   async function calibration(): Promise<Calibration | null> {
     return (await host.calibration())?.calibration ?? null;
@@ -70,7 +78,7 @@ export async function compose(
   return {
     backend,
     host,
-    metrics: (app) => metrics.handle(app),
+    registry: metrics.registry,
     async beginClose() {
       engine.beginClose();
       await host.close();

@@ -7,6 +7,7 @@ import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { homeFolder } from '../../runtime/store/environment.ts';
 import { expandHome } from '../../runtime/store/paths.ts';
 import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
+import { METRICS_NAMES } from '../../runtime/supervisor/metrics.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -103,6 +104,19 @@ export const ServerConfig = v.object({
   shutdownDelay: v.optional(seconds()),
   /** Seconds that running requests have to finish once the server takes no more. */
   drainSeconds: seconds(),
+  /** Names of the metrics; `vllm` adds those that routers of models read. */
+  metricsNames: v.picklist(METRICS_NAMES, `must be one of ${METRICS_NAMES.join(', ')}`),
+  /** Port that answers `GET /metrics`, without a key, and nothing else; 0 for any free port, absent: none. */
+  metricsPort: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^\d{1,5}$/, 'must be 0 to 65535'),
+      v.transform(Number),
+      v.maxValue(65535, 'must be 0 to 65535'),
+    ),
+  ),
+  /** Address of that port; absent: `host`. */
+  metricsHost: v.optional(v.pipe(v.string(), v.nonEmpty('must be an address or a host name'))),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   /** Names by which requests may call the loaded model, besides its id. */
@@ -128,6 +142,9 @@ export type ServerFlags = Partial<
     | 'precision'
     | 'chatMaxTokens'
     | 'isolation'
+    | 'metricsNames'
+    | 'metricsPort'
+    | 'metricsHost'
     | 'shutdownDelay'
     | 'drainSeconds'
     | QuestionFlag,
@@ -157,6 +174,9 @@ const FLAG: Record<keyof ServerConfig, string> = {
   isolation: '--isolation (ASSAY_ISOLATION)',
   shutdownDelay: '--shutdown-delay (ASSAY_SHUTDOWN_DELAY)',
   drainSeconds: '--drain-seconds (ASSAY_DRAIN_SECONDS)',
+  metricsNames: '--metrics-names (ASSAY_METRICS_NAMES)',
+  metricsPort: '--metrics-port (ASSAY_METRICS_PORT)',
+  metricsHost: '--metrics-host (ASSAY_METRICS_HOST)',
   load: '--no-load',
   alias: '--alias (ASSAY_ALIAS)',
   allowOrigin: '--allow-origin',
@@ -186,6 +206,9 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     shutdownDelay: flags.shutdownDelay ?? (env.ASSAY_SHUTDOWN_DELAY || undefined),
     drainSeconds: flags.drainSeconds ?? (env.ASSAY_DRAIN_SECONDS || '10'),
+    metricsNames: flags.metricsNames ?? (env.ASSAY_METRICS_NAMES || 'assay'),
+    metricsPort: flags.metricsPort ?? (env.ASSAY_METRICS_PORT || undefined),
+    metricsHost: flags.metricsHost ?? (env.ASSAY_METRICS_HOST || undefined),
     load: flags.load ?? true,
     alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],

@@ -1,8 +1,12 @@
 import { totalmem } from 'node:os';
+import { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { createApp } from '../../handlers/app.ts';
+import type { AppEnv } from '../../handlers/context.ts';
+import { errorResponse } from '../../handlers/error-response.ts';
+import { guard } from '../../handlers/guard.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/errors.ts';
+import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
@@ -11,8 +15,10 @@ import type { ServerConfig } from './config.ts';
 import { firstKeyMade, firstRequest, listening, nextModel, noKeyYet } from './greeting.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
+import { isLoopback } from './loopback.ts';
+import { createServerMetrics, type ServerMetrics } from './metrics.ts';
 import { readPages } from './pages.ts';
-import { startServer } from './server.ts';
+import { type RunningServer, startServer } from './server.ts';
 import { takeActivatedSocket } from './service/activated-socket.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
@@ -57,14 +63,17 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   const tracing = await openTracing(process.env, log);
   const parts = await compose(config, log, tracing?.answered);
   const quota = memoryQuota(systemClock);
-  const { backend, host, metrics } = parts;
+  const { backend, host } = parts;
+  const metrics = createServerMetrics(parts.registry);
   const pages = await readPages();
   const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
   const writeLine = requestLog(log);
   let stopping = false;
+  let closeMetrics = async (): Promise<unknown> => undefined;
   let probedAt = Number.NEGATIVE_INFINITY;
   const app = createApp({
-    ...{ ...access, backend, host, metrics, pages, questions, quota, aliases: new Set(config.alias) },
+    ...{ ...access, backend, host, pages, questions, quota, aliases: new Set(config.alias) },
+    metrics: (app) => metrics.handle(app),
     beginTraces: tracing !== null,
     isStopping: () => stopping,
     probed: () => {
@@ -72,6 +81,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     },
     log(record) {
       writeLine(record);
+      metrics.answered(record);
       tracing?.log(record);
     },
   });
@@ -80,6 +90,13 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     const activated = takeActivatedSocket(process.env, process.pid);
     const server = await startServer(app.fetch, { ...config, activated });
     opened.unshift({ close: () => server.close(0) });
+    metrics.watch(() => server.figures());
+    if (config.metricsPort !== undefined) {
+      const metricsServer = await serveMetrics(config, config.metricsPort, metrics);
+      opened.unshift({ close: () => metricsServer.close(0) });
+      closeMetrics = () => metricsServer.close(0);
+      say(`Metrics, without a key: ${metricsServer.url}/metrics`);
+    }
     say(listening(server.url, config));
     if (firstKey) say(terminal ? firstKeyMade(await makeFirstKey(filed)) : noKeyYet(config.home));
     const loaded = config.load ? loadFirst(config, host, say) : Promise.resolve(false);
@@ -103,6 +120,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
           parts.beginClose(),
         ]);
         await parts.close();
+        await closeMetrics();
         await tracing?.close();
         return inTime;
       },
@@ -111,6 +129,20 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     for (const one of opened) await one.close();
     throw error;
   }
+}
+
+/** Serves `GET /metrics` alone, without a key. */
+function serveMetrics(
+  { host, metricsHost = host }: Pick<ServerConfig, 'host' | 'metricsHost'>,
+  port: number,
+  metrics: ServerMetrics,
+): Promise<RunningServer> {
+  const app = new Hono<AppEnv>();
+  app.onError((error) => errorResponse(error, 'models'));
+  app.use(guard({ loopbackOnly: isLoopback(metricsHost), allowOrigins: [] }));
+  app.get('/metrics', (c) => metrics.handle({ bodyBytes: metrics.bodyBytes, accept: c.req.header('accept') }));
+  app.notFound(() => errorResponse(new AssayError('route_not_found', 'This port has only GET /metrics.'), 'models'));
+  return startServer(app.fetch, { host: metricsHost, port });
 }
 
 /**

@@ -13,11 +13,11 @@ const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
  * null means unknown.
  */
 export const Metrics = v.object({
-  /** Milliseconds that the request waited in the engine's queue. */
+  /** Milliseconds from the request's arrival until the engine began it: its checks and its wait in the queue. */
   queue_ms: Measure,
   /** Milliseconds of prefill, for the part of the prompt that was not in the prefix cache. */
   prompt_ms: Measure,
-  /** Milliseconds from the request's arrival at the engine to its first token. */
+  /** Milliseconds from the request's arrival to its first token. */
   time_to_first_token_ms: Measure,
   /** Milliseconds from the first token to the last. */
   generation_ms: Measure,

@@ -117,7 +117,7 @@ export class Engine {
   }
 
   /** Number of KV cells that hold a token, in sequences of running jobs and in idle ones, which cache prefixes. */
-  get kvCells(): { running: number; cached: number } {
+  get kvCells(): { running: number; cached: number; most: number } {
     return this.#kv.cells;
   }
 

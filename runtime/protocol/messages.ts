@@ -200,7 +200,7 @@ export type MediaFigures = v.InferOutput<typeof MediaFigures>;
  * Numbers of KV cells that hold a token: in sequences of running requests, and in idle ones, which cache prefixes for
  * later requests.
  */
-export const KvCells = v.object({ running: Count, cached: Count });
+export const KvCells = v.object({ running: Count, cached: Count, most: Count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
 /** Number of running jobs, number of jobs in the engine's queue, and KV cells in use. */
@@ -208,7 +208,7 @@ export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: Kv
 export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 
 /** Load of an engine process without a model. */
-export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0 } };
+export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0, most: 0 } };
 
 /**
  * Memory of the engine process that JavaScript owns, in bytes: the heap that V8 has reserved, and buffers, which are

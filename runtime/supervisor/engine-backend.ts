@@ -119,6 +119,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     const traceId = context.trace?.traceId;
     const log = options.log.child({ requestId: context.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
     let call: Call | null = null;
+    const arrivedAt = performance.now();
     try {
       const model = await activeModel(wanted);
       if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
@@ -137,7 +138,9 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       });
       const promptTokens = await call.prepare();
       await context.recount?.(promptTokens + answerTokens(request));
-      for await (const reply of call.run()) {
+      const waitedMs = performance.now() - arrivedAt;
+      for await (const said of call.run()) {
+        const reply = said.type === 'finished' ? { ...said, metrics: fromArrival(said.metrics, waitedMs) } : said;
         if (options.logPrompts) log.info({ reply }, 'said');
         if (reply.type === 'finished') {
           finished(log, work, model, reply);
@@ -233,6 +236,18 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         }
       }
     },
+  };
+}
+
+/** Returns the metrics of the engine, which begins to count when it queues a request, as counted from its arrival. */
+function fromArrival(metrics: Metrics, waitedMs: number): Metrics {
+  const later = (ms: number | null) => (ms === null ? null : ms + waitedMs);
+  const { queue_ms, time_to_first_token_ms, total_ms } = metrics;
+  return {
+    ...metrics,
+    queue_ms: later(queue_ms),
+    time_to_first_token_ms: later(time_to_first_token_ms),
+    total_ms: later(total_ms),
   };
 }
 

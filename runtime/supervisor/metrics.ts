@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics, Usage } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
@@ -19,16 +18,16 @@ export interface EngineMetrics {
   restarted(): void;
   /** Counters for images and for audio. */
   media: Record<MediaKind, MediaMetrics>;
-  /**
-   * Returns the response to `GET /metrics`, in the Prometheus text format.
-   *
-   * @param app `bodyBytes`: bytes of the budget for large bodies that running requests hold
-   */
-  handle(app: { bodyBytes: number }): Promise<Response>;
+  /** Holds all metrics of the engine; the server adds its own. */
+  registry: Registry;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/** Sets of metric names: Assay's own, or also the names by which routers know the queue and cache of vLLM. */
+export const METRICS_NAMES = ['assay', 'vllm'] as const;
+export type MetricsNames = (typeof METRICS_NAMES)[number];
 
 /**
  * Creates the metrics. Each scrape calls `status`, and `calibration`, which returns the calibration of the loaded model
@@ -37,6 +36,7 @@ const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 export function createEngineMetrics(
   status: () => EngineStatus,
   calibration: () => Promise<Calibration | null> = async () => null,
+  names: MetricsNames = 'assay',
 ): EngineMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -70,7 +70,14 @@ export function createEngineMetrics(
   const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
   const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
   const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.');
-  gauge('assay_engine_ready', '1 while a model is loaded and answers.', ({ state }) => Number(state === 'loaded'));
+  const isReady = ({ state, unresponsive }: EngineStatus) => Number(state === 'loaded' && !unresponsive);
+  gauge('assay_engine_ready', '1 while a model is loaded and answers.', isReady);
+  gauge(
+    'assay_engine_heartbeat_age_seconds',
+    'Time since the engine process last reported; 0 without such a process.',
+    ({ silentMs }) => (silentMs ?? 0) / 1000,
+  );
+  gauge('assay_kv_usage_ratio', 'KV cells of running requests as a part of those that fit.', kvUsage);
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
   gauge('assay_requests_admitted', 'Requests with a slot: checked, waiting or running.', ({ admitted }) => admitted);
@@ -80,13 +87,10 @@ export function createEngineMetrics(
     labelNames: ['state'],
     registers,
     collect() {
-      for (const [state, cells] of Object.entries(status().kvCells)) this.set({ state }, cells);
+      const { running, cached } = status().kvCells;
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'cached' }, cached);
     },
-  });
-  const bodies = new Gauge({
-    name: 'assay_request_body_bytes',
-    help: 'Bytes of the budget for large bodies that running requests hold.',
-    registers,
   });
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
   new Gauge({
@@ -101,7 +105,7 @@ export function createEngineMetrics(
     },
   });
 
-  addProcessGauges(registers);
+  if (names === 'vllm') addVllmGauges(registry, status);
 
   new Gauge({
     name: 'assay_calibration_error',
@@ -138,31 +142,43 @@ export function createEngineMetrics(
     failed: (kind, outcome) => requests.inc({ kind, outcome }),
     restarted: () => restarts.inc(),
     media: { image: addMediaCounters('image', registers), audio: addMediaCounters('audio', registers) },
-    async handle({ bodyBytes }) {
-      bodies.set(bodyBytes);
-      return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } });
-    },
+    registry,
   };
 }
 
-/** Adds metrics of the server process itself, under the names that Prometheus client libraries use. */
-function addProcessGauges(registers: Registry[]): void {
+function kvUsage({ kvCells: { running, most } }: EngineStatus): number {
+  return most === 0 ? 0 : Math.min(1, running / most);
+}
+
+/**
+ * Adds the gauges by which pickers and routers choose a server, under the names of vLLM. Sources: vLLM, "Production
+ * Metrics"; Gateway API Inference Extension, "Model Server Protocol".
+ */
+function addVllmGauges(registry: Registry, status: () => EngineStatus): void {
+  const gauge = (name: string, help: string, read: (status: EngineStatus) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['model_name'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        const now = status();
+        if (now.model !== null) this.set({ model_name: now.model }, read(now));
+      },
+    });
+  gauge('vllm:num_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
+  gauge('vllm:num_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
+  gauge('vllm:kv_cache_usage_perc', 'KV cells in use as a part of those that fit, 0 to 1.', kvUsage);
   new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory of the server process.',
-    registers,
+    name: 'vllm:cache_config_info',
+    help: 'Size of the KV cache: a block is one cell.',
+    labelNames: ['block_size', 'num_gpu_blocks'],
+    registers: [registry],
     collect() {
-      this.set(process.memoryUsage.rss());
-    },
-  });
-  if (process.platform !== 'linux') return;
-  new Gauge({
-    name: 'process_open_fds',
-    help: 'Open file descriptors of the server process.',
-    registers,
-    async collect() {
-      const open = await readdir('/proc/self/fd').catch(() => null);
-      if (open) this.set(open.length);
+      this.reset();
+      const { most } = status().kvCells;
+      if (most > 0) this.set({ block_size: '1', num_gpu_blocks: String(most) }, 1);
     },
   });
 }

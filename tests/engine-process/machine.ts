@@ -80,7 +80,7 @@ export async function startMachine(
     engine,
     backend,
     async metric(name) {
-      const lines = (await (await metrics.handle({ bodyBytes: 0 })).text()).split('\n');
+      const lines = (await metrics.registry.metrics()).split('\n');
       const values = lines.filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
       return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
     },

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import type { Parts } from '../../adapters/node/compose.ts';
 import { scriptedBackend } from './backend.ts';
 import { scriptedHost } from './host.ts';
@@ -8,7 +9,7 @@ export function composeScripted(script: Script = {}, recorded: Recorded[] = []):
   return async () => ({
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
-    metrics: async () => new Response('up 1\n'),
+    registry: new Registry(),
     beginClose: async () => undefined,
     close: async () => {},
   });

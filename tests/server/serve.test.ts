@@ -20,6 +20,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
 
+const KEY = 'key-with-twenty-four-characters';
 const open: Serving[] = [];
 afterEach(async () => {
   for (const serving of open.splice(0)) await serving.stop();
@@ -382,6 +383,49 @@ function raw(url: string, text: string, then?: (socket: Socket) => Promise<void>
     socket.on('error', (error) => (received === '' ? reject(error) : undefined)).on('close', () => resolve(received));
   });
 }
+
+describe('metrics', () => {
+  const scrape = async (url: string, headers = {}) => (await fetch(`${url}/metrics`, { headers })).text();
+
+  test('count refusals, connections and the requests of each key', async () => {
+    const { url } = await start({ apiKey: KEY });
+    await fetch(`${url}/nowhere`);
+    await fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}' });
+    await fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}', headers: { authorization: `Bearer ${KEY}` } });
+    const text = await scrape(url);
+    expect(text).toContain('assay_http_responses_total{route="none",status="404"} 1\n');
+    expect(text).toContain('assay_http_responses_total{route="/v1/tasks",status="401"} 1\n');
+    expect(text).toContain('assay_http_responses_total{route="/v1/tasks",status="400"} 1\n');
+    expect(text).toContain('assay_key_requests_total{key="api-key"} 1\n');
+    expect(text).toMatch(/^assay_connections [1-9]/m);
+    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
+    expect(text).toMatch(/^process_resident_memory_bytes [1-9]\d+$/m);
+    if (process.platform === 'linux') expect(text).toMatch(/^process_open_fds [1-9]\d*$/m);
+  });
+
+  test('are in the OpenMetrics format for a scraper that asks for it', async () => {
+    const { url } = await start();
+    const response = await fetch(`${url}/metrics`, {
+      headers: { accept: 'application/openmetrics-text; version=1.0.0' },
+    });
+    expect(response.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+    const text = await response.text();
+    expect(text).toMatch(/^# TYPE assay_http_responses counter$/m);
+    expect(text).not.toMatch(/_total_total|\n\n|# TYPE \S+_total counter/);
+    expect(text).toMatch(/\n# EOF\n$/);
+    expect(await scrape(url)).toMatch(/^assay_http_responses_total\{route="\/metrics",status="200"\} 1$/m);
+  });
+
+  test('have a port of their own, without a key and with nothing else', async () => {
+    const { url, said } = await start({ host: '0.0.0.0', apiKey: KEY, metricsPort: '0', metricsHost: '127.0.0.1' });
+    const own = /Metrics, without a key: (\S+)\/metrics/.exec(said.join('\n'))?.[1] ?? '';
+    expect(await scrape(own)).toContain('assay_connections');
+    expect((await fetch(`${own}/health`)).status).toBe(404);
+    expect((await fetch(`${own}/metrics`, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    expect((await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })).status).toBe(200);
+  });
+});
 
 describe('the log', () => {
   const record = { requestId: 'r', method: 'POST', path: '/v1/tasks', status: 200, ms: 3 };

@@ -52,10 +52,11 @@ export class KvCache {
     return this.#bytesOf(this.#used);
   }
 
-  /** Number of cells that hold a token, in sequences of running jobs and in idle ones. */
-  get cells(): { running: number; cached: number } {
+  /** Number of cells that hold a token, in sequences of running jobs and in idle ones, and the most that fit. */
+  get cells(): { running: number; cached: number; most: number } {
     const sum = (sequences: Iterable<Sequence>) => [...sequences].reduce((cells, { length }) => cells + length, 0);
-    return { running: sum(this.#used), cached: sum(this.#idle) };
+    const most = Math.floor(this.#maxBytes / this.#cellBytes);
+    return { running: sum(this.#used), cached: sum(this.#idle), most };
   }
 
   /** Bytes of the buffers and snapshots of all sequences. */

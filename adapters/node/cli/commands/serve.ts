@@ -62,6 +62,15 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       '--drain-seconds <seconds>',
       'time for running requests to finish before the server ends (env: ASSAY_DRAIN_SECONDS, default: 10)',
     )
+    .option(
+      '--metrics-port <number>',
+      'answer GET /metrics on a port of its own, without a key; 0 for any free one (env: ASSAY_METRICS_PORT, default: none)',
+    )
+    .option('--metrics-host <address>', 'address of that port (env: ASSAY_METRICS_HOST, default: that of --host)')
+    .option(
+      '--metrics-names <names>',
+      'assay, or vllm: also the names that inference gateways read (env: ASSAY_METRICS_NAMES, default: assay)',
+    )
     .option('--no-load', 'load no model at start')
     .option(
       '--allow-media-host <host...>',
