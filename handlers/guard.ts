@@ -27,6 +27,11 @@ export function guard(settings: GuardSettings): AppMiddleware {
       );
     }
     const origin = c.req.header('origin');
+    // A page may load an image or a script from here without an Origin. Links to the server's pages stay possible.
+    const site = c.req.header('sec-fetch-site');
+    if (origin === undefined && site === 'cross-site' && c.req.header('sec-fetch-mode') !== 'navigate') {
+      throw new AssayError('forbidden_origin', 'Pages of other sites may not load anything from this server.');
+    }
     if (origin === undefined || origin === url.origin) return next();
     if (!allowed.has(origin)) {
       throw new AssayError(

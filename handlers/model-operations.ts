@@ -8,6 +8,7 @@ import type {
   UnloadResponse,
 } from '../lib/schema/model-operations.ts';
 import { allowedModel } from './allowed-model.ts';
+import { checkRight } from './auth.ts';
 import { readNothing } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
 
@@ -27,6 +28,8 @@ export function load(host: ModelHost) {
 export function unload(host: ModelHost): AppHandler {
   return async (c) => {
     await readNothing(c);
+    const loaded = host.slot().model;
+    if (loaded !== null) checkRight(c, loaded);
     const { model } = await host.unload();
     return c.json<UnloadResponse>({ status: 'success', model, state: 'unloaded' });
   };

@@ -1,4 +1,5 @@
 import type { ListedModel } from '../lib/backend.ts';
+import { mayUse } from '../lib/keys.ts';
 import { LOADED_MODEL } from '../lib/questions/systemone.ts';
 import type { Model, ModelList, NamedModel } from '../lib/schema/model-list.ts';
 import { unknownModel } from '../lib/unknown-model.ts';
@@ -9,7 +10,10 @@ import type { AppHandler, Services } from './context.ts';
 /** Handles `GET /v1/models` and `GET /models`: lists all models that the backend knows. */
 export function listModels({ backend, quota, aliases }: Services): AppHandler {
   return async (c) => {
-    const models = await backend.listModels(callOf(c, quota));
+    const key = c.get('key');
+    const all = await backend.listModels(callOf(c, quota));
+    // A key sees the models that it may use.
+    const models = key ? all.filter(({ id }) => mayUse(key, id)) : all;
     const active = models.find(({ status }) => status === 'active');
     const others = active ? [...LOADED_MODEL, ...aliases] : [];
     return c.json<ModelList>({

@@ -26,7 +26,9 @@ export async function startChat(c: AppContext, services: Services, request: Chat
   const call = callOf(c, services.quota, AbortSignal.any([c.req.raw.signal, leaving.signal]));
   const { model: wanted, ...unnamed } = request;
   const aliased = wanted !== undefined && services.aliases.has(wanted);
-  if (wanted !== undefined && !aliased) checkRight(c, wanted);
+  // Without a model, the loaded one is meant; an edge learns it only from the event `start`.
+  const meant = wanted === undefined || aliased ? services.host?.slot().model : wanted;
+  if (meant) checkRight(c, meant);
   const events = services.backend.chat(aliased ? unnamed : request, call)[Symbol.asyncIterator]();
   const { value } = await events.next();
   let model: string;

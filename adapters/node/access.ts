@@ -1,4 +1,5 @@
 import type { GuardSettings } from '../../handlers/context.ts';
+import { messageOf } from '../../lib/errors.ts';
 import { type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
@@ -23,13 +24,26 @@ export interface Access {
  * Returns the access rules of a server: it accepts `config.apiKey` and the keys in `filed`. On a loopback address it
  * may start without any key; that of the command line (`CLI_KEY`) does not count as one.
  *
+ * @param warn reports what the operator should change while the server runs: a damaged `keys.json`, or one that others
+ *   may read
  * @throws UsageError if there is no key and other machines can reach `config.host` (docs/interface.md, M-19), or if
  *   `keys.json` cannot be read
  * @throws Error if `keys.json` is damaged
  */
-export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<Access> {
+export async function accessOf(
+  config: ServerConfig,
+  filed: KeysStore,
+  warn: (text: string) => void = () => undefined,
+): Promise<Access> {
   const given = config.apiKey === undefined ? [] : [await givenKey(config.apiKey)];
   const loopbackOnly = isLoopback(config.host);
+  if (!loopbackOnly && config.apiKey !== undefined && config.apiKey.length < LEAST_SECRET) {
+    throw new UsageError(
+      `Other machines can reach ${config.host}, so a key needs at least ${LEAST_SECRET} characters, and this one has ${config.apiKey.length}. Make one: ${COMMAND} keys add my-key, or openssl rand -hex 24`,
+    );
+  }
+  const exposed = filed.exposure();
+  if (exposed) warn(exposed);
   const none = given.length === 0 && (await filed.list()).every(({ name }) => name === CLI_KEY);
   if (none && !loopbackOnly) {
     throw new UsageError(
@@ -38,7 +52,7 @@ export async function accessOf(config: ServerConfig, filed: KeysStore): Promise<
     );
   }
   return {
-    keys: keyStore(given, filed),
+    keys: keyStore(given, filed, warn),
     keyForModels: !loopbackOnly,
     guard: { loopbackOnly, allowOrigins: config.allowOrigin },
     firstKey: none,
@@ -53,10 +67,27 @@ export function makeFirstKey(filed: KeysStore): Promise<string> {
   return filed.create({ name: 'default', models: ['*'], scopes: ['admin'] });
 }
 
+/** Least characters of a key that other machines may try to guess. */
+const LEAST_SECRET = 24;
+
 /**
  * Creates a key store of `given` and the keys in `filed`, which it lists again for every request. A key that another
- * process has just created or revoked therefore takes effect at once.
+ * process has just created or revoked therefore takes effect at once. While the file cannot be read, the keys of its
+ * last good version stay valid; those of `given` never depend on it.
  */
-function keyStore(given: readonly StoredKey[], filed: KeysStore): KeyStore {
-  return { find: async (sha256) => listedKeys([...given, ...(await filed.list())]).find(sha256) };
+function keyStore(given: readonly StoredKey[], filed: KeysStore, warn: (text: string) => void): KeyStore {
+  let good: readonly StoredKey[] = [];
+  let reported = '';
+  async function current(): Promise<readonly StoredKey[]> {
+    try {
+      good = await filed.list();
+      reported = '';
+    } catch (error) {
+      const text = `${messageOf(error)} Until then the keys that were read before stay valid.`;
+      if (text !== reported) warn(text);
+      reported = text;
+    }
+    return good;
+  }
+  return { find: async (sha256) => listedKeys([...given, ...(await current())]).find(sha256) };
 }

@@ -11,7 +11,7 @@ import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Describes a stored API key, in keys.json and in the KV of an edge (`edge-keys.ts`). */
-export const StoredKeySchema = v.strictObject({
+export const StoredKeySchema = v.object({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
@@ -27,7 +27,7 @@ export const StoredKeySchema = v.strictObject({
 /** Name of the key that the command line creates for its own requests. */
 export const CLI_KEY = 'cli';
 
-const KeysFile = v.strictObject({ version: v.literal(1), keys: v.array(StoredKeySchema) });
+const KeysFile = v.object({ version: v.literal(1), keys: v.array(StoredKeySchema) });
 
 export type FiledKey = v.InferOutput<typeof StoredKeySchema>;
 
@@ -49,7 +49,19 @@ export class KeysStore {
     this.#lockMs = lockMs;
   }
 
-  /** Returns all keys; none if there is no file. Reads the file again only after it has changed. */
+  /** Returns who else may read or write the file or its folder, in words for the operator; null if nobody may. */
+  exposure(): string | null {
+    if (process.platform === 'win32') return null;
+    const mode = (path: string) => statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    if (mode(dirname(this.file)) & 0o022) return `Other accounts can write to ${dirname(this.file)}: chmod go-w it.`;
+    if (mode(this.file) & 0o077) return `Other accounts can read ${this.file}: chmod 600 it.`;
+    return null;
+  }
+
+  /**
+   * Returns all keys; none if there is no file. Ignores members of a newer version. Reads the file again only after it
+   * has changed.
+   */
   async list(): Promise<readonly FiledKey[]> {
     const stamp = this.#stamp();
     if (stamp !== this.#read.stamp) this.#read = { stamp, keys: await this.#parse() };

@@ -20,6 +20,7 @@ import { createServerMetrics, type ServerMetrics } from './metrics.ts';
 import { readPages } from './pages.ts';
 import { type RunningServer, startServer } from './server.ts';
 import { takeActivatedSocket } from './service/activated-socket.ts';
+import { openNotify } from './service/notify.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
 /** Default of `ServerConfig.shutdownDelay` if something asked whether the server is ready within the last minute. */
@@ -59,7 +60,7 @@ export interface Serving {
  */
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
   const filed = new KeysStore(config.home);
-  const { firstKey, ...access } = await accessOf(config, filed);
+  const { firstKey, ...access } = await accessOf(config, filed, (text) => log.error(text));
   const tracing = await openTracing(process.env, log);
   const parts = await compose(config, log, tracing?.answered);
   const quota = memoryQuota(systemClock);
@@ -90,6 +91,8 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
     const activated = takeActivatedSocket(process.env, process.pid);
     const server = await startServer(app.fetch, { ...config, activated });
     opened.unshift({ close: () => server.close(0) });
+    const notify = openNotify(process.env, process.pid);
+    notify.ready();
     metrics.watch(() => server.figures());
     if (config.metricsPort !== undefined) {
       const metricsServer = await serveMetrics(config, config.metricsPort, metrics);
@@ -111,6 +114,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
       }),
       async stop({ balanced = false } = {}) {
         stopping = true;
+        notify.stopping();
         server.endConnections();
         const probed = performance.now() - probedAt < PROBED_MS;
         const delayS = config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0);

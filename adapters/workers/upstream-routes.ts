@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
-import { requireAdmin, requireKey } from '../../handlers/auth.ts';
+import * as v from 'valibot';
+import { checkRight, requireAdmin, requireKey } from '../../handlers/auth.ts';
 import type { AppContext, AppEnv, AppHandler, AppMiddleware } from '../../handlers/context.ts';
 import { methodNotAllowed, mountPath } from '../../handlers/mount.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -74,8 +75,9 @@ const useModelsApi: AppMiddleware = (c, next) => {
 
 async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Promise<Response> {
   const name = c.req.param('name');
-  const upstream = fleet.status().find((known) => known.upstream.name === name)?.upstream;
-  if (!upstream) throw new AssayError('route_not_found', 'There is no box with this name. GET /boxes lists them.');
+  const known = fleet.status().find((one) => one.upstream.name === name);
+  if (!known) throw new AssayError('route_not_found', 'There is no box with this name. GET /boxes lists them.');
+  const { upstream, active } = known;
   const path = c.req.path.slice(`/boxes/${name}`.length) || '/';
   const methods = methodsOf(path);
   if (methods.length === 0) throw new AssayError('route_not_found', NOT_CALLABLE);
@@ -83,6 +85,7 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
   const method = methods.find((one) => one === (c.req.method === 'HEAD' ? 'GET' : c.req.method));
   if (!method) return methodNotAllowed(c.req.method, methods, 'models');
   const body = method === 'POST' ? new TextDecoder().decode(await readBytes(c.req.raw.body, MOST_BYTES)) : undefined;
+  checkModel(c, path, body, active);
   const response = await send(c, client, upstream, {
     method,
     path: upstreamPath(path),
@@ -94,6 +97,22 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
     if (value !== null) headers.set(kept, value);
   }
   return new Response(response.body, { status: response.status, headers });
+}
+
+/**
+ * Throws `model_not_allowed` if the caller's key may not use the model that the operation names, or the one that
+ * `/unload` would unload. The box cannot tell: it only sees the edge's own key.
+ */
+function checkModel(c: AppContext, path: string, body: string | undefined, active: string | null | undefined): void {
+  if (path.startsWith(MODEL) && !POST.has(path)) checkRight(c, decode(path.slice(MODEL.length)));
+  else if (path === '/unload') {
+    // A model that the edge does not know yet may be any.
+    if (active !== null) checkRight(c, active ?? '*');
+  } else if (body !== undefined) {
+    const sent = v.safeParse(v.pipe(v.string(), v.parseJson(), v.object({ model: v.string() })), body);
+    // The box refuses a body without a model.
+    if (sent.success) checkRight(c, sent.output.model);
+  }
 }
 
 /** Returns the methods of an upstream's path that operators may call; none for any other path. */

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { environmentFor, type PluginTarget } from '../ort-plugin/plugin-target.ts';
+import { childEnvironment } from '../process/child-environment.ts';
 import { watchSilence } from '../process/watch-silence.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
 import { NO_TELEMETRY } from './no-telemetry.ts';
@@ -71,7 +72,7 @@ function ask<T>(
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       execArgv: [],
       env: {
-        ...process.env,
+        ...childEnvironment(process.env),
         ...NO_TELEMETRY,
         ...(probe.kind === 'plugin' ? environmentFor(probe.target, process.env) : {}),
       },

@@ -80,7 +80,7 @@ linux.each<[times: number, how: string, end: (media: MediaProcess) => void]>([
 ])('of %i media processes that are %s while they start', { timeout: 30_000 + ENDS * 2_000 }, async (times, _, end) => {
   const isolation = await openIsolation('auto');
   const { signal } = new AbortController();
-  process.env.ASSAY_TEST_MARK = randomUUID();
+  process.env.LC_ASSAY_MARK = randomUUID();
   for (let i = 0; i < times; i++) {
     const media = createMediaProcess({ log: pino({ level: 'silent' }), isolation });
     const asked = media.size({ sha256: '', bytes: Buffer.from('no image') }, signal).catch(() => {});
@@ -90,5 +90,5 @@ linux.each<[times: number, how: string, end: (media: MediaProcess) => void]>([
     await asked;
     media.close();
   }
-  await expect.poll(() => processesMarked(process.env.ASSAY_TEST_MARK ?? ''), { timeout: 5_000 }).toEqual([]);
+  await expect.poll(() => processesMarked(process.env.LC_ASSAY_MARK ?? ''), { timeout: 5_000 }).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,12 +78,12 @@ describe('a first start', () => {
   });
 
   test('with a given key makes none', async () => {
-    const { said, home, url } = await start({ apiKey: 'demo' });
+    const { said, home, url } = await start({ apiKey: KEY });
     expect(said.join('\n')).not.toContain('sk-assay-');
     expect(await new KeysStore(home).list()).toEqual([]);
     const call = (key: string) =>
       fetch(`${url}/v1/tasks`, { method: 'POST', body: '{}', headers: { authorization: `Bearer ${key}` } });
-    expect((await call('demo')).status).toBe(400);
+    expect((await call(KEY)).status).toBe(400);
     expect((await call('other')).status).toBe(401);
   });
 
@@ -124,9 +124,7 @@ describe('the address', () => {
   });
 
   test('reports an address that this machine does not have', async () => {
-    await expect(start({ host: '192.0.2.1', apiKey: 'demo' })).rejects.toThrow(
-      /This machine has no address 192\.0\.2\.1/,
-    );
+    await expect(start({ host: '192.0.2.1', apiKey: KEY })).rejects.toThrow(/This machine has no address 192\.0\.2\.1/);
   });
 
   test('one that other machines reach refuses to start without a key, and makes none', async () => {
@@ -138,14 +136,41 @@ describe('the address', () => {
   });
 
   test('one that other machines reach needs the key on every route but GET / and /health', async () => {
-    const { url } = await start({ host: '0.0.0.0', apiKey: 'demo' });
+    const { url } = await start({ host: '0.0.0.0', apiKey: KEY });
     const status = async (path: string, headers = {}) => (await fetch(url + path, { headers })).status;
     expect(await status('/')).toBe(200);
     expect(await status('/health')).toBe(200);
     expect(await status('/metrics')).toBe(401);
-    expect(await status('/metrics', { authorization: 'Bearer demo' })).toBe(200);
+    expect(await status('/metrics', { authorization: `Bearer ${KEY}` })).toBe(200);
     expect(await status('/v1/models')).toBe(401);
-    expect(await status('/v1/models', { authorization: 'Bearer demo' })).toBe(200);
+    expect(await status('/v1/models', { authorization: `Bearer ${KEY}` })).toBe(200);
+  });
+
+  test('one that other machines reach needs a key that is hard to guess', async () => {
+    await expect(start({ host: '0.0.0.0', apiKey: 'demo' })).rejects.toThrow(
+      /at least 24 characters, and this one has 4/,
+    );
+  });
+
+  test('keys stay valid while keys.json is damaged, and a given key does not need it', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'assay-serve-'));
+    const keys = new KeysStore(home);
+    const filed = await keys.create({ name: 'shop', models: ['*'], scopes: [] });
+    const { url } = await start({ home, apiKey: KEY });
+    const status = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}` };
+      return (await fetch(`${url}/v1/tasks`, { method: 'POST', headers, body: '{}' })).status;
+    };
+    expect(await status(filed)).toBe(400);
+    const whole = await readFile(keys.file, 'utf8');
+    for (const damaged of ['', whole.slice(0, 20), '{"version":1,"keys":[{}]}']) {
+      await writeFile(keys.file, damaged);
+      expect([await status(filed), await status(KEY), await status('unknown')]).toEqual([400, 400, 401]);
+    }
+    await writeFile(keys.file, whole.replace('"name"', '"later": true, "name"'));
+    expect([await status(filed), await status('unknown')]).toEqual([400, 401]);
+    await writeFile(keys.file, '{"version":1,"keys":[]}');
+    expect(await status(filed)).toBe(401);
   });
 
   test('one that other machines reach lets only keys with the admin scope change models', async () => {

@@ -59,6 +59,10 @@ function serviceSection(settings: ServiceSettings): string[] {
   const system = scope === 'system';
   return [
     '[Service]',
+    '# The server says when it listens, and then that it lives: systemd restarts one whose event loop hangs.',
+    'Type=notify',
+    'NotifyAccess=all',
+    'WatchdogSec=60',
     `ExecStart=${serve.map(word).join(' ')}`,
     ...environment('ASSAY_HOME', home),
     ...environment('HF_HOME', cache),

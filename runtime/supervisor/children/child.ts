@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
 import { NO_TELEMETRY } from '../../device/no-telemetry.ts';
+import { childEnvironment } from '../../process/child-environment.ts';
 import { processorMs, residentBytes } from '../../process/process-tree.ts';
 import { SilenceClock } from '../../process/silence-clock.ts';
 import {
@@ -17,7 +18,6 @@ import type { Launch } from '../isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 import { ENGINE_MEMORY, HEAP_FLAGS } from './child-memory.ts';
 import { FAILED_TO, SHORT_SILENCE_LIMITS, type SilenceLimits } from './silence-limits.ts';
-import { withoutSecrets } from './without-secrets.ts';
 
 export interface ChildOptions {
   /** Module that the process runs; tests pass their own. */
@@ -28,7 +28,7 @@ export interface ChildOptions {
   /** Milliseconds between two checks of the process's memory and of the time of its last message. */
   watchMs: number;
   silenceLimits: SilenceLimits;
-  /** Environment variables of the process, in addition to this process's own without secrets. */
+  /** Environment variables of the process, in addition to `childEnvironment`. */
   environment: Readonly<Record<string, string>>;
   /** Returns the program and the arguments that start the process, given flags for Node (`Isolation.launch`). */
   launch(nodeFlags: readonly string[]): Launch;
@@ -89,7 +89,7 @@ export class Child {
       // `launch` sets `execArgv`, so the child does not inherit this process's flags: a debugger or test runner must
       // not attach to it.
       ...options.launch(HEAP_FLAGS),
-      env: { ...ENGINE_MEMORY, ...withoutSecrets(process.env), ...NO_TELEMETRY, ...options.environment },
+      env: { ...ENGINE_MEMORY, ...childEnvironment(process.env), ...NO_TELEMETRY, ...options.environment },
       ...OWN_GROUP,
     });
     this.#process.on('exit', () => killGroup(this.#process));

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { environmentFor } from '../../ort-plugin/plugin-target.ts';
 import type { LoadSpec } from '../../protocol/messages.ts';
@@ -40,6 +42,8 @@ export function childOptions(
   const { openMs, memoryBytes, device } = limits;
   const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500, silenceLimits } = options;
   const { isolation = NO_ISOLATION } = options;
+  // The program of a test is outside the program's own folders.
+  const read = entry === ENGINE_ENTRY ? files.read : [...files.read, dirname(fileURLToPath(entry))];
   const drivers = device !== 'CPU' || plugin !== undefined;
   return {
     entry,
@@ -48,6 +52,6 @@ export function childOptions(
     watchMs,
     silenceLimits: { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits },
     environment: environmentFor(plugin, process.env),
-    launch: (nodeFlags) => isolation.launch({ ...files, drivers, memoryBytes: memoryLimitBytes }, nodeFlags),
+    launch: (nodeFlags) => isolation.launch({ ...files, read, drivers, memoryBytes: memoryLimitBytes }, nodeFlags),
   };
 }

@@ -1,8 +1,19 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { linkTargets } from './process-needs.ts';
+import { linkTargets, programFolders } from './process-needs.ts';
+
+it('names code only, not the folder of a checkout with its keys and settings', () => {
+  const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
+  const folders = programFolders();
+  for (const path of ['.', 'assay-api-key', '.dev.vars', '.git/config']) {
+    const file = join(root, path);
+    expect(folders.filter((one) => file === one || file.startsWith(`${one}/`))).toEqual([]);
+  }
+  expect(folders).toContain(join(root, 'runtime'));
+});
 
 it('finds the targets of links in subfolders, and skips links to missing files', async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'assay-links-')));

@@ -19,16 +19,21 @@ export interface ProcessNeeds {
 }
 
 /**
- * Returns the folders that contain the program: this package, and every `node_modules` folder above it, in which an
- * installed package finds its dependencies.
+ * Returns the files and folders that contain the program: the code of this package, and every `node_modules` folder
+ * in and above it, in which an installed package finds its dependencies. Other files of the package's folder, which in
+ * a checkout may be keys and settings, are not among them.
  */
 export function programFolders(): string[] {
   const root = packageRoot();
   const above: string[] = [];
   for (let folder = root; folder !== dirname(folder); folder = dirname(folder))
     above.push(join(folder, 'node_modules'));
-  return [root, ...above.filter((folder) => existsSync(folder))];
+  const own = PROGRAM.map((name) => join(root, name));
+  return [...own, ...above].filter((path) => existsSync(path));
 }
+
+/** Parts of this package that its processes run: `package.json` tells Node the kind of modules. */
+const PROGRAM = ['package.json', 'dist', 'runtime', 'lib'];
 
 /**
  * Returns the absolute paths of the targets of the symbolic links in a folder and its subfolders; none if the folder

@@ -1,11 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import * as v from 'valibot';
 import { FairShares } from '../../../lib/fair-shares.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
+import { childEnvironment } from '../../process/child-environment.ts';
 import { watchSilence } from '../../process/watch-silence.ts';
-import { withoutSecrets } from '../children/without-secrets.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
 import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 
@@ -122,10 +124,16 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     const started = fork(entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      ...isolation.launch({ read: [], write: [], memoryBytes: MEMORY_BYTES, drivers: false }, [
-        `--max-old-space-size=${HEAP_MB}`,
-      ]),
-      env: withoutSecrets(process.env),
+      ...isolation.launch(
+        {
+          read: entry === MEDIA_ENTRY ? [] : [dirname(fileURLToPath(entry))],
+          write: [],
+          memoryBytes: MEMORY_BYTES,
+          drivers: false,
+        },
+        [`--max-old-space-size=${HEAP_MB}`],
+      ),
+      env: childEnvironment(process.env),
       ...OWN_GROUP,
     });
     started.on('exit', () => killGroup(started));
