@@ -1,4 +1,5 @@
-import { DataType, type Tensor, type TensorData } from '../onnx/format/model.ts';
+import { DataType, dataLength, type Tensor, type TensorData } from '../onnx/format/model.ts';
+import { openData } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 
 /** Holds the weights of a checkpoint by name. Their bytes stay in the files until they are read. */
@@ -34,4 +35,29 @@ export function floatTensor({ name, dtype, dims, data }: StoredTensor): Tensor {
     );
   }
   return { name, dataType, dims, data };
+}
+
+/** Returns a matrix of the rows of a stored matrix with these numbers, which are read when the result is. */
+export function rowsOf(stored: StoredTensor, rows: readonly number[]): StoredTensor {
+  const [count = 0, ...rest] = stored.dims;
+  const outside = rows.find((row) => row >= count);
+  if (outside !== undefined)
+    throw unusable(`the weight "${stored.name}" has ${count} rows, and row ${outside} is needed`);
+  const bytes = dataLength(stored.data) / count;
+  return {
+    ...stored,
+    name: `${stored.name}/rows`,
+    dims: [rows.length, ...rest],
+    data: {
+      length: rows.length * bytes,
+      *pieces() {
+        const reader = openData(stored.data);
+        try {
+          for (const row of rows) yield reader.read(row * bytes, (row + 1) * bytes);
+        } finally {
+          reader.close();
+        }
+      },
+    },
+  };
 }

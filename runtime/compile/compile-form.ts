@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { readCheckpoint } from '../checkpoint/safetensors.ts';
+import type { DecisionContract } from '../contracts/contract.ts';
+import { RefusedContract } from '../contracts/published-files.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
@@ -15,6 +16,7 @@ import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
+import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
 import type { FixedPrecision } from './precision.ts';
@@ -38,11 +40,13 @@ export interface FormShape {
    * run one.
    */
   slots: number;
+  /** Contract of a decision model; absent for a model that generates text. */
+  contract?: DecisionContract | undefined;
 }
 
 /** Holds a published model, rewritten in memory to graphs in one weight form, which are ready to be written. */
 export interface PlannedForm extends PlannedGraphs {
-  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength'>;
+  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength' | 'readout'>;
   /** Weight form of the published model. */
   published: WeightForm;
 }
@@ -55,18 +59,18 @@ export interface PlannedForm extends PlannedGraphs {
 export async function planForm(
   source: string,
   precision: FixedPrecision,
-  { maxPromptLen, shapes, slots }: FormShape,
+  { maxPromptLen, shapes, slots, contract }: FormShape,
 ): Promise<PlannedForm> {
-  const { model, context } = isCheckpoint(source)
-    ? await writtenGraph(source, maxPromptLen)
-    : await publishedGraph(source, precision, maxPromptLen);
+  const { model, context, readout } = isCheckpoint(source)
+    ? await writtenGraph(source, maxPromptLen, contract)
+    : await publishedGraph(source, precision, { maxPromptLen, contract });
   const layout = findLayout(model, await publishedHeadSize(source));
   const published = formOf(model);
   const { facts, form, graphs } = shapes
     ? rewriteStatic(model, layout, precision, shapes)
     : rewritePacked(model, layout, precision, slots);
   return {
-    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)) },
+    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)), ...(readout ? { readout } : {}) },
     published,
     ...plannedGraphs(graphs, WEIGHTS_FILE),
   };
@@ -88,13 +92,26 @@ export async function planEncoder(source: string): Promise<PlannedGraphs | null>
 }
 
 /** Holds the graph of a language model, which accepts token ids, and the number of positions that it supports. */
-interface SourceGraph {
+interface SourceGraph extends Pick<Manifest, 'readout'> {
   model: Model;
   context: number;
 }
 
-/** Reads a published graph, joined with its separate embedding graph if it has one. */
-async function publishedGraph(source: string, precision: FixedPrecision, maxPromptLen: number): Promise<SourceGraph> {
+/**
+ * Reads a published graph, joined with its separate embedding graph if it has one. Throws `engine_failed` for a
+ * decision model with a layer of its own, which no published graph has.
+ */
+async function publishedGraph(
+  source: string,
+  precision: FixedPrecision,
+  { maxPromptLen, contract }: Pick<FormShape, 'maxPromptLen' | 'contract'>,
+): Promise<SourceGraph> {
+  if (contract?.lastLayer) {
+    throw unusable(
+      `the last layer of a ${contract.info.name} model is added to its own weights, and its folder has an ONNX graph`,
+      'Use the repository with its safetensors.',
+    );
+  }
   const { model: file, embeddings } = sourceGraphs(source, precision);
   const model = embeddings ? fuseEmbeddings(readModel(file), readModel(embeddings)) : readModel(file);
   chooseRotaryTables(model, maxPromptLen);
@@ -102,13 +119,21 @@ async function publishedGraph(source: string, precision: FixedPrecision, maxProm
 }
 
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
-async function writtenGraph(source: string, maxPromptLen: number): Promise<SourceGraph> {
-  const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
+async function writtenGraph(
+  source: string,
+  maxPromptLen: number,
+  contract: DecisionContract | undefined,
+): Promise<SourceGraph> {
+  const config = await readBoundedJson(join(weightsFolder(source), 'config.json'), CONFIG_BOUNDS);
   try {
-    const architecture = readArchitecture(config, maxPromptLen);
-    return { model: buildDecoder(architecture, readCheckpoint(source)), context: architecture.context };
+    const architecture = readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined);
+    const readout = contract && (await readoutOf(source, contract));
+    const model = buildDecoder(architecture, await sourceWeights(source), readout);
+    const kind = readout && ('tokens' in readout ? 'labels' : 'layer');
+    return { model, context: architecture.context, ...(kind ? { readout: kind } : {}) };
   } catch (error) {
-    throw error instanceof Refused ? unusable(error.message, 'Use another model.') : error;
+    const refused = error instanceof Refused || error instanceof RefusedContract;
+    throw refused ? unusable(error.message, 'Use another model.') : error;
   }
 }
 

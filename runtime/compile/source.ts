@@ -6,6 +6,7 @@ import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
 import { ENCODERS } from '../store/media-models.ts';
+import { BACKBONE_FOLDER } from '../store/model-files.ts';
 import type { Precision } from './precision.ts';
 
 /**
@@ -31,7 +32,9 @@ export interface SourceGraphs {
  * Tells whether a folder has the weights of a model without a graph, so that its graph is to be written (`graph/`).
  */
 export function isCheckpoint(folder: string): boolean {
-  return graphsIn(folder).length === 0 && [SINGLE_FILE, INDEX_FILE].some((name) => existsSync(join(folder, name)));
+  if (graphsIn(folder).length > 0) return false;
+  const files = ['', BACKBONE_FOLDER].flatMap((inner) => [SINGLE_FILE, INDEX_FILE].map((name) => join(inner, name)));
+  return files.some((file) => existsSync(join(folder, file)));
 }
 
 /**

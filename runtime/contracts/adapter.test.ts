@@ -27,7 +27,7 @@ describe('the configuration of an adapter', () => {
       new_config: {},
       next: null,
     };
-    expect(adapter(config)).toMatchObject({ base: 'acme/base', revision: 'abc' });
+    expect(adapter(config)).toMatchObject({ base: { repository: 'acme/base', revision: 'abc' } });
   });
 
   it.each<[object, RegExp]>([

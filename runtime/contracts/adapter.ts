@@ -1,7 +1,9 @@
 import * as v from 'valibot';
+import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import type { LoraScale } from '../checkpoint/lora.ts';
 import { unusable } from '../onnx/unusable.ts';
-import { Count, Ignored, type PublishedFiles, settingsIn } from './published-files.ts';
+import type { BaseModel, DecisionContract } from './contract.ts';
+import { Count, Ignored, type PublishedFiles, RefusedContract, settingsIn } from './published-files.ts';
 
 /** Name of the file that describes an adapter (PEFT). */
 export const ADAPTER_CONFIG = 'adapter_config.json';
@@ -37,11 +39,10 @@ const Settings = v.strictObject({
   task_type: Ignored,
 });
 
-/** Describes a low-rank adapter: how strongly it changes each matrix, and which model it changes. */
+/** Describes a low-rank adapter: how strongly it changes each matrix, and which model it changes if it says so. */
 export interface Adapter {
   scale: LoraScale;
-  base: string | null;
-  revision: string | null;
+  base: BaseModel | null;
 }
 
 /**
@@ -63,9 +64,42 @@ export function readAdapter(files: PublishedFiles): Adapter {
       }
       return (valueFor(alpha_pattern, module) ?? lora_alpha) / (use_rslora ? Math.sqrt(rank) : rank);
     },
-    base: settings.base_model_name_or_path ?? null,
-    revision: settings.revision ?? null,
+    base: settings.base_model_name_or_path
+      ? { repository: settings.base_model_name_or_path, revision: settings.revision ?? null }
+      : null,
   };
+}
+
+/** Identifies the model that an adapter changes. */
+export interface BaseModelId {
+  model: ModelId;
+  /** Branch, tag or commit; null for the newest. */
+  revision: string | null;
+}
+
+/**
+ * Finds the model that a repository's adapter changes, or the reason why the adapter cannot be used.
+ *
+ * @param contract contract of the repository; null for a model that generates text
+ */
+export function findBase(files: PublishedFiles, contract: DecisionContract | null): BaseModelId | { refusal: string } {
+  try {
+    return baseModelOf(files, contract);
+  } catch (error) {
+    if (error instanceof RefusedContract) return { refusal: error.message };
+    throw error;
+  }
+}
+
+function baseModelOf(files: PublishedFiles, contract: DecisionContract | null): BaseModelId {
+  const adapter = readAdapter(files);
+  const base = contract?.base ?? adapter.base;
+  const model = base && asModelId(base.repository);
+  if (!model) {
+    const named = base ? `names ${JSON.stringify(base.repository)} as its base model, which is` : 'names';
+    throw new RefusedContract(`its adapter ${named} no repository`);
+  }
+  return { model, revision: base.revision };
 }
 
 /** Tells whether a key has a value that means something. */

@@ -88,9 +88,18 @@ export interface LastLayer {
   bias?: Float32Array;
 }
 
+/** Names a model in another repository. */
+export interface BaseModel {
+  repository: string;
+  /** Branch, tag or commit; null for the newest. */
+  revision: string | null;
+}
+
 /** Describes what a model was trained to read and how its answer is read from it, as its author does. */
 export interface DecisionContract {
   readonly info: ModelContract;
+  /** The model that this one's adapter changes, if the contract's files state it; otherwise the adapter's files do. */
+  readonly base?: BaseModel;
   /** Maximum number of options of a choice, and of levels of a score. */
   readonly limits: { readonly options: number; readonly levels: number };
   /** Maximum number of tokens of a row; a longer one is refused, never cut. */

@@ -67,6 +67,7 @@ const Package = v.looseObject({
   max_input_tokens: v.optional(Count, 16_384),
   model_config: v.optional(v.literal(FILE)),
   decision_weights: v.optional(v.strictObject({ decision_head: v.literal(HEAD) })),
+  backbone: v.optional(v.looseObject({ repository: v.optional(v.string()), revision: v.nullish(v.string()) })),
 });
 const ScoreBias = v.strictObject({
   format: v.literal('dev2-score-bias-v1'),
@@ -80,7 +81,9 @@ export function findDecision(files: PublishedFiles, repository: string): Decisio
   const settings = settingsIn(files, FILE, Settings);
   const version = VERSIONS[settings.prompt_version];
   const second = version.name === '2.0';
-  const maxTokens = second ? settingsIn(files, 'config.json', Package).max_input_tokens : 16_384;
+  const published = second ? settingsIn(files, 'config.json', Package) : null;
+  const maxTokens = published?.max_input_tokens ?? 16_384;
+  const base = published?.backbone;
   const bias = second && files.paths.has(BIAS) ? settingsIn(files, BIAS, ScoreBias).offsets : {};
   const shipped = second
     ? { temperature: 1, from: `${BIAS}: offsets for scores, no temperature` }
@@ -88,6 +91,7 @@ export function findDecision(files: PublishedFiles, repository: string): Decisio
   // The author's runtime shows the label of this model's options that have no description.
   const nullAsName = /Decision-1\.0-Nox/iu.test(repository);
   return {
+    ...(base?.repository ? { base: { repository: base.repository, revision: base.revision ?? null } } : {}),
     info: { name: 'decision', version: version.name, temperature: shipped.from },
     limits: { options: 255, levels: second ? 255 : 10 },
     maxTokens,

@@ -47,8 +47,9 @@ const DECIDE = '<|fim_suffix|>';
 /** Returns the contract of a LoRA adapter with `head.pt`; null for any other model. */
 export function findKev(files: PublishedFiles): DecisionContract | null {
   if (!files.paths.has(FILE) || !files.paths.has('adapter_config.json') || files.paths.has('export.json')) return null;
-  const { temperature } = settingsIn(files, FILE, Settings);
+  const { temperature, base, base_revision } = settingsIn(files, FILE, Settings);
   return {
+    base: { repository: base, revision: base_revision ?? null },
     info: { name: 'kev', version: null, temperature: `${FILE}: temperature` },
     limits: { options: 255, levels: 255 },
     maxTokens: ROW_TOKENS,

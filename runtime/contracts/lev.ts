@@ -54,6 +54,7 @@ export function findLev(files: PublishedFiles): DecisionContract | null {
   const calibrated = files.paths.has(CALIBRATION);
   const temperatures = calibrated ? settingsIn(files, CALIBRATION, Calibration).temperatures : {};
   return {
+    base: { repository: release.base_model, revision: null },
     info: {
       name: 'lev',
       version: release.name ?? null,

@@ -29,6 +29,8 @@ const Settings = v.looseObject({
   max_length: v.optional(Count, 8192),
   max_choices: v.optional(Count),
   temperature: v.optional(Temperature),
+  base_model: v.optional(v.string()),
+  revision: v.nullish(v.string()),
 });
 const TemperatureFile = v.looseObject({ temperature: Temperature });
 const LABELS = 255;
@@ -43,7 +45,9 @@ export function findNimble(files: PublishedFiles): DecisionContract | null {
   const own = files.paths.has(TEMPERATURE) ? settingsIn(files, TEMPERATURE, TemperatureFile).temperature : null;
   const temperature = own ?? settings.temperature ?? 1;
   const from = own !== null ? TEMPERATURE : settings.temperature !== undefined ? FILE : null;
+  const { base_model, revision } = settings;
   return {
+    ...(base_model ? { base: { repository: base_model, revision: revision ?? null } } : {}),
     info: {
       name: 'nimble',
       version: settings.task,

@@ -58,6 +58,9 @@ const Settings = v.strictObject({
   host_embeddings: Ignored,
 });
 type Settings = v.InferOutput<typeof Settings>;
+/** File that tells how the model was made. */
+const PROVENANCE = 'provenance.json';
+const Provenance = v.looseObject({ base_model_revision: v.nullish(v.string()) });
 
 const HEADERS = {
   predicate: 'Decide whether the statement is true of the state.',
@@ -75,9 +78,11 @@ export function findStrands(files: PublishedFiles): DecisionContract | null {
   if (file === undefined) return null;
   const settings = settingsIn(files, file, Settings);
   if (!files.paths.has(HEAD)) throw new RefusedContract(`it has no ${HEAD}; older heads in slot_head.pt are not read`);
-  const { temperature_by_kind, pointer_dim, ordinal_smoothing } = settings;
+  const { base_model, base_revision, temperature_by_kind, pointer_dim, ordinal_smoothing } = settings;
+  const trained = v.is(Provenance, files.json[PROVENANCE]) ? files.json[PROVENANCE].base_model_revision : null;
   const byKind = Object.keys(temperature_by_kind).length > 0;
   return {
+    base: { repository: base_model, revision: base_revision ?? trained ?? null },
     info: {
       name: 'strands',
       version: 'v1 pointer',

@@ -1,4 +1,4 @@
-import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts';
+import { rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weight-source.ts';
 import { DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Activation, Architecture, Layer } from './architecture.ts';
@@ -9,8 +9,16 @@ import { exactLinear, linear, rmsNorm, skipNorm } from './linear.ts';
 import { convolution, deltaNet } from './mixers.ts';
 import { Weights } from './weights.ts';
 
-/** Describes a linear readout of the last hidden states, instead of the output head. It stays in floats. */
-export interface Readout {
+/** Tells what a graph computes instead of the logits of all tokens. Its last layer stays in floats. */
+export type Readout = TokenReadout | LinearReadout;
+
+/** Asks for the logits of these tokens only, in this order. */
+export interface TokenReadout {
+  tokens: readonly number[];
+}
+
+/** Describes a linear readout of the last hidden states, instead of the output head. */
+export interface LinearReadout {
   /** `[width, hidden]`; the graph's `logits` then have this width. */
   weight: StoredTensor;
   bias?: StoredTensor;
@@ -23,7 +31,7 @@ export interface Readout {
  * layout that `findLayout` reads. Its weights are those of the checkpoint, which are only read when the graph is
  * written. Throws `engine_failed` if the checkpoint is not what the architecture describes.
  *
- * @param readout what to compute instead of the output head
+ * @param readout what to compute instead of the logits of all tokens
  */
 export function buildDecoder(architecture: Architecture, source: WeightSource, readout?: Readout): Model {
   const { hidden, vocab, names, scales, logitCap, context, family } = architecture;
@@ -58,16 +66,20 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
   }
   const last = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
   const head = weights.head(vocab, hidden);
-  let logits: string;
-  if (readout) logits = readoutOf(graph, last, readout, hidden);
-  else {
-    if (!head && !architecture.tied) throw unusable('its checkpoint lacks the weight "lm_head.weight"');
-    logits = graph.scaled(linear(graph, last, head ?? embedding), scales.logits);
-    if (logitCap !== null) logits = graph.capped(logits, logitCap);
-  }
+  const [logits, width] = outputs();
   weights.checkAllGiven();
-  graph.output('logits', ['batch_size', 'sequence_length', readout?.weight.dims[0] ?? vocab], logits);
+  graph.output('logits', ['batch_size', 'sequence_length', width], logits);
   return graph.model(family);
+
+  function outputs(): [logits: string, width: number] {
+    // A linear readout takes the place of the head, which the checkpoint then need not have.
+    if (readout && 'weight' in readout) return [readoutOf(graph, last, readout, hidden), readout.weight.dims[0] ?? 0];
+    if (!head && !architecture.tied) throw unusable('its checkpoint lacks the weight "lm_head.weight"');
+    const matrix = head ?? embedding;
+    const product = readout ? exactLinear(graph, last, rowsOf(matrix, readout.tokens)) : linear(graph, last, matrix);
+    const scaled = graph.scaled(product, scales.logits);
+    return [logitCap === null ? scaled : graph.capped(scaled, logitCap), readout?.tokens.length ?? vocab];
+  }
 }
 
 /** Holds the residual stream: each part of a layer reads its norm, and adds to it. */
@@ -146,7 +158,7 @@ function activated(graph: GraphBuilder, x: string, activation: Activation): stri
   }
 }
 
-function readoutOf(graph: GraphBuilder, x: string, { weight, bias, norm }: Readout, hidden: number): string {
+function readoutOf(graph: GraphBuilder, x: string, { weight, bias, norm }: LinearReadout, hidden: number): string {
   if (weight.dims.length !== 2 || weight.dims[1] !== hidden) {
     throw unusable(`the readout "${weight.name}" does not read the ${hidden} elements of a hidden state`);
   }

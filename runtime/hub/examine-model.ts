@@ -2,13 +2,21 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
-import { CONTRACT_SETTINGS, type FoundContract, findContract } from '../contracts/read-files.ts';
+import { type BaseModelId, findBase } from '../contracts/adapter.ts';
+import type { PublishedFiles } from '../contracts/published-files.ts';
+import { CONTRACT_SETTINGS, findContract } from '../contracts/read-files.ts';
 import { readTorchFile } from '../contracts/torch-file.ts';
 import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import { GENAI_PROCESSORS } from '../store/genai-config.ts';
-import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
+import {
+  type ModelFiles,
+  pathsOf,
+  type SelectOptions,
+  selectModelFiles,
+  withEncoderFor,
+} from '../store/model-files.ts';
 import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
@@ -30,6 +38,8 @@ export interface ModelExamination {
   mediaRefusal: string | null;
   /** Names how a decision model is asked; null for a model that writes text. */
   contract: ModelContract | null;
+  /** Model in another repository that this one's adapter changes; absent for any other. */
+  base?: ModelId;
   /** Variant that would be downloaded; null if the repository has no usable model. */
   chosen: {
     layout: ModelFiles['layout'];
@@ -61,10 +71,10 @@ const ANSWER_MS = 30_000;
 export async function examineModel(
   hub: HubAccess,
   model: ModelId,
-  options: { device: Device; dtype?: Dtype; signal: AbortSignal },
+  options: SelectOptions & { revision?: string; signal: AbortSignal },
 ): Promise<ModelExamination> {
   const { signal } = options;
-  const listing = await listModelFiles(hub, model, 'main', { signal, listingMs: ANSWER_MS });
+  const listing = await listModelFiles(hub, model, options.revision ?? 'main', { signal, listingMs: ANSWER_MS });
   const { commit } = listing;
   const selection = selectModelFiles(listing.files, options);
   if ('missing' in selection) {
@@ -82,51 +92,72 @@ export async function examineModel(
     const path = files.support[name];
     return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
   };
-  const found = await contractOf(listing, model, read);
+  const { layout, adapter, support, data } = files;
+  const published = await contractFiles(listing, support, read);
+  const found = options.base ? null : findContract(published, model);
   const contract = found && 'contract' in found ? found.contract : null;
+  const base = adapter && !(found && 'refusal' in found) ? findBase(published, contract) : null;
+  const backbone = data.find((path) => path.endsWith('/config.json'));
   const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
   const verdict = judgeArchitecture({
-    config: await read('config.json'),
+    config: backbone ? await readJson(hub, model, listing, backbone, signal) : await read('config.json'),
     genai: await read('genai_config.json'),
     processor: files.layout === 'genai' ? await read(processor) : undefined,
-    ownHead: contract?.lastLayer !== undefined,
-    checkpoint: files.layout === 'checkpoint',
+    ownHead: contract?.lastLayer !== undefined || (options.base ?? false),
+    checkpoint: layout === 'checkpoint' && !adapter,
   });
   const { reads, mediaRefusal, kvBytes } = verdict;
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
-  const published = files.layout === 'checkpoint' ? 'fp16' : files.dtype;
-  const weights = published && bytesOf(new Set([files.graph, ...files.data])) / WEIGHT_BYTES[published];
+  const format = layout === 'checkpoint' ? 'fp16' : files.dtype;
+  const weights = format && bytesOf(new Set([files.graph, ...data])) / WEIGHT_BYTES[format];
+  const below = base && 'model' in base ? await examineModel(hub, base.model, baseOptions(options, base)) : null;
+  const refusals = [found, base].map((one) => (one && 'refusal' in one ? one.refusal : null));
   return {
     model,
     commit,
-    refusal: found && 'refusal' in found ? found.refusal : verdict.refusal,
+    refusal: [...refusals, verdict.refusal, below?.refusal].find((one) => typeof one === 'string') ?? null,
     mediaRefusal,
     contract: contract?.info ?? null,
+    ...(below ? { base: below.model } : {}),
     chosen: {
       layout: files.layout,
       dtype: files.dtype,
       graph: files.graph,
-      path: files.layout === 'checkpoint' || (files.layout === 'genai' && !files.parts) ? 'packed' : null,
-      downloadBytes: bytesOf(wanted),
-      memoryBytes: weights && kvBytes ? Math.round(weights + kvBytes * SHORT_PROMPT_LEN) : null,
+      path: layout === 'checkpoint' || (files.layout === 'genai' && !files.parts) ? 'packed' : null,
+      downloadBytes: bytesOf(wanted) + (below?.chosen?.downloadBytes ?? 0),
+      memoryBytes: adapter
+        ? (below?.chosen?.memoryBytes ?? null)
+        : weights && kvBytes
+          ? Math.round(weights + kvBytes * SHORT_PROMPT_LEN)
+          : null,
     },
   };
 }
 
-/** Finds the contract of a decision model from its small files, of which `read` downloads one. */
-async function contractOf(
+/** Returns the options for examining the base model of an adapter. */
+function baseOptions(
+  { device, signal }: { device: Device; signal: AbortSignal },
+  { revision }: BaseModelId,
+): Parameters<typeof examineModel>[2] {
+  return { device, signal, base: true, ...(revision === null ? {} : { revision }) };
+}
+
+/**
+ * Returns the names of a repository's files with the small ones that decide how it is asked, which `read` downloads.
+ */
+async function contractFiles(
   { files }: HubListing,
-  model: ModelId,
+  support: ModelFiles['support'],
   read: (name: string) => Promise<unknown>,
-): Promise<FoundContract> {
+): Promise<PublishedFiles> {
   const json: Record<string, unknown> = {};
   for (const name of CONTRACT_SETTINGS) {
     const value = await read(name);
     if (value !== undefined) json[name] = value;
   }
-  return findContract({ paths: new Set(files.map(({ path }) => path)), json }, model);
+  return { paths: new Set([...files.map(({ path }) => path), ...Object.keys(support)]), json };
 }
 
 /**

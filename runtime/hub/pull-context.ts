@@ -18,6 +18,8 @@ export interface PullOptions {
   dtype?: Dtype;
   /** Branch, tag or commit to download. Default: `main`. */
   revision?: string;
+  /** True for the base model of an adapter: only its checkpoint will do. */
+  base?: boolean;
   signal: AbortSignal;
   /** Ends the download if it aborts while the list of files is being fetched. Has no effect later. */
   listingSignal?: AbortSignal;

@@ -3,6 +3,7 @@ import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { type BaseModelId, findBase } from '../contracts/adapter.ts';
 import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
@@ -47,7 +48,7 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       param: 'model',
     });
   }
-  const published: PublishedModel = { model, listing, selected: selection.files };
+  const published: PublishedModel = { model, listing, selected: selection.files, base: options.base };
   try {
     for (const { path } of filesFor(published, 'all')) paths.snapshotFile(model, listing.commit, path);
     await paths.makeDirectory(paths.locks(model));
@@ -73,6 +74,8 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
 
 /** Holds a repository's list of files, and the selected ones. */
 interface PublishedModel {
+  /** True for the base model of an adapter, whose own contract does not matter. */
+  base?: boolean | undefined;
   model: ModelId;
   listing: HubListing;
   selected: ModelFiles;
@@ -108,8 +111,9 @@ async function fetchAll(
   await checkSpace(context, model, missing);
   const size = sum(withoutEncoder);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: size - sum(missing), total: size });
-  const { refusal, reads } = await judgeConfiguration(context, published);
+  const { refusal, reads, base } = await judgeConfiguration(context, published);
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
+  const below = base ? await pullBase(context, base, options) : 0;
   const files = filesFor(published, reads);
   const known = new Set(withoutEncoder.map(({ hash }) => hash));
   const encoder = blobsOf(files).filter(({ hash }) => !known.has(hash));
@@ -117,7 +121,15 @@ async function fetchAll(
   await checkSpace(context, model, rest);
   const total = size + sum(encoder);
   await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
-  return { bytes: fetcher.fetchedBytes, files };
+  return { bytes: below + fetcher.fetchedBytes, files };
+}
+
+/** Downloads the checkpoint of the model that an adapter changes; returns the number of bytes received. */
+async function pullBase(context: PullContext, base: BaseModelId, options: PullOptions): Promise<number> {
+  const { dtype: _, listingSignal: __, revision: ___, ...others } = options;
+  const revision = base.revision === null ? {} : { revision: base.revision };
+  const { bytes } = await pullModel(context, base.model, { ...others, ...revision, base: true });
+  return bytes;
 }
 
 /** Removes the parts of files that the hub does not list any more, because no later download would continue them. */
@@ -140,8 +152,7 @@ async function checkSpace(context: PullContext, model: ModelId, missing: readonl
   );
 }
 
-const CONFIGURATIONS: readonly string[] = ['config.json', GENAI_CONFIG, ...GENAI_PROCESSORS];
-const FIRST: ReadonlySet<string> = new Set([...CONFIGURATIONS, ...CONTRACT_SETTINGS]);
+const FIRST: ReadonlySet<string> = new Set([GENAI_CONFIG, ...GENAI_PROCESSORS, ...CONTRACT_SETTINGS]);
 
 const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path));
 
@@ -149,28 +160,40 @@ const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path)
  * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
  * downloaded yet.
  */
-async function judgeConfiguration({ paths }: PullContext, published: PublishedModel): Promise<ArchitectureVerdict> {
+async function judgeConfiguration(
+  { paths }: PullContext,
+  published: PublishedModel,
+): Promise<ArchitectureVerdict & { base: BaseModelId | null }> {
   const files = filesFor(published, null);
-  const read = async (name: string) => {
-    const file = files.find(({ path }) => baseName(path) === name);
-    return file && readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name);
-  };
-  const [config, genai, ...processors] = await Promise.all(CONFIGURATIONS.map(read));
+  const { layout, adapter, support, data } = published.selected;
   const locate = (name: string) => {
-    const file = files.find(({ path }) => baseName(path) === name);
+    const file = files.find(({ path }) => path === (support[name] ?? name));
     return file ? paths.blob(published.model, file.hash) : null;
   };
-  const all = new Set(published.listing.files.map(({ path }) => path));
-  const found = findContract(await readContractFiles(all, locate), published.model);
+  const read = async (name: string) => {
+    const file = locate(name);
+    return file === null ? undefined : readBoundedJson(file, CONFIG_BOUNDS, name);
+  };
+  const [genai, ...processors] = await Promise.all([GENAI_CONFIG, ...GENAI_PROCESSORS].map(read));
+  const all = new Set([...published.listing.files.map(({ path }) => path), ...Object.keys(support)]);
+  const contractFiles = await readContractFiles(all, locate);
+  const found = published.base ? null : findContract(contractFiles, published.model);
   const contract = found && 'contract' in found ? found.contract : null;
   const verdict = judgeArchitecture({
-    config,
+    config: await read(data.find((path) => path.endsWith('/config.json')) ?? 'config.json'),
     genai,
     processor: processors.find((one) => one !== undefined),
-    ownHead: contract?.lastLayer !== undefined,
-    checkpoint: published.selected.layout === 'checkpoint',
+    ownHead: contract?.lastLayer !== undefined || (published.base ?? false),
+    // The weights of an adapter's base model are judged when they are fetched.
+    checkpoint: layout === 'checkpoint' && !adapter,
   });
-  return found && 'refusal' in found ? { ...verdict, refusal: found.refusal } : verdict;
+  const base = adapter && !(found && 'refusal' in found) ? findBase(contractFiles, contract) : null;
+  const refusal = [found, base].find((one) => one !== null && 'refusal' in one);
+  return {
+    ...verdict,
+    ...(refusal ? { refusal: (refusal as { refusal: string }).refusal } : {}),
+    base: base && 'model' in base ? base : null,
+  };
 }
 
 /** Reports the progress of another process that downloads the same model. */

@@ -69,6 +69,8 @@ export const ModelInfo = v.object({
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
 
 export const CompileSpec = v.object({
+  /** Id of the model, by which some decision models are recognised. */
+  model: v.exactOptional(v.string()),
   /** Absolute path of the folder with the published model, which is only read. */
   source: Path,
   /** Absolute path of the folder for the result, which must be empty or absent. */

@@ -14,7 +14,6 @@ import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { linkFile } from '../store/link-file.ts';
-import { pathInVariant } from '../store/model-files.ts';
 import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { verifySource } from './verify-source.ts';
@@ -34,7 +33,12 @@ export async function compileModel(
   { fingerprint, plugin }: { fingerprint: Fingerprint; plugin: PluginTarget | undefined },
   options: EnsureOptions,
 ): Promise<CompiledModel> {
-  const { paths, engine } = context;
+  const { paths, engine, log } = context;
+  const { base, missesRevision } = model;
+  if (base && missesRevision) {
+    const fields = { model: model.id, base: base.id, commit: base.commit, wanted: missesRevision };
+    log.warn(fields, 'the base model is not at the revision that the adapter names; pull the model to fetch that one');
+  }
   await verifySource(model, files, options);
   const staging = paths.staging(model.id);
   const source = join(staging, 'source');
@@ -48,11 +52,12 @@ export async function compileModel(
     for (const directory of [source, target]) await paths.makeDirectory(directory);
     // The compile sees only the files of the chosen variant, even if the repository has several.
     for (const file of files) {
-      const link = paths.file(source, pathInVariant(model.files, file.path));
+      const link = paths.file(source, file.place);
       await paths.makeDirectory(dirname(link));
       await linkFile(file.real, link);
     }
     const spec = {
+      model: model.id,
       source,
       target,
       device: fingerprint.device,
@@ -82,9 +87,12 @@ export async function compileModel(
     await spaceCheck;
     signal.throwIfAborted();
     await checkPlainFiles(target);
-    for (const [name, path] of Object.entries(model.files.support)) {
-      await fs.copyFile(paths.file(model.directory, path), join(target, name));
+    const texts = Object.entries(model.files.support).map(([name, path]) => [name, paths.file(model.directory, path)]);
+    const config = base?.files.support['config.json'];
+    if (base && config && !('config.json' in model.files.support)) {
+      texts.push(['config.json', paths.file(base.directory, config)]);
     }
+    for (const [name = '', file = ''] of texts) await fs.copyFile(file, join(target, name));
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'saving' });
     const made = await publishCompiled(paths, model.id, target, { fingerprint, ...report });
     await removeStale(paths, model.id, staging, fingerprint, options.inUse);

@@ -15,7 +15,7 @@ import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';
-import { findLocalModel, type LocalModel, lackOfLocalModel } from '../store/hub-cache.ts';
+import { type LocalModel, lackOfLocalModel } from '../store/hub-cache.ts';
 import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';
@@ -23,6 +23,7 @@ import { shuttingDown } from '../supervisor/shutting-down.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
+import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
 import { ModelList } from './model-list.ts';
 import { ModelSlot, type SlotEngine } from './model-slot.ts';
@@ -251,7 +252,12 @@ export class LocalModelHost implements ModelHost {
 
   /** Returns the error for a model of which some files are on this machine, but not enough; null for any other. */
   async #lackOf(model: ModelId): Promise<AssayError | null> {
-    const lack = await lackOfLocalModel(this.#options.compile.paths, model, this.#variant).catch(() => null);
+    const { paths } = this.#options.compile;
+    const found = await findModel(paths, model, this.#variant).catch(() => null);
+    const lack =
+      found && 'lacksBase' in found
+        ? `Its base model ${found.lacksBase} is not.`
+        : await lackOfLocalModel(paths, model, this.#variant).catch(() => null);
     if (lack === null) return null;
     const message = `${model} is on this machine, but its files cannot be used. ${lack} Fetch what is missing: assay pull ${model}`;
     return new AssayError('model_not_found', message, { param: 'model' });
@@ -262,8 +268,9 @@ export class LocalModelHost implements ModelHost {
     return { device: compile.devices[0] ?? 'CPU', ...(dtype ? { dtype } : {}) };
   }
 
-  #find(model: ModelId): Promise<LocalModel | null> {
-    return findLocalModel(this.#options.compile.paths, model, this.#variant);
+  async #find(model: ModelId): Promise<LocalModel | null> {
+    const found = await findModel(this.#options.compile.paths, model, this.#variant);
+    return found && 'lacksBase' in found ? null : found;
   }
 
   #refuseDuringRemoval(model: ModelId): void {

@@ -3,7 +3,7 @@ import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
 import { hashFile } from './digest.ts';
 import type { LocalModel } from './hub-cache.ts';
-import { pathsOf } from './model-files.ts';
+import { BACKBONE_FOLDER, pathInVariant, pathsOf, weightsOf } from './model-files.ts';
 import { baseName, type StorePaths } from './paths.ts';
 
 /** Everything that determines the result of a compile. It identifies a compiled model in the store. */
@@ -41,8 +41,10 @@ export function fingerprintKey(fingerprint: Fingerprint): string {
 
 /** Describes a source file of a model, and the hash that its content must have. */
 export interface SourceFile {
-  /** Path relative to the directory of the model. */
+  /** Path relative to the directory of the model; for a file of its base model, with that model's id in front. */
   path: string;
+  /** Path in a folder that contains only the chosen variant. */
+  place: string;
   /** Absolute path with all links resolved. */
   real: string;
   size: number;
@@ -60,17 +62,29 @@ const computed = new Map<string, string>();
  * file no longer exists.
  */
 export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise<SourceFile[]> {
+  const { base } = model;
+  const own = pathsOf(model.files).map((path) => ({
+    path,
+    file: paths.file(model.directory, path),
+    place: pathInVariant(model.files, path),
+  }));
+  const below = base ? weightsOf(base.files) : [];
+  const files = below.map((path) => ({
+    path: `${base?.id}/${path}`,
+    file: paths.file(base?.directory ?? '', path),
+    place: `${BACKBONE_FOLDER}/${pathInVariant(base?.files ?? model.files, path)}`,
+  }));
   return Promise.all(
-    pathsOf(model.files).map(async (path) => {
-      const real = await paths.real(paths.file(model.directory, path));
+    [...own, ...files].map(async ({ path, file, place }) => {
+      const real = await paths.real(file);
       if (real === null) throw new Error(`${path} of ${model.id} is gone`);
       const { size, mtimeMs } = await fs.stat(real);
       const name = baseName(real);
-      if (BLOB_NAME.test(name)) return { path, real, size, hash: name };
+      if (BLOB_NAME.test(name)) return { path, place, real, size, hash: name };
       const key = `${real} ${size} ${mtimeMs}`;
       const hash = computed.get(key) ?? (await hashFile(real, size, '0'.repeat(64)));
       computed.set(key, hash);
-      return { path, real, size, hash };
+      return { path, place, real, size, hash };
     }),
   );
 }

@@ -7,7 +7,7 @@ import type { FileHash } from './digest.ts';
 import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
 import { linkFile } from './link-file.ts';
-import { type FileEntry, type ModelFiles, selectModelFiles } from './model-files.ts';
+import { type FileEntry, type ModelFiles, type SelectOptions, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
 
@@ -23,6 +23,15 @@ export interface LocalModel {
   /** Hash of its commit on the hub; null for a bundled model. */
   commit: string | null;
   files: ModelFiles;
+  /** Checkpoint of the model that this one's adapter changes; absent for any other model. */
+  base?: LocalModel;
+  /** Revision of the base model that the adapter names, if another one is used because this one is not here. */
+  missesRevision?: string;
+}
+
+interface FindOptions extends SelectOptions {
+  /** Branch, tag or commit that the snapshot must have. Default: that of `main`, otherwise the newest. */
+  revision?: string;
 }
 
 /**
@@ -35,7 +44,7 @@ export interface LocalModel {
 export async function findLocalModel(
   paths: StorePaths,
   model: ModelId,
-  options: { device: Device; dtype?: Dtype },
+  options: FindOptions,
 ): Promise<LocalModel | null> {
   const cached = await findSnapshot(paths, model, options).catch((error: unknown) => {
     throw isFileError(error) ? unreadable(model, error) : error;
@@ -70,12 +79,8 @@ export async function lackOfLocalModel(
   return lack;
 }
 
-async function findSnapshot(
-  paths: StorePaths,
-  model: ModelId,
-  options: { device: Device; dtype?: Dtype },
-): Promise<LocalModel | null> {
-  for (const commit of await commitsOf(paths, model)) {
+async function findSnapshot(paths: StorePaths, model: ModelId, options: FindOptions): Promise<LocalModel | null> {
+  for (const commit of await commitsOf(paths, model, options.revision)) {
     const directory = paths.snapshot(model, commit);
     const selection = selectModelFiles(await entriesOf(paths, directory), options);
     if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files };
@@ -117,8 +122,11 @@ export async function arrivalOf(paths: StorePaths, model: ModelId): Promise<numb
   return null;
 }
 
-/** Lists the commits that have a snapshot: first the one in `refs/main`, then the others, newest first. */
-async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
+/**
+ * Lists the commits that have a snapshot: first the one in `refs/main`, then the others, newest first. With a revision,
+ * only its commit.
+ */
+async function commitsOf(paths: StorePaths, model: ModelId, revision?: string): Promise<string[]> {
   const directory = paths.snapshots(model);
   if (!(await paths.real(directory))) return [];
   const names = (await fs.readdir(directory).catch(() => [])).filter((name) => /^[0-9a-f]{40}$/.test(name));
@@ -127,7 +135,10 @@ async function commitsOf(paths: StorePaths, model: ModelId): Promise<string[]> {
     return stat && { name, time: stat.mtimeMs };
   });
   const byAge = (await Promise.all(found)).filter((commit) => commit !== null).sort((a, b) => b.time - a.time);
-  const main = (await readBounded(paths.ref(model, 'main'), MAX_REF_BYTES).catch(() => null)) ?? '';
+  const main = (await readBounded(paths.ref(model, revision ?? 'main'), MAX_REF_BYTES).catch(() => null)) ?? '';
+  if (revision !== undefined) {
+    return byAge.map(({ name }) => name).filter((name) => name === revision || name === main.trim());
+  }
   return [...byAge.filter((c) => c.name === main.trim()), ...byAge.filter((c) => c.name !== main.trim())].map(
     (c) => c.name,
   );

@@ -14,6 +14,13 @@ const [SINGLE_FILE, INDEX_FILE] = ['model.safetensors', 'model.safetensors.index
 /** Matches the name of a shard, in both forms that are published. */
 const SHARD = /^(model(?:\.safetensors)?-)(\d{5})-of-(\d{5})\.safetensors$/u;
 
+/** Folder of a repository, or of a compile's source, with the language model below a decision model's own head. */
+export const BACKBONE_FOLDER = 'backbone';
+/** Name of the weights of an adapter, which change those of a base model in another repository. */
+export const ADAPTER_WEIGHTS = 'adapter_model.safetensors';
+/** Folders of a repository in which its adapter may be. */
+const ADAPTER_FOLDERS = ['', 'lora/', 'adapter/'];
+
 /** Folder of a repository in which transformers saves all chat templates except the default one. */
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
@@ -27,6 +34,7 @@ export const CONTRACT_FILES = [
   'strands_decider_config.json',
   'hobson_config.json',
   'adapter_config.json',
+  'provenance.json',
   'head.pt',
   'score_bias.json',
   'runtime.json',
@@ -102,8 +110,13 @@ export interface ModelFiles {
   layout: Layout;
   /** Number format of the weights; null if the repository does not state it. */
   dtype: Dtype | null;
-  /** Path of the language model's ONNX graph; of a checkpoint, the file of its weights or the list of its shards. */
+  /**
+   * Path of the language model's ONNX graph; of a checkpoint, the file of its weights, the list of its shards, or the
+   * weights of its adapter.
+   */
   graph: string;
+  /** True if `graph` is an adapter, so that the weights are those of a base model in another repository. */
+  adapter?: true;
   /** Paths of the separate graphs for embeddings and the media encoders; absent if there are none. */
   parts?: ModelParts;
   /** Paths of the external weight data of all graphs. */
@@ -121,58 +134,88 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   checkpoint: ['config.json', 'tokenizer.json'],
 };
 
+export interface SelectOptions {
+  device: Device;
+  /** Number format that the variant must have; default: the best for the device. */
+  dtype?: Dtype;
+  /** True for the base model of an adapter: only its checkpoint will do, and no tokenizer is needed. */
+  base?: boolean;
+}
+
 /**
  * Selects the files that the engine needs, in the best variant for a device.
  *
- * @param options.dtype number format that the variant must have; default: the best for the device
  * @returns the files, or in `missing` sentences that say what was not found and what to try
  */
-export function selectModelFiles(entries: readonly FileEntry[], options: { device: Device; dtype?: Dtype }): Selection {
+export function selectModelFiles(entries: readonly FileEntry[], options: SelectOptions): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
+  const checkpoint = selectCheckpoint(paths, options);
+  if (options.base) return checkpoint;
   const select = (wanted: readonly Dtype[]) => selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
-  const shards = shardsOf(paths);
   const wanted = options.dtype ? [options.dtype] : PREFERENCE[options.device];
   const whole = options.device === 'CPU' && !options.dtype ? select(['fp16', 'fp32']) : null;
-  const graph = whole && isSmall(entries, whole) ? whole : select(wanted);
-  const files = graph ?? (options.dtype || shards.missing ? null : selectCheckpoint(paths, shards.paths));
-  if (!files) {
-    if (shards.missing) return { missing: shards.missing };
-    const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
-    return {
-      missing: missingGraph(paths, { wanted, others, checkpoint: selectCheckpoint(paths, shards.paths) !== null }),
-    };
-  }
-  const lacking = REQUIRED[files.layout].filter((name) => !(name in files.support));
-  if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
-  return { files };
+  const files = whole && isSmall(entries, whole) ? whole : select(wanted);
+  if (files) return withSupport(files);
+  if (!options.dtype && ('files' in checkpoint || checkpoint.missing)) return checkpoint;
+  const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
+  return { missing: missingGraph(paths, { wanted, others, checkpoint: 'files' in checkpoint }) };
+}
+
+/** Returns the selected files, or the text files that they lack. */
+function withSupport(files: ModelFiles, required = REQUIRED[files.layout]): Selection {
+  const lacking = required.filter((name) => !(name in files.support));
+  return lacking.length > 0 ? { missing: `It has no ${lacking.join(' and ')}.` } : { files };
 }
 
 /**
- * Finds the shards of a checkpoint, `model-00001-of-00003.safetensors` and so on.
+ * Selects a checkpoint without a graph: weights in one file or in shards, at the top or in the folder of a backbone, or
+ * else an adapter. The sentence in `missing` is empty if there is none of these.
+ */
+function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptions, 'base'>): Selection {
+  const support = supportIn(paths, '');
+  const common = { layout: 'checkpoint' as const, dtype: null, support };
+  const found: ModelFiles[] = [];
+  let missing = '';
+  for (const folder of ['', `${BACKBONE_FOLDER}/`]) {
+    const config = folder === '' ? [] : [`${folder}config.json`];
+    if (!config.every((path) => paths.has(path))) continue;
+    if (paths.has(`${folder}${SINGLE_FILE}`)) {
+      found.push({ ...common, graph: `${folder}${SINGLE_FILE}`, data: config });
+      continue;
+    }
+    const shards = shardsOf(paths, folder);
+    missing ||= shards.missing ?? '';
+    if (shards.paths.length > 0) {
+      found.push({ ...common, graph: `${folder}${INDEX_FILE}`, data: [...config, ...shards.paths] });
+    }
+  }
+  const [files] = found;
+  if (files) return withSupport(files, base ? ['config.json'] : REQUIRED.checkpoint);
+  const adapter = ADAPTER_FOLDERS.map((folder) => `${folder}${ADAPTER_WEIGHTS}`).find((path) => paths.has(path));
+  if (missing || base || adapter === undefined) return { missing };
+  return withSupport({ ...common, graph: adapter, adapter: true, data: [] }, ['adapter_config.json', 'tokenizer.json']);
+}
+
+/**
+ * Finds the shards of a checkpoint in a folder, `model-00001-of-00003.safetensors` and so on.
  *
  * @returns their paths, in order, and in `missing` a sentence that says which are not there
  */
-function shardsOf(paths: ReadonlySet<string>): { paths: string[]; missing?: string } {
-  if (paths.has(SINGLE_FILE) || !paths.has(INDEX_FILE)) return { paths: [] };
-  const found = [...paths].filter((path) => SHARD.test(path)).sort();
+function shardsOf(paths: ReadonlySet<string>, folder: string): { paths: string[]; missing?: string } {
+  if (!paths.has(`${folder}${INDEX_FILE}`)) return { paths: [] };
+  const inside = [...paths].filter((path) => path.startsWith(folder)).map((path) => path.slice(folder.length));
+  const found = inside.filter((name) => SHARD.test(name)).sort();
   const [first = ''] = found;
   const total = Number(SHARD.exec(first)?.[3] ?? 0);
   const all = Array.from({ length: total }, (_, index) => {
-    return first.replace(SHARD, `$1${String(index + 1).padStart(5, '0')}-of-$3.safetensors`);
+    return folder + first.replace(SHARD, `$1${String(index + 1).padStart(5, '0')}-of-$3.safetensors`);
   });
   const missing = all.filter((path) => !paths.has(path));
-  if (found.length === 0) return { paths: [], missing: `It has ${INDEX_FILE}, but none of the files that it lists.` };
+  if (found.length === 0)
+    return { paths: [], missing: `It has ${folder}${INDEX_FILE}, but none of the files that it lists.` };
   if (missing.length === 0) return { paths: all };
   const some = `${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ` and ${missing.length - 3} more` : ''}`;
   return { paths: [], missing: `It has ${found.length} of the ${total} files of its weights, but lacks ${some}.` };
-}
-
-/** Selects a checkpoint without a graph: weights in one file, or in these shards. Returns null if there is none. */
-function selectCheckpoint(paths: ReadonlySet<string>, shards: readonly string[]): ModelFiles | null {
-  const support = supportIn(paths, '');
-  const common = { layout: 'checkpoint' as const, dtype: null, support };
-  if (paths.has(SINGLE_FILE)) return { ...common, graph: SINGLE_FILE, data: [] };
-  return shards.length > 0 ? { ...common, graph: INDEX_FILE, data: shards } : null;
 }
 
 /** Tells whether an unquantized variant has few enough weights to count as small. */
@@ -188,15 +231,21 @@ export function pathsOf(files: ModelFiles): string[] {
   return [...Object.values(files.support), ...files.data, ...Object.values(files.parts ?? {}), files.graph];
 }
 
+/** Lists the paths of a checkpoint's configuration and weights. */
+export function weightsOf({ support, data, graph }: ModelFiles): string[] {
+  return [...(support['config.json'] ? [support['config.json']] : []), ...data, graph];
+}
+
 /**
  * Returns the path that a selected file gets in a folder that contains only this variant. Files are directly in that
  * folder; only graphs and weights in the layout of onnxruntime-genai keep their subfolder, because several graphs have
- * the same name.
+ * the same name, and so do the files of a backbone.
  */
 export function pathInVariant({ layout, support }: ModelFiles, path: string): string {
-  const folder = layout === 'genai' ? folderOf(support[GENAI_CONFIG] ?? '') : '';
-  const isGraph = !Object.values(support).includes(path);
-  return layout === 'genai' && isGraph ? path.slice(folder.length) : baseName(path);
+  const name = Object.keys(support).find((one) => support[one] === path);
+  if (name !== undefined) return name;
+  if (path.startsWith(`${BACKBONE_FOLDER}/`)) return path;
+  return layout === 'genai' ? path.slice(folderOf(support[GENAI_CONFIG] ?? '').length) : baseName(path);
 }
 
 /** Returns `files` without the encoders of images and audio, except the encoder of the kind in `reads` (null: none). */
@@ -317,9 +366,11 @@ function externalData(paths: ReadonlySet<string>, graph: string): string[] {
 function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, string> {
   const support: Record<string, string> = {};
   for (const name of TEXT_FILES) {
-    const inside = name === TOOL_TEMPLATE_FILE ? TEMPLATE_FOLDER : '';
+    const inside =
+      name === TOOL_TEMPLATE_FILE ? [TEMPLATE_FOLDER] : name === 'adapter_config.json' ? ADAPTER_FOLDERS : [''];
     // Some genai repositories have these files only in their top folder.
-    const path = [`${folder}${inside}${name}`, `${inside}${name}`].find((candidate) => paths.has(candidate));
+    const candidates = [folder, ''].flatMap((outer) => inside.map((inner) => `${outer}${inner}${name}`));
+    const path = candidates.find((candidate) => paths.has(candidate));
     if (path) support[name] = path;
   }
   return support;

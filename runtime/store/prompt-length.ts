@@ -48,8 +48,9 @@ export interface StatedLengths {
  * not JSON.
  */
 export async function statedLengths(paths: StorePaths, model: LocalModel): Promise<StatedLengths> {
-  for (const name of ['config.json', 'genai_config.json']) {
-    const file = model.files.support[name];
+  const { data, support } = model.files;
+  const backbone = data.find((path) => path.endsWith('/config.json'));
+  for (const file of [backbone, support['config.json'], support['genai_config.json']]) {
     if (!file) continue;
     const parsed = v.safeParse(Configuration, await readBoundedJson(paths.file(model.directory, file), CONFIG_BOUNDS));
     if (!parsed.success) continue;
@@ -58,7 +59,7 @@ export async function statedLengths(paths: StorePaths, model: LocalModel): Promi
       max_position_embeddings ?? text_config?.max_position_embeddings ?? genai?.context_length ?? n_positions;
     if (context) return { context, short: shortLength(parsed.output) };
   }
-  return { context: null, short: null };
+  return model.base ? statedLengths(paths, model.base) : { context: null, short: null };
 }
 
 function shortLength(config: v.InferOutput<typeof Configuration>): number | null {

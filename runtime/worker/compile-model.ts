@@ -11,6 +11,7 @@ import type { FixedPrecision, Precision } from '../compile/precision.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { lackForReference } from '../compile/reference-space.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
+import { contractInFolder } from '../contracts/read-files.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { FormFolders } from './form-folders.ts';
@@ -20,6 +21,8 @@ import { probePrompt } from './probe-prompt.ts';
 export type { Precision } from '../compile/precision.ts';
 
 export interface CompileOptions {
+  /** Id of the model, by which some decision models are recognised. */
+  model?: string;
   /** Folder of the published model, which is only read. */
   source: string;
   /** Folder for the result, which must be empty or absent. After an error the caller removes it. */
@@ -59,13 +62,14 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
-  const float = await planForm(source, 'float', { maxPromptLen, slots });
+  const contract = (await contractInFolder(source, options.model ?? '')) ?? undefined;
+  const float = await planForm(source, 'float', { maxPromptLen, slots, contract });
   const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
   const [first, ...later] = formTiers(options, { published: float.published, hasReference: lack === null });
   const plansOf = (forms: readonly FixedPrecision[]): Promise<PlannedForm[]> =>
-    Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots })));
+    Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots, contract })));
   const plans = await plansOf(first);
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
   const encoder = await planEncoder(source);

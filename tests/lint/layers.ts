@@ -49,7 +49,7 @@ const LAYERS: readonly Layer[] = [
   // Reads the weights of published checkpoints, and writes graphs that compute with them.
   runtime('checkpoint', 'onnx'),
   runtime('graph', 'checkpoint', 'onnx'),
-  runtime('compile', 'checkpoint', 'graph', 'onnx', 'store'),
+  runtime('compile', 'checkpoint', 'contracts', 'graph', 'onnx', 'store', 'text'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
   runtime('protocol', 'compile', 'media/media-plan.ts', 'ort-plugin/plugin-target.ts'),

@@ -89,12 +89,13 @@ async function reportModel(name: string, json: boolean): Promise<void> {
   if (found.refusal) process.exitCode = EXIT.no;
 }
 
-function linesOf({ model, refusal, mediaRefusal, contract, chosen }: ModelExamination): string[] {
+function linesOf({ model, refusal, mediaRefusal, contract, base, chosen }: ModelExamination): string[] {
   const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model} should run here`];
   if (contract) {
     const { name, version, temperature } = contract;
     lines.push(`     a decision model: ${name}${version ? ` (${version})` : ''}, temperature from ${temperature}`);
   }
+  if (base) lines.push(`     an adapter of ${base}, which is fetched, too`);
   if (mediaRefusal) lines.push(`     text only: ${mediaRefusal}`);
   if (!chosen) return lines;
   const { graph, dtype, path, downloadBytes, memoryBytes } = chosen;
