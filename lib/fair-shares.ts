@@ -1,5 +1,10 @@
 /** Milliseconds after a caller's last job for which runs are still kept short for it. */
 const RECENT_MS = 2_000;
+/**
+ * Amount by which a caller that comes is ahead of the caller that has got least: a short request is so served before
+ * those that have got much already.
+ */
+const CREDIT = 1_000;
 
 /**
  * Counts what each caller has used of something, such as tokens of a model or the time of a process, so that callers
@@ -21,12 +26,12 @@ export class FairShares {
     return this.#used.size;
   }
 
-  /** Records a new job. A caller that had none starts level with the caller that has got least. */
+  /** Records a new job. A caller that had none is ahead of all others, by `CREDIT` at most. */
   add(caller: string): void {
     const jobs = this.#jobs.get(caller) ?? 0;
     if (jobs === 0) {
       const least = Math.min(...[...this.#jobs.keys()].map((other) => this.used(other)));
-      this.#used.set(caller, Math.max(this.used(caller), Number.isFinite(least) ? least : 0));
+      this.#used.set(caller, Math.max(this.used(caller), Number.isFinite(least) ? least - CREDIT : 0));
       this.#leftAt.delete(caller);
     }
     this.#jobs.set(caller, jobs + 1);

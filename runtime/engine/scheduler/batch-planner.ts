@@ -16,6 +16,16 @@ const LONG_PROMPT = 1024;
 /** While interactive jobs run, batch jobs take part in one of this many runs. In all others they pause. */
 const RUNS_PER_BATCH_TURN = 4;
 /**
+ * Number of tokens that the decoding jobs of one caller may feed in a run while other callers have jobs; one job may
+ * always decode. So few rows cost about as much as reading the weights, which halves the speed of the others at most.
+ */
+const SHARED_DECODE_TOKENS = 16;
+/**
+ * Maximum number of prompt tokens in a run of the caller that got least, while others have jobs: its request is new,
+ * so it need not wait for their streams.
+ */
+const FIRST_PROMPT_TOKENS = 128;
+/**
  * Maximum number of prompt tokens of one caller in a run while other callers have jobs too, or had some within the last
  * seconds. Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
  */
@@ -50,8 +60,8 @@ export class BatchPlanner {
    * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any.
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
-   * of tokens: `tokensBesideDecode` for jobs with few tokens to feed, but at least one such job, and
-   * `SHARED_PROMPT_TOKENS` for prompts.
+   * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
+   * `SHARED_PROMPT_TOKENS` for prompts, or `FIRST_PROMPT_TOKENS` if it got least.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -71,7 +81,7 @@ export class BatchPlanner {
     const batch: PlannedJob[] = [];
     for (const active of short) {
       const before = spent.get(callerOf(active.submitted));
-      if (shared && before && before + active.run.waitingTokens > limits.tokensBesideDecode) continue;
+      if (shared && before && before + active.run.waitingTokens > SHARED_DECODE_TOKENS) continue;
       batch.push(...plan(active, SHORT));
     }
     const decodes = batch.some(isDecode);
@@ -79,9 +89,18 @@ export class BatchPlanner {
     if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
+    // The caller that got least is first in line. Its own streams, if it has any, stay smooth.
+    const first = shared && candidates[0] ? callerOf(candidates[0].submitted) : undefined;
+    const decoding = new Set(batch.filter(isDecode).map(({ active }) => callerOf(active.submitted)));
     for (const active of long) {
-      if (left <= 0) break;
-      const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(callerOf(active.submitted)) ?? 0) : left;
+      const caller = callerOf(active.submitted);
+      if (caller === first && !decoding.has(caller)) {
+        const free = FIRST_PROMPT_TOKENS - (spent.get(caller) ?? 0);
+        if (free > 0) batch.push(...plan(active, free));
+        continue;
+      }
+      if (left <= 0) continue;
+      const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(caller) ?? 0) : left;
       if (share <= 0) continue;
       const planned = plan(active, Math.min(left, share, paced(active) ? this.#pace.tokens : left));
       batch.push(...planned);
