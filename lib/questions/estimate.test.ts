@@ -43,8 +43,8 @@ test('an answer has the mean, the quantiles and the mass beyond the bounds', () 
     value: 5,
     mean: 5,
     median: 5,
-    p10: 1,
-    p90: 9,
+    p10: 0,
+    p90: 10,
     p_below: expect.closeTo(0.1),
     p_above: expect.closeTo(0.1),
   });

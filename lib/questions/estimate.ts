@@ -13,6 +13,8 @@ const DAY_MS = 86_400_000;
 export interface Grid {
   points: readonly number[];
   dates: boolean;
+  /** Distance to whose multiples, from the first point, values are rounded; absent: they are not. */
+  step?: number;
   /** Texts of the options: one for each point and, between numbers, one below the first and one above the last. */
   options: readonly string[];
 }
@@ -24,7 +26,8 @@ export function gridOf(field: EstimateField): Grid {
   const points = steps(field.step, min, max) ?? spaced(min, max, field.scale === 'log', dates);
   if (dates) return { points, dates, options: points.map(isoDate) };
   const texts = points.map(String);
-  return { points, dates, options: [`below ${at(texts, 0)}`, ...texts, `above ${texts.at(-1)}`] };
+  const step = typeof field.step === 'number' ? { step: field.step } : {};
+  return { points, dates, ...step, options: [`below ${at(texts, 0)}`, ...texts, `above ${texts.at(-1)}`] };
 }
 
 function numberOf(bound: number | string): number {
@@ -77,17 +80,20 @@ function exact(value: number): number {
  * @param logprobs natural logarithms of the probabilities of `grid.options`, which sum to 1
  * @param quantiles true for the 99 percentiles, too
  */
-export function estimateOf({ points, dates }: Grid, logprobs: readonly number[], quantiles: boolean): object {
+export function estimateOf({ points, dates, step }: Grid, logprobs: readonly number[], quantiles: boolean): object {
   const all = logprobs.map(Math.exp);
   const inside = dates ? all : all.slice(1, -1);
   const mass = inside.reduce((sum, p) => sum + p, 0);
   const shares = inside.map((p) => (mass > 0 ? p / mass : 1 / inside.length));
   const shown = (value: number) => (dates ? isoDate(value) : exact(value));
   const mean = points.reduce((sum, point, i) => sum + point * at(shares, i), 0);
-  const quantile = (share: number) => shown(quantileOf(points, shares, share));
+  // Clients with whole steps expect whole quantiles.
+  const rounded = (value: number) =>
+    step === undefined ? value : at(points, 0) + Math.round((value - at(points, 0)) / step) * step;
+  const quantile = (share: number) => shown(rounded(quantileOf(points, shares, share)));
   const nearest = points.reduce((best, point) => (Math.abs(point - mean) < Math.abs(best - mean) ? point : best));
   return {
-    value: shown(nearest),
+    value: shown(step === undefined ? nearest : rounded(mean)),
     mean: shown(mean),
     median: quantile(0.5),
     p10: quantile(0.1),

@@ -186,7 +186,7 @@ const fields: readonly Row[] = [
     { type: 'estimate', min: 0, max: 10, step: 5, unit: 'days' },
     { type: 'decide', question: 'a (in days)', options: ['below 0', '0', '5', '10', 'above 10'], kind: 'score' },
     { probabilities: [[0.1, 0.2, 0.4, 0.2, 0.1]] },
-    { type: 'estimate', value: 5, mean: 5, median: 5, p10: 1, p90: 9, p_below: near(0.1), p_above: near(0.1) },
+    { type: 'estimate', value: 5, mean: 5, median: 5, p10: 0, p90: 10, p_below: near(0.1), p_above: near(0.1) },
   ),
   field(
     'object',
