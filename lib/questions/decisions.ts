@@ -5,7 +5,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
-import { answerShape } from '../tasks/extract-shape.ts';
+import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
@@ -72,7 +72,13 @@ function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
       );
     }
     case 'extract':
-      return { type: 'extract', name, instruction: asked, shape: answerShape(question, `questions[${index}]`, fuel) };
+      return {
+        type: 'extract',
+        name,
+        instruction: asked,
+        shape: answerShape(question, `questions[${index}]`, fuel),
+        ...verbatimOf(question),
+      };
   }
 }
 
@@ -210,7 +216,7 @@ function answerText(
 ): string {
   const name = question.name ?? null;
   if (question.type === 'extract') {
-    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources)}}`;
+    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   }
   return JSON.stringify(
     answerOf(

@@ -1,5 +1,6 @@
 import { pointerStep } from '../json/leaves.ts';
 import { writtenNumber } from '../json/written-numbers.ts';
+import type { SPAN_UNITS } from '../schema/question-fields.ts';
 
 /** Holds a text of the request in which evidence for a value is searched. */
 export interface SourceText {
@@ -8,13 +9,16 @@ export interface SourceText {
   text: string;
 }
 
+/** Names the units in which places of a text are counted: as Python counts, or as JavaScript does. */
+export type SpanUnit = (typeof SPAN_UNITS)[number];
+
 /** Describes where the request contains an answered value. */
 export interface Evidence {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
-  /** Index of the value's first UTF-16 code unit in the text. */
+  /** Index of the value's first character in the text. */
   start: number;
-  /** Index after its last code unit: `text.slice(start, end)` is the value. */
+  /** Index after its last character: in UTF-16 code units, `text.slice(start, end)` is the value. */
   end: number;
 }
 
@@ -26,22 +30,53 @@ export interface Evidence {
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
+ * @param unit unit of `start` and `end`
  */
-export function evidenceOf(value: unknown, written: string, sources: readonly SourceText[]): Evidence | null {
+export function evidenceOf(
+  value: unknown,
+  written: string,
+  sources: readonly SourceText[],
+  unit: SpanUnit = 'utf16',
+): Evidence | null {
   const wanted = typeof value === 'string' ? value : typeof value === 'number' ? written : '';
   if (wanted === '') return null;
   let inside: Evidence | null = null;
-  for (const { source, text } of sources) {
+  for (const one of sources) {
+    const { source, text } = one;
     const first = text.indexOf(wanted);
     for (let start = first; start !== -1; start = text.indexOf(wanted, start + 1)) {
       const end = start + wanted.length;
-      if (isWhole(text, start, end)) return { source, start, end };
-      inside ??= { source, start, end };
+      const whole = isWhole(text, start, end);
+      if (whole || !inside) {
+        const found = { source, start: indexIn(one, start, unit), end: indexIn(one, end, unit) };
+        if (whole) return found;
+        inside = found;
+      }
       // Bounds the work: a short value could occur very often in a long text.
       if (start - first > LOOKED_AT) break;
     }
   }
   return typeof value === 'string' ? inside : null;
+}
+
+/** Positions of the characters that take two UTF-16 code units, by text. */
+const pairs = new WeakMap<SourceText, readonly number[]>();
+
+/** Converts an index in UTF-16 code units to a unit. */
+export function indexIn(source: SourceText, index: number, unit: SpanUnit): number {
+  if (unit === 'utf16') return index;
+  let found = pairs.get(source);
+  if (!found) {
+    found = Array.from(source.text.matchAll(/[\u{10000}-\u{10ffff}]/gu), (match) => match.index);
+    pairs.set(source, found);
+  }
+  let [low, high] = [0, found.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((found[middle] ?? 0) < index) low = middle + 1;
+    else high = middle;
+  }
+  return index - low;
 }
 
 /**

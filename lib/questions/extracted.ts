@@ -1,6 +1,6 @@
 import type { TaskAnswer } from '../backend.ts';
 import { leavesOf } from '../json/leaves.ts';
-import { evidenceOf, type SourceText } from './evidence.ts';
+import { evidenceOf, type SourceText, type SpanUnit } from './evidence.ts';
 
 /**
  * Returns the members `data`, `fields` and `complete` of an extract answer as JSON text without braces, so members keep
@@ -8,11 +8,12 @@ import { evidenceOf, type SourceText } from './evidence.ts';
  *
  * @param sources texts of the request in which evidence is searched
  * @param name name of the member with the data
+ * @param unit unit of the places of evidence
  */
 export function extractedMembers(
   { json, fields = [] }: TaskAnswer,
   sources: readonly SourceText[],
-  name = 'data',
+  { name = 'data', unit }: { name?: string; unit?: SpanUnit | undefined } = {},
 ): string {
   const leaves = leavesOf(json);
   const probabilities = new Map(fields.map(({ path, probability }) => [path, probability]));
@@ -20,7 +21,7 @@ export function extractedMembers(
     const probability = probabilities.get(path);
     if (probability === undefined) return [];
     const written = json.slice(start, end);
-    const evidence = evidenceOf(JSON.parse(written), written, sources);
+    const evidence = evidenceOf(JSON.parse(written), written, sources, unit);
     return [
       `{"path":${JSON.stringify(path)},"value":${written},"probability":${JSON.stringify(probability)},` +
         `"evidence":${JSON.stringify(evidence)}}`,

@@ -370,6 +370,6 @@ function objectAnswer(name: string, answer: TaskAnswer, spans: StateSpans): stri
   const json = splitMembers(answer.json).get(name) ?? 'null';
   const above = `/${pointerStep(name)}`.length;
   const fields = (answer.fields ?? []).map((field) => ({ ...field, path: field.path.slice(above) }));
-  const members = extractedMembers({ ...answer, json, fields }, [{ source: '/state', text: spans.text }], 'value');
+  const members = extractedMembers({ ...answer, json, fields }, [spans.source], { name: 'value', unit: spans.unit });
   return `{"type":"object",${members},"confidence":${within01(answer.certainty ?? 0)}}`;
 }

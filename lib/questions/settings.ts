@@ -1,5 +1,6 @@
 import type { ProbabilityOptions } from '../backend.ts';
 import type { Confidence } from '../schema/question-fields.ts';
+import type { SpanUnit } from './evidence.ts';
 
 /**
  * Holds the settings for answers in the decision formats. Those of the server apply where a request does not set its
@@ -13,6 +14,8 @@ export interface QuestionSettings {
    * abstains. At 0 it never abstains.
    */
   abstainBelow: number;
+  /** Unit of the places of evidence; UTF-16 code units if absent. */
+  spanUnit?: SpanUnit;
 }
 
 export const DEFAULT_SETTINGS: QuestionSettings = { abstainBelow: 0 };
@@ -26,6 +29,7 @@ interface SettingFields {
   confidence?: Confidence;
   calibrated?: boolean;
   max_output_tokens?: number;
+  span_unit?: SpanUnit;
   cache_salt?: string | null | undefined;
 }
 
@@ -34,6 +38,7 @@ export function settingsOf(request: SettingFields, server: QuestionSettings): Qu
   return {
     confidence: request.confidence ?? server.confidence,
     abstainBelow: request.abstain_below ?? server.abstainBelow,
+    ...(request.span_unit ? { spanUnit: request.span_unit } : {}),
   };
 }
 

@@ -1,31 +1,28 @@
-import { at } from '../at.ts';
-import { evidenceOf } from './evidence.ts';
+import { evidenceOf, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
 
 /** Locates a part of the state by its first index and the index after its end. */
 export type Span = [start: number, end: number];
 
 /** Finds values in the text of a state, in code points or in UTF-16 code units. */
 export class StateSpans {
-  readonly text: string;
-  private readonly unit: 'code_point' | 'utf16';
-  /** Indices of the characters that take two UTF-16 code units; built at the first question. */
-  private pairs: number[] | undefined;
+  readonly source: SourceText;
+  readonly unit: SpanUnit;
   private numbers: { start: number; end: number; values: readonly number[] }[] | undefined;
 
-  constructor(text: string, unit: 'code_point' | 'utf16') {
-    this.text = text;
+  constructor(text: string, unit: SpanUnit) {
+    this.source = { source: '/state', text };
     this.unit = unit;
   }
 
   /** Returns the span of a text, a whole word if there is one; null if the state does not contain it. */
   ofText(value: string): Span | null {
-    const found = evidenceOf(value, JSON.stringify(value), [{ source: '', text: this.text }]);
-    return found && this.span(found.start, found.end);
+    const found = evidenceOf(value, '', [this.source], this.unit);
+    return found && [found.start, found.end];
   }
 
   /** Returns the span of the first number with this value, however it is written; null if there is none. */
   ofNumber(value: number): Span | null {
-    this.numbers ??= Array.from(this.text.matchAll(/[-−]?\d(?:[\d.,'\u00a0\u202f ]*\d)?/g), (match) => ({
+    this.numbers ??= Array.from(this.source.text.matchAll(/[-−]?\d(?:[\d.,'\u00a0\u202f ]*\d)?/g), (match) => ({
       start: match.index,
       end: match.index + match[0].length,
       values: readings(match[0]),
@@ -38,19 +35,7 @@ export class StateSpans {
   }
 
   private span(start: number, end: number): Span {
-    return this.unit === 'utf16' ? [start, end] : [this.codePoints(start), this.codePoints(end)];
-  }
-
-  /** Returns the number of code points before a UTF-16 index. */
-  private codePoints(index: number): number {
-    this.pairs ??= Array.from(this.text.matchAll(/[\u{10000}-\u{10ffff}]/gu), (match) => match.index);
-    let [low, high] = [0, this.pairs.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (at(this.pairs, middle) < index) low = middle + 1;
-      else high = middle;
-    }
-    return index - low;
+    return [indexIn(this.source, start, this.unit), indexIn(this.source, end, this.unit)];
   }
 }
 

@@ -6,7 +6,7 @@ import { joinMembers, membersOf } from '../json/members.ts';
 import { stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
-import { answerShape } from '../tasks/extract-shape.ts';
+import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';
@@ -78,7 +78,13 @@ function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: F
     case 'score':
       return optionTask('score', name, asked, levelTexts(question.criteria), []);
     case 'extract':
-      return { type: 'extract', name, instruction: asked, shape: answerShape(question, path, fuel) };
+      return {
+        type: 'extract',
+        name,
+        instruction: asked,
+        shape: answerShape(question, path, fuel),
+        ...verbatimOf(question),
+      };
   }
 }
 
@@ -144,7 +150,8 @@ function answerText(
   settings: QuestionSettings,
   sources: readonly SourceText[],
 ): string {
-  if (question.type === 'extract') return `{"type":"extract",${extractedMembers(answer, sources)}}`;
+  if (question.type === 'extract')
+    return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   const formula = settings.confidence ?? answer.confidence ?? 'margin';
   const distribution = distributionOf(answer.optionLogprobs!, KINDS[question.type], formula);
   const { probabilities, best, expected, confidence } = distribution;

@@ -3,7 +3,7 @@ import { object, record, strictObject, variant } from '../validation/objects.ts'
 import { distinct, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
-import { OPTION_LENGTH, settings } from './question-fields.ts';
+import { OPTION_LENGTH, SPAN_UNITS, settings } from './question-fields.ts';
 import { SystemOneQuestion } from './systemone-request.ts';
 
 /*
@@ -207,7 +207,7 @@ export const ExtractionsRequest = v.pipe(
         ),
         span_unit: v.nullish(
           v.pipe(
-            v.picklist(['code_point', 'utf16']),
+            v.picklist(SPAN_UNITS),
             v.description('Unit of spans. Default: code_point, as a Python string counts; utf16 as JavaScript counts.'),
           ),
         ),

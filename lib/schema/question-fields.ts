@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
-import { answerSchema, keys } from './task-fields.ts';
+import { answerSchema, keys, verbatim } from './task-fields.ts';
 
 /*
  * Fields that `/v1/decisions` and `/v1/systemone` share: Assay's additions to both, and the question type `extract`.
@@ -46,7 +46,11 @@ export const extraction = {
   type: v.literal('extract'),
   keys: v.exactOptional(keys),
   schema: v.exactOptional(answerSchema),
+  verbatim: v.exactOptional(verbatim),
 };
+
+/** Units in which places of a text are counted. */
+export const SPAN_UNITS = ['code_point', 'utf16'] as const;
 
 /** Names of the formulas for the confidence of an answer (`lib/questions/distribution.ts`). */
 export const CONFIDENCES = ['entropy', 'margin'] as const;
@@ -100,6 +104,12 @@ export const settings = {
       v.description(
         'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k); of a score with the most likely level m, 1 - Σ p_i |i - m| / U, where U is the mean distance of k levels from their middle.',
       ),
+    ),
+  ),
+  span_unit: v.exactOptional(
+    v.pipe(
+      v.picklist(SPAN_UNITS),
+      v.description('Unit of the places of evidence. Default: utf16, as JavaScript counts; code_point as Python does.'),
     ),
   ),
   calibrated: v.exactOptional(

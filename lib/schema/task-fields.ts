@@ -35,6 +35,11 @@ export const keys = v.pipe(
 );
 export const fields = v.pipe(keyList, v.description('Alias of keys.'));
 
+export const verbatim = v.pipe(
+  v.boolean(),
+  v.description('Whether texts are quoted from the input instead of written freely. Default: false.'),
+);
+
 export const answerSchema = v.pipe(
   jsonObject,
   v.description(

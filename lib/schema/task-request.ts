@@ -7,7 +7,17 @@ import { Language } from './language.ts';
 import { AudioInput, ImageInput } from './media.ts';
 import { Message } from './message.ts';
 import { Tasks } from './task.ts';
-import { answerSchema, choices, fields, guidance, instruction, keys, options, question } from './task-fields.ts';
+import {
+  answerSchema,
+  choices,
+  fields,
+  guidance,
+  instruction,
+  keys,
+  options,
+  question,
+  verbatim,
+} from './task-fields.ts';
 
 const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.'));
 
@@ -84,6 +94,7 @@ export const ExtractRequest = v.pipe(
     keys: v.exactOptional(keys),
     fields: v.exactOptional(fields),
     schema: v.exactOptional(answerSchema),
+    verbatim: v.exactOptional(verbatim),
   }),
   exactlyOne('context', 'messages'),
   aliases('keys', 'fields'),

@@ -14,6 +14,7 @@ import {
   name,
   options,
   question,
+  verbatim,
 } from './task-fields.ts';
 
 /** Returns the rule that a task needs `name` or its earlier alias `id`. The contract lists only `name` as required. */
@@ -52,6 +53,7 @@ export const ExtractTask = v.pipe(
     keys: v.exactOptional(keys),
     fields: v.exactOptional(fields),
     schema: v.exactOptional(answerSchema),
+    verbatim: v.exactOptional(verbatim),
     target_language: v.exactOptional(Language),
     id: v.exactOptional(id),
   }),

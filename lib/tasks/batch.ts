@@ -3,7 +3,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { mediaOf, toChatMessages } from '../messages.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
-import { answerShape } from './extract-shape.ts';
+import { answerShape, verbatimOf } from './extract-shape.ts';
 
 /** Name of the only task of `/decide` and `/extract`. */
 export const ONLY_TASK = 'result';
@@ -68,7 +68,10 @@ function decideTask(name: string, fields: DecideFields): DecideTask {
   return task;
 }
 
-type ExtractFields = Pick<wire.ExtractTask, 'instruction' | 'keys' | 'fields' | 'schema' | 'target_language'>;
+type ExtractFields = Pick<
+  wire.ExtractTask,
+  'instruction' | 'keys' | 'fields' | 'schema' | 'verbatim' | 'target_language'
+>;
 
 function extractTask(name: string, fields: ExtractFields, path: string, fuel?: Fuel): ExtractTask {
   const task: ExtractTask = {
@@ -76,6 +79,7 @@ function extractTask(name: string, fields: ExtractFields, path: string, fuel?: F
     name,
     instruction: fields.instruction,
     shape: answerShape(fields, path, fuel),
+    ...verbatimOf(fields),
   };
   if (fields.target_language) task.language = fields.target_language;
   return task;

@@ -13,6 +13,11 @@ interface ShapeFields {
   schema?: object;
 }
 
+/** Returns the member `verbatim` of a task, if the request has it. */
+export function verbatimOf({ verbatim }: { verbatim?: boolean }): { verbatim?: boolean } {
+  return verbatim === undefined ? {} : { verbatim };
+}
+
 /**
  * Returns the shape of an extract answer, from `keys`, `schema`, both or neither.
  *

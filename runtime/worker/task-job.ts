@@ -46,9 +46,9 @@ interface EncodedBranch extends TaskBranch {
 
 /**
  * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
- * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read,
- * `unsupported_schema` for an answer that no grammar can enforce, `engine_failed` if the chat template fails, and
- * `input_too_long` if a task with its prefix has more than `maxPromptLen` tokens or, with probabilities, exceeds
+ * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read, `invalid_value` for
+ * a task that quotes from an input without text, `unsupported_schema` for an answer that no grammar can enforce,
+ * `engine_failed` if the chat template fails, and `input_too_long` if a task with its prefix has more than `maxPromptLen` tokens or, with probabilities, exceeds
  * `contextLength` together with its longest option, or if all tasks together have more than `MOST_REQUEST_TOKENS`.
  *
  * Yields after the prefix and after each branch, so that a large batch does not keep the process from other requests.
@@ -63,9 +63,13 @@ export function* planTasksInParts(
   const encoder = taskEncoder(text, batch, maxPromptLen);
   const { prefix } = encoder;
   const served: EncodedBranch[] = [];
-  const quoted = new QuotedTexts(
-    batch.tasks.some((task) => task.type === 'extract' && task.verbatim) ? textsOf(batch) : [],
-  );
+  const verbatim = batch.tasks.find((task) => task.type === 'extract' && task.verbatim);
+  const quoted = new QuotedTexts(verbatim ? textsOf(batch) : []);
+  if (verbatim && quoted.beginnings.length === 0) {
+    throw new AssayError('invalid_value', 'verbatim needs a text in the input to quote from; send one, or omit it.', {
+      param: 'verbatim',
+    });
+  }
   const branchCount = batch.tasks.reduce((sum, task) => sum + orderCount(task, batch), 0);
   let promptTokens = prefix.length;
   yield;

@@ -1,4 +1,5 @@
 import type { Alternative, Node } from '../resolve/node.ts';
+import type { QuotedTexts } from '../text/quoted-texts.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { ArrayFrame } from './array-frame.ts';
 import { BYTE, canBeWritten, type Frame, idOf, isNumeric, OpenFrame, single } from './frame.ts';
@@ -18,7 +19,9 @@ export class ValueFrame extends OpenFrame {
   constructor(node: Node, after: Frame, depth: number) {
     super(after, depth);
     this.node = node;
-    this.alternatives = node.alternatives.filter((alternative) => canBeWritten(alternative, depth));
+    this.alternatives = node.alternatives.filter(
+      (alternative) => canBeWritten(alternative, depth) && canBeQuoted(alternative, after.table.quoted),
+    );
   }
 
   /**
@@ -69,6 +72,12 @@ export class ValueFrame extends OpenFrame {
         return BYTE.openList;
     }
   }
+}
+
+/** Tells whether there is a text for a string that must be quoted. */
+function canBeQuoted(alternative: Alternative, quoted: QuotedTexts | null): boolean {
+  if (!quoted || alternative.kind !== 'string' || alternative.language.dfa) return true;
+  return quoted.beginningsOf(alternative.language.min).length > 0;
 }
 
 function stringIn(language: StringLanguage, after: Frame): StringFrame {
