@@ -46,10 +46,11 @@ interface EncodedBranch extends TaskBranch {
 
 /**
  * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
- * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read, `invalid_value` for
- * a task that quotes from an input without text, `unsupported_schema` for an answer that no grammar can enforce,
- * `engine_failed` if the chat template fails, and `input_too_long` if a task with its prefix has more than `maxPromptLen` tokens or, with probabilities, exceeds
- * `contextLength` together with its longest option, or if all tasks together have more than `MOST_REQUEST_TOKENS`.
+ * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read, `invalid_value`
+ * for a task that quotes from an input without text, `unsupported_schema` for an answer that no grammar can enforce,
+ * `engine_failed` if the chat template fails, and `input_too_long` if a task with its prefix has more than
+ * `maxPromptLen` tokens or, with probabilities, exceeds `contextLength` together with its longest option, or if all
+ * tasks together have more than `MOST_REQUEST_TOKENS`.
  *
  * Yields after the prefix and after each branch, so that a large batch does not keep the process from other requests.
  *

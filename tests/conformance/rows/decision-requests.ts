@@ -195,6 +195,16 @@ export const decisionRequests: readonly Row[] = [
     },
   },
   {
+    name: 'D-11: verbatim quotes texts from the context',
+    request: { path: '/extract', json: { model, context, instruction: 'The order.', keys: ['id'], verbatim: true } },
+    expect: {
+      calls: admitted({
+        tasks: [{ type: 'extract', instruction: 'The order.', shape: { kind: 'keys', keys: ['id'] }, verbatim: true }],
+      }),
+    },
+    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format of the last version' },
+  },
+  {
     name: '/extract: fields, alias of keys',
     request: { path: '/extract', json: { model, context, instruction: 'The order.', fields: ['id'] } },
     expect: { calls: admitted({ tasks: [{ type: 'extract', shape: { kind: 'keys', keys: ['id'] } }] }) },
