@@ -1,7 +1,7 @@
 import type { BatchAnswer, TaskBatch } from './contract/batch.ts';
 import type { ChatEvent, ChatRequest } from './contract/chat.ts';
 import type { ModelId } from './model-id.ts';
-import type { ModelCalibration, ModelStatus } from './schema/model-list.ts';
+import type { ModelCalibration, ModelCapabilities, ModelContract, ModelStatus } from './schema/model-list.ts';
 import type { TraceContext } from './trace-context.ts';
 
 export type {
@@ -85,4 +85,8 @@ export interface ListedModel {
   fingerprint?: string;
   /** Calibration of the probabilities of the active model; absent for other models, or if there is none. */
   calibration?: ModelCalibration;
+  /** Describes what the active model can do; absent for other models. */
+  capabilities?: ModelCapabilities;
+  /** Contract by which the active model is asked; absent for other models. */
+  contract?: ModelContract;
 }

@@ -44,6 +44,7 @@ export async function compose(
     | 'orders'
     | 'isolation'
     | 'allowMediaHost'
+    | 'longInput'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,

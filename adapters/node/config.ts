@@ -3,6 +3,7 @@ import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
+import { LONG_INPUTS } from '../../runtime/slot/model-slot.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { homeFolder } from '../../runtime/store/environment.ts';
 import { expandHome } from '../../runtime/store/paths.ts';
@@ -95,6 +96,8 @@ export const ServerConfig = v.object({
   ),
   /** Formula for the confidence of an answer (`lib/questions/distribution.ts`); if absent, that of the format. */
   confidence: v.optional(v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`)),
+  /** Says what to do with a text that an encoder model cannot read whole: refuse it, or read it in windows. */
+  longInput: v.picklist(LONG_INPUTS, `must be one of ${LONG_INPUTS.join(', ')}`),
   /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
   /**
@@ -147,6 +150,7 @@ export type ServerFlags = Partial<
     | 'metricsHost'
     | 'shutdownDelay'
     | 'drainSeconds'
+    | 'longInput'
     | QuestionFlag,
     string
   >
@@ -171,6 +175,7 @@ const FLAG: Record<keyof ServerConfig, string> = {
   orders: '--orders (ASSAY_ORDERS)',
   abstainBelow: '--abstain-below (ASSAY_ABSTAIN_BELOW)',
   confidence: '--confidence (ASSAY_CONFIDENCE)',
+  longInput: '--long-input (ASSAY_LONG_INPUT)',
   isolation: '--isolation (ASSAY_ISOLATION)',
   shutdownDelay: '--shutdown-delay (ASSAY_SHUTDOWN_DELAY)',
   drainSeconds: '--drain-seconds (ASSAY_DRAIN_SECONDS)',
@@ -203,6 +208,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     orders: flags.orders ?? (env.ASSAY_ORDERS || '1'),
     abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
     confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || undefined),
+    longInput: flags.longInput ?? (env.ASSAY_LONG_INPUT || 'refuse'),
     isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
     shutdownDelay: flags.shutdownDelay ?? (env.ASSAY_SHUTDOWN_DELAY || undefined),
     drainSeconds: flags.drainSeconds ?? (env.ASSAY_DRAIN_SECONDS || '10'),

@@ -137,6 +137,11 @@ const FieldProbability = strictObject({
    * calibrated, if the batch asks for it.
    */
   probability,
+  /**
+   * Locates the value in the context, as indices of UTF-16 code units; present only for models that find spans. The
+   * context must then be the text as the client sent it.
+   */
+  evidence: v.exactOptional(strictObject({ start: count, end: count })),
 });
 export type FieldProbability = v.InferOutput<typeof FieldProbability>;
 
@@ -169,6 +174,8 @@ export const TaskAnswer = strictObject({
    * included. Present only for a task with `present`.
    */
   certainty: v.exactOptional(probability),
+  /** True if the model abstains: it answers that the input does not tell. */
+  abstained: v.exactOptional(v.boolean()),
 });
 export type TaskAnswer = v.InferOutput<typeof TaskAnswer>;
 

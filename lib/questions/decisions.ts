@@ -218,14 +218,10 @@ function answerText(
   if (question.type === 'extract') {
     return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   }
-  return JSON.stringify(
-    answerOf(
-      question,
-      name,
-      distributionOf(answer.optionLogprobs!, question.type, settings.confidence ?? answer.confidence ?? 'entropy'),
-      settings,
-    ),
-  );
+  const formula = settings.confidence ?? answer.confidence ?? 'entropy';
+  const distribution = distributionOf(answer.optionLogprobs!, question.type, formula);
+  if (answer.abstained) return JSON.stringify({ type: 'refusal', name, x_probabilities: distribution.probabilities });
+  return JSON.stringify(answerOf(question, name, distribution, settings));
 }
 
 function answerOf(

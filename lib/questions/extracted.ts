@@ -1,6 +1,6 @@
-import type { TaskAnswer } from '../backend.ts';
+import type { FieldProbability, TaskAnswer } from '../backend.ts';
 import { leavesOf } from '../json/leaves.ts';
-import { evidenceOf, type SourceText, type SpanUnit } from './evidence.ts';
+import { type Evidence, evidenceOf, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
 
 /**
  * Returns the members `data`, `fields` and `complete` of an extract answer as JSON text without braces, so members keep
@@ -16,16 +16,28 @@ export function extractedMembers(
   { name = 'data', unit }: { name?: string; unit?: SpanUnit | undefined } = {},
 ): string {
   const leaves = leavesOf(json);
-  const probabilities = new Map(fields.map(({ path, probability }) => [path, probability]));
+  const byPath = new Map(fields.map((field) => [field.path, field]));
   const reached = leaves.flatMap(({ path, start, end }) => {
-    const probability = probabilities.get(path);
-    if (probability === undefined) return [];
+    const field = byPath.get(path);
+    if (!field) return [];
+    const { probability } = field;
     const written = json.slice(start, end);
-    const evidence = evidenceOf(JSON.parse(written), written, sources, unit);
+    const evidence = spanIn(sources, field, unit) ?? evidenceOf(JSON.parse(written), written, sources, unit);
     return [
       `{"path":${JSON.stringify(path)},"value":${written},"probability":${JSON.stringify(probability)},` +
         `"evidence":${JSON.stringify(evidence)}}`,
     ];
   });
   return `"${name}":${json},"fields":[${reached.join(',')}],"complete":${reached.length === leaves.length}`;
+}
+
+/** Returns the evidence that the model itself found in the only text of a request; null if there is none. */
+function spanIn(
+  [only, ...more]: readonly SourceText[],
+  { evidence }: FieldProbability,
+  unit: SpanUnit = 'utf16',
+): Evidence | null {
+  if (!evidence || !only || more.length > 0) return null;
+  const [start, end] = [evidence.start, evidence.end].map((index) => indexIn(only, index, unit));
+  return { source: only.source, start: start ?? 0, end: end ?? 0 };
 }

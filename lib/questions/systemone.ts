@@ -158,10 +158,15 @@ function answerText(
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
   switch (question.type) {
     case 'noul':
-      return JSON.stringify({ type: 'noul', noul: probabilities[0] });
+      return JSON.stringify({
+        type: 'noul',
+        noul: probabilities[0],
+        ...(answer.abstained ? { x_abstained: true } : {}),
+      });
     case 'choice': {
       const labels = labelsOf(question.criteria).map(([label]) => label);
-      const abstained = at(probabilities, best) < settings.abstainBelow ? ',"x_abstained":true' : '';
+      const unlikely = at(probabilities, best) < settings.abstainBelow;
+      const abstained = unlikely || answer.abstained ? ',"x_abstained":true' : '';
       return (
         `{"type":"choice","choice":${JSON.stringify(labels[best])},"probabilities":${byName(labels)},` +
         `"confidence":${confidence}${abstained}}`
@@ -174,7 +179,7 @@ function answerText(
       );
       return (
         `{"type":"score","score":${expected},"legend":${legend},"probabilities":${byName(levels)},` +
-        `"confidence":${confidence}}`
+        `"confidence":${confidence}${answer.abstained ? ',"x_abstained":true' : ''}}`
       );
     }
   }

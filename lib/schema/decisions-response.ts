@@ -62,8 +62,16 @@ export const ScoreAnswer = v.object({
 });
 export const ExtractAnswer = v.object({ ...extracted, name });
 export const RefusalAnswer = v.pipe(
-  v.object({ type: v.literal('refusal'), name }),
-  v.description('No choice was made: the most likely option was less likely than abstain_below.'),
+  v.object({
+    type: v.literal('refusal'),
+    name,
+    x_probabilities: v.exactOptional(
+      v.pipe(v.array(probability), v.description('Probabilities of the options, if the model itself abstained.')),
+    ),
+  }),
+  v.description(
+    'No choice was made: the most likely option was less likely than abstain_below, or the model answers that the input does not tell.',
+  ),
 );
 
 export const DecisionAnswer = v.variant('type', [

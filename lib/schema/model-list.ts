@@ -36,6 +36,28 @@ export const ModelCalibration = v.object({
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
+/** Describes what a loaded model can do (docs/interface.md, M-29). */
+export const ModelCapabilities = v.object({
+  decide: v.pipe(
+    v.picklist(['any', 'options']),
+    v.description('any: also answers in its own words. options: questions with options only.'),
+  ),
+  extract: v.pipe(
+    v.union([v.picklist(['schema', 'spans']), v.literal(false)]),
+    v.description(
+      'schema: any answer schema. spans: texts and lists of texts as they are in the input, choices, booleans and lists of flat objects. false: no extraction.',
+    ),
+  ),
+  chat: v.boolean(),
+  abstains: v.pipe(v.boolean(), v.description('Whether the model itself answers that the input does not tell.')),
+  max_tokens: v.pipe(v.number(), v.description('Most tokens that the model reads at once.')),
+  max_options: v.pipe(v.number(), v.description('Most options of one question.')),
+  languages: v.exactOptional(
+    v.pipe(v.array(v.string()), v.description('Languages that its author names; absent if unknown or many.')),
+  ),
+});
+export type ModelCapabilities = v.InferOutput<typeof ModelCapabilities>;
+
 /** Names how a decision model is asked and read: what its author's code does. */
 export const ModelContract = v.object({
   name: v.pipe(v.string(), v.description("Family of the model, such as decider; assay: Assay's own questions.")),
@@ -60,6 +82,8 @@ export const Model = v.object({
     v.pipe(v.string(), v.description("SHA-256 hash over the model's files, in hex. Only the active model has one.")),
   ),
   calibration: v.exactOptional(ModelCalibration),
+  capabilities: v.exactOptional(ModelCapabilities),
+  contract: v.exactOptional(ModelContract),
 });
 export type Model = v.InferOutput<typeof Model>;
 /** A name by which a request may call a model, as TypeSafe's clients read the list. */

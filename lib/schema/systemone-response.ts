@@ -6,21 +6,25 @@ import { ErrorDetails } from './error-body.ts';
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const probabilities = v.record(v.string(), probability);
 
+const x_abstained = v.exactOptional(
+  v.pipe(
+    v.boolean(),
+    v.description(
+      'true if the model answers that the state does not tell, or if the most likely label is less likely than abstain_below. Do not rely on the answer then.',
+    ),
+  ),
+);
 export const NoulAnswer = v.object({
   type: v.literal('noul'),
   noul: v.pipe(probability, v.description('Probability that the answer is yes.')),
+  x_abstained,
 });
 export const LabelChoiceAnswer = v.object({
   type: v.literal('choice'),
   choice: v.string(),
   probabilities: v.pipe(probabilities, v.description('Probability of each label.')),
   confidence,
-  x_abstained: v.exactOptional(
-    v.pipe(
-      v.boolean(),
-      v.description('true if the most likely label is less likely than abstain_below. Do not rely on the choice then.'),
-    ),
-  ),
+  x_abstained,
 });
 export const LevelAnswer = v.object({
   type: v.literal('score'),
@@ -31,6 +35,7 @@ export const LevelAnswer = v.object({
   legend: v.pipe(v.record(v.string(), v.unknown()), v.description('The levels of the question by index.')),
   probabilities: v.pipe(probabilities, v.description('Probability of each level, by index.')),
   confidence,
+  x_abstained,
 });
 export const NamedExtractAnswer = v.object(extracted);
 

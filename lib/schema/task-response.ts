@@ -38,6 +38,9 @@ export const DecideResult = v.object({
     v.description(`One of the options; without options, a text of at most ${FREE_TEXT.value} characters.`),
   ),
   reason: v.exactOptional(v.string()),
+  abstained: v.exactOptional(
+    v.pipe(v.boolean(), v.description('true if the model answers that the input does not tell.')),
+  ),
 });
 
 /** The answer of an extract task. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { property } from '../../lib/json/property.ts';
 import { attribute, type Graph, type Model, type Node } from '../onnx/format/model.ts';
 import { attentionWindow } from '../onnx/layout.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
-import { property } from './source.ts';
 
 /**
  * Bounds of a context length, in positions: a longer one is cut to `MOST`, and a configured one below `LEAST` is

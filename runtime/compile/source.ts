@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
+import { property } from '../../lib/json/property.ts';
 import { INDEX_FILE, SINGLE_FILE } from '../checkpoint/safetensors.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
@@ -110,12 +111,4 @@ function listOnnx(folder: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** Returns the member `key` of a parsed JSON value; undefined if the value is not an object or lacks it. */
-export function property(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? // A cast: the condition above has checked that the value is an object.
-      (value as Record<string, unknown>)[key]
-    : undefined;
 }

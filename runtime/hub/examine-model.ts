@@ -3,6 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
+import { contractInfo, encoderFiles } from '../contracts/encoder-contracts.ts';
 import type { PublishedFiles } from '../contracts/published-files.ts';
 import { CONTRACT_SETTINGS, findContract } from '../contracts/read-files.ts';
 import { readTorchFile } from '../contracts/torch-file.ts';
@@ -76,7 +77,13 @@ export async function examineModel(
   const { signal } = options;
   const listing = await listModelFiles(hub, model, options.revision ?? 'main', { signal, listingMs: ANSWER_MS });
   const { commit } = listing;
-  const selection = selectModelFiles(listing.files, options);
+  const names = new Set(listing.files.map(({ path }) => path));
+  const json: Record<string, unknown> = {};
+  for (const [name, path] of Object.entries(encoderFiles(names))) {
+    json[name] = await readJson(hub, model, listing, path, signal);
+  }
+  const encoder = judgeArchitecture({ files: { paths: names, json } });
+  const selection = selectModelFiles(listing.files, { ...options, contract: encoder.contract });
   if ('missing' in selection) {
     return {
       model,
@@ -94,12 +101,13 @@ export async function examineModel(
   };
   const { layout, adapter, support, data } = files;
   const published = await contractFiles(listing, support, read);
-  const found = options.base ? null : findContract(published, model);
+  const found = options.base || encoder.contract ? null : findContract(published, model);
   const contract = found && 'contract' in found ? found.contract : null;
   const base = adapter && !(found && 'refusal' in found) ? findBase(published, contract) : null;
   const backbone = data.find((path) => path.endsWith('/config.json'));
   const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
   const verdict = judgeArchitecture({
+    files: { paths: names, json },
     config: backbone ? await readJson(hub, model, listing, backbone, signal) : await read('config.json'),
     genai: await read('genai_config.json'),
     processor: files.layout === 'genai' ? await read(processor) : undefined,
@@ -119,7 +127,7 @@ export async function examineModel(
     commit,
     refusal: [...refusals, verdict.refusal, below?.refusal].find((one) => typeof one === 'string') ?? null,
     mediaRefusal,
-    contract: contract?.info ?? null,
+    contract: encoder.contract ? contractInfo(encoder.contract) : (contract?.info ?? null),
     ...(below ? { base: below.model } : {}),
     chosen: {
       layout: files.layout,
@@ -129,8 +137,8 @@ export async function examineModel(
       downloadBytes: bytesOf(wanted) + (below?.chosen?.downloadBytes ?? 0),
       memoryBytes: adapter
         ? (below?.chosen?.memoryBytes ?? null)
-        : weights && kvBytes
-          ? Math.round(weights + kvBytes * SHORT_PROMPT_LEN)
+        : weights && (encoder.contract || kvBytes)
+          ? Math.round(weights + (kvBytes ?? 0) * SHORT_PROMPT_LEN)
           : null,
     },
   };

@@ -4,6 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
+import { ENCODER_FILES, encoderFiles } from '../contracts/encoder-contracts.ts';
 import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
@@ -42,13 +43,13 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
     signal: options.listingSignal ? AbortSignal.any([options.signal, options.listingSignal]) : options.signal,
     listingMs: context.settings.listingMs,
   });
-  const selection = selectModelFiles(listing.files, options);
-  if ('missing' in selection) {
-    throw new AssayError('model_not_found', `${model} has no model that this engine can read. ${selection.missing}`, {
-      param: 'model',
-    });
-  }
-  const published: PublishedModel = { model, listing, selected: selection.files, base: options.base };
+  // Whether the model is an encoder is known once its configuration is downloaded. Then its files are selected again.
+  const first = selectModelFiles(listing.files, options);
+  const configured = selectedConfiguration(listing);
+  const mayDecide = Object.keys(configured).some((name) => !COMMON_FILES.includes(name));
+  if ('missing' in first && !mayDecide) throw noUsableFiles(model, first.missing);
+  const selected = 'files' in first ? first.files : { ...NO_FILES, support: configured };
+  const published: PublishedModel = { model, listing, selected, base: options.base };
   try {
     for (const { path } of filesFor(published, 'all')) paths.snapshotFile(model, listing.commit, path);
     await paths.makeDirectory(paths.locks(model));
@@ -59,8 +60,8 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       // Created only now, because the process that held the lock before may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
       await removeOutdatedParts(context, published);
-      const { bytes, files } = await fetchAll(context, published, options);
-      await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph: selection.files.graph });
+      const { bytes, files, graph } = await fetchAll(context, published, options);
+      await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph });
       return { commit: listing.commit, bytes };
     } finally {
       held.release();
@@ -103,7 +104,7 @@ async function fetchAll(
   context: PullContext,
   published: PublishedModel,
   options: PullOptions,
-): Promise<{ bytes: number; files: HubFile[] }> {
+): Promise<{ bytes: number; files: HubFile[]; graph: string }> {
   const { model, listing } = published;
   const fetcher = new BlobFetcher(context, model, listing.commit, options);
   const withoutEncoder = blobsOf(filesFor(published, null));
@@ -111,17 +112,24 @@ async function fetchAll(
   await checkSpace(context, model, missing);
   const size = sum(withoutEncoder);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: size - sum(missing), total: size });
-  const { refusal, reads, base } = await judgeConfiguration(context, published);
+  const { refusal, reads, contract, base } = await judgeConfiguration(context, published);
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
   const below = base ? await pullBase(context, base, options) : 0;
-  const files = filesFor(published, reads);
+  const selection = selectModelFiles(listing.files, { ...options, contract });
+  if ('missing' in selection) throw noUsableFiles(model, selection.missing);
+  const files = filesFor({ ...published, selected: selection.files }, reads);
+  for (const { path } of files) context.paths.snapshotFile(model, listing.commit, path);
   const known = new Set(withoutEncoder.map(({ hash }) => hash));
-  const encoder = blobsOf(files).filter(({ hash }) => !known.has(hash));
-  const rest = [...missing.filter((file) => !isConfiguration(file)), ...(await fetcher.verifyExisting(encoder))];
+  const needed = new Set(files.map(({ hash }) => hash));
+  const others = blobsOf(files).filter(({ hash }) => !known.has(hash));
+  const rest = [
+    ...missing.filter((file) => !isConfiguration(file) && needed.has(file.hash)),
+    ...(await fetcher.verifyExisting(others)),
+  ];
   await checkSpace(context, model, rest);
-  const total = size + sum(encoder);
+  const total = sum(blobsOf(files));
   await fetcher.fetchMissing(rest, { done: total - sum(rest), total });
-  return { bytes: below + fetcher.fetchedBytes, files };
+  return { bytes: below + fetcher.fetchedBytes, files, graph: selection.files.graph };
 }
 
 /** Downloads the checkpoint of the model that an adapter changes; returns the number of bytes received. */
@@ -130,6 +138,22 @@ async function pullBase(context: PullContext, base: BaseModelId, options: PullOp
   const revision = base.revision === null ? {} : { revision: base.revision };
   const { bytes } = await pullModel(context, base.model, { ...others, ...revision, base: true });
   return bytes;
+}
+
+function noUsableFiles(model: ModelId, missing: string): AssayError {
+  const message = `${model} has no model that this engine can read. ${missing}`;
+  return new AssayError('model_not_found', message, { param: 'model' });
+}
+
+/** Files of `ENCODER_FILES` that other models have, too. */
+const COMMON_FILES: readonly string[] = ['config.json', 'tokenizer_config.json'];
+
+/** Selection without any file. */
+const NO_FILES: ModelFiles = { layout: 'encoder', dtype: null, graph: '', data: [], support: {} };
+
+/** Returns the files of the listing that tell the contract of an encoder model. */
+function selectedConfiguration({ files }: HubListing): Record<string, string> {
+  return encoderFiles(new Set(files.map(({ path }) => path)));
 }
 
 /** Removes the parts of files that the hub does not list any more, because no later download would continue them. */
@@ -153,8 +177,10 @@ async function checkSpace(context: PullContext, model: ModelId, missing: readonl
 }
 
 const FIRST: ReadonlySet<string> = new Set([GENAI_CONFIG, ...GENAI_PROCESSORS, ...CONTRACT_SETTINGS]);
+/** Paths of the files that tell the contract of an encoder model. */
+const CONTRACTS: ReadonlySet<string> = new Set(Object.values(ENCODER_FILES).flat());
 
-const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path));
+const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path)) || CONTRACTS.has(path);
 
 /**
  * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
@@ -176,10 +202,19 @@ async function judgeConfiguration(
   };
   const [genai, ...processors] = await Promise.all([GENAI_CONFIG, ...GENAI_PROCESSORS].map(read));
   const all = new Set([...published.listing.files.map(({ path }) => path), ...Object.keys(support)]);
+  const json = Object.entries(selectedConfiguration(published.listing)).map(async ([name, path]) => {
+    const file = files.find((one) => one.path === path);
+    const value = file && (await readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name));
+    return [name, value] as const;
+  });
+  const encoder = { paths: all, json: Object.fromEntries(await Promise.all(json)) };
+  const judged = published.base ? null : judgeArchitecture({ files: encoder });
+  if (judged?.contract) return { ...judged, base: null };
   const contractFiles = await readContractFiles(all, locate);
   const found = published.base ? null : findContract(contractFiles, published.model);
   const contract = found && 'contract' in found ? found.contract : null;
   const verdict = judgeArchitecture({
+    ...(published.base ? {} : { files: encoder }),
     config: await read(data.find((path) => path.endsWith('/config.json')) ?? 'config.json'),
     genai,
     processor: processors.find((one) => one !== undefined),

@@ -9,9 +9,10 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { FormChoice } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
-import { ModelContract } from '../../lib/schema/model-list.ts';
+import { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
 import { WeightForm } from '../../lib/schema/weight-form.ts';
 import { PRECISIONS } from '../compile/precision.ts';
+import { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
@@ -47,6 +48,8 @@ export const LoadSpec = v.object({
   prefixCacheBytes: v.exactOptional(Count),
   /** Number of threads that run the model; absent: one for each physical core. */
   threads: v.exactOptional(Count),
+  /** True to read texts that are too long for an encoder model in windows, if its family defines that. */
+  windows: v.exactOptional(v.boolean()),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 
@@ -62,6 +65,8 @@ export const ModelInfo = v.object({
   reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
   /** Number of samples at 16 kHz of the longest recording that fits in a prompt; absent if the model reads no audio. */
   mostSamples: v.exactOptional(Count),
+  /** Describes what the model can do; absent for a model that generates text. */
+  capabilities: v.exactOptional(ModelCapabilities),
   /** Names how a decision model is asked; absent for a model that writes text. */
   contract: v.exactOptional(ModelContract),
   loadMs: v.number(),
@@ -78,6 +83,8 @@ export const CompileSpec = v.object({
   device: Device,
   precision: v.picklist(PRECISIONS),
   maxPromptLen: Count,
+  /** Contract of an encoder model; absent for a model that generates text. */
+  contract: v.exactOptional(EncoderContract),
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
   plugin: v.exactOptional(PluginTarget),
   /**

@@ -63,6 +63,7 @@ export async function compileModel(
       device: fingerprint.device,
       precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
+      ...(model.contract ? { contract: model.contract } : {}),
       ...(plugin ? { plugin } : {}),
       ...(options.refused ? { refused: [...options.refused] } : {}),
     };

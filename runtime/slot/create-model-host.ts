@@ -15,6 +15,7 @@ import type { Dtype } from '../store/dtypes.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import { StorePaths } from '../store/paths.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
+import type { LongInput } from './model-slot.ts';
 
 export interface HostSettings {
   engine: HostOptions['engine'];
@@ -27,6 +28,8 @@ export interface HostSettings {
   dtype?: Dtype | undefined;
   /** Weight form of compiled models. Default: `auto`, the best for the device. */
   precision?: Precision;
+  /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
+  longInput?: LongInput;
   /** Settings from the `HF_*` variables. Default: those of this process's environment. */
   hub?: HubEnvironment;
 }
@@ -37,6 +40,7 @@ export interface HostSettings {
  */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
   const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
+  const { longInput = 'refuse' } = settings;
   const resolver = await resolveDevices(device, home);
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
@@ -65,6 +69,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
         return bavail * bsize;
       },
     },
+    longInput,
     ...(dtype ? { dtype } : {}),
   });
 }

@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import { isAssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { DeviceDecision } from '../../lib/host.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
@@ -38,9 +38,12 @@ export async function ensureCompiled(
   options: EnsureOptions,
 ): Promise<EnsuredModel> {
   const { paths, log } = context;
+  if (model.refusal) throw new AssayError('engine_failed', `${model.id} cannot run here: ${model.refusal}.`);
   const lengths = await statedLengths(paths, model);
   const files = await sourceFiles(paths, model);
-  const devices = context.devices.filter((device) => !options.without?.has(device));
+  // Encoder models run on the CPU, which is always the last device.
+  const usable = model.contract ? context.devices.slice(-1) : context.devices;
+  const devices = usable.filter((device) => !options.without?.has(device));
   const common = {
     source: sourceHash(files),
     runtime: context.runtimeVersion,

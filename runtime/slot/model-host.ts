@@ -26,13 +26,15 @@ import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
 import { ModelList } from './model-list.ts';
-import { ModelSlot, type SlotEngine } from './model-slot.ts';
+import { type LongInput, ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
   engine: SlotEngine & Pick<EngineProcess, 'compile'>;
   pull: PullContext;
   compile: CompileContext;
+  /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
+  longInput?: LongInput;
   /** Number format of the weights to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
@@ -71,6 +73,7 @@ export class LocalModelHost implements ModelHost {
       engine,
       log: compile.log,
       devices,
+      longInput: options.longInput ?? 'refuse',
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
     });

@@ -48,7 +48,7 @@ it('lists the other models where one cannot be read', async () => {
     } as ModelListOptions['compile'],
     find: async (model) => {
       if (model === 'someone/one') throw new Error('EACCES');
-      return { id: model, origin: 'hub', directory: '', commit: '', files: {} as LocalModel['files'] };
+      return { id: model, origin: 'hub', directory: '', commit: '', files: {} as LocalModel['files'], contract: null };
     },
   });
   expect(await list.models()).toMatchObject([{ id: 'someone/two', status: 'downloaded' }]);
@@ -65,6 +65,7 @@ function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
     slot: {
       view: () => ({ state: slot, model, device: 'CPU' }),
       compiled: null,
+      info: null,
       uses: () => false,
       isReading: () => false,
     },

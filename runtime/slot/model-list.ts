@@ -1,5 +1,7 @@
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
+import { MOST_OPTIONS } from '../../lib/schema/question-fields.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
@@ -10,13 +12,18 @@ import type { ModelSlot } from './model-slot.ts';
 import { oneRunAtATime } from './one-run-at-a-time.ts';
 
 export interface ModelListOptions {
-  slot: Pick<ModelSlot, 'view' | 'compiled' | 'uses' | 'isReading'>;
+  slot: Pick<ModelSlot, 'view' | 'compiled' | 'info' | 'uses' | 'isReading'>;
   downloads: Pick<Downloads, 'models' | 'statusOf'>;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
   /** Returns the model's files on this machine; null if a usable set is not there. */
   find(model: ModelId): Promise<LocalModel | null>;
 }
+
+/** Lists the abilities of a decision model on a language model. */
+const DECIDES = { decide: 'options', extract: false, chat: false, abstains: false, max_options: MOST_OPTIONS } as const;
+/** Lists the abilities of every model that generates text. */
+const GENERATES = { decide: 'any', extract: 'schema', chat: true, abstains: false, max_options: MOST_OPTIONS } as const;
 
 /** Lists the models of this machine with their status, from the slot, the downloads and the files in the store. */
 export class ModelList {
@@ -41,7 +48,7 @@ export class ModelList {
       id,
       status: await this.#statusOf(id),
       ...(await this.#createdOf(id)),
-      ...(id === model ? await this.#calibrationOf(id) : {}),
+      ...(id === model ? { ...(await this.#calibrationOf(id)), ...this.#abilities() } : {}),
     }));
     return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
   }
@@ -66,6 +73,17 @@ export class ModelList {
     if (!active) return { fingerprint };
     const { fitted, kinds } = active.calibration;
     return { fingerprint, calibration: { from: active.from, fitted, kinds } };
+  }
+
+  /** Returns what the loaded model can do, and the contract by which it is asked; empty while no model is loaded. */
+  #abilities(): Pick<ListedModel, 'capabilities' | 'contract'> {
+    const { slot } = this.#options;
+    const { info } = slot;
+    if (!info || slot.view().state !== 'loaded') return {};
+    const { contract, maxPromptLen } = info;
+    const usual = contract ? DECIDES : GENERATES;
+    const capabilities: ModelCapabilities = info.capabilities ?? { ...usual, max_tokens: maxPromptLen };
+    return { capabilities, ...(contract ? { contract } : {}) };
   }
 
   async #createdOf(id: ModelId): Promise<Pick<ListedModel, 'created'>> {

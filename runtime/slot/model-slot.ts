@@ -15,7 +15,15 @@ import { formInSlot, formReport } from './form-report.ts';
 
 export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' | 'failLoad' | 'load' | 'unload'>;
 
+/**
+ * Names what to do with a text that an encoder model cannot read whole: refuse it, or read it in overlapping windows,
+ * if the model's family defines that.
+ */
+export const LONG_INPUTS = ['refuse', 'windows'] as const;
+export type LongInput = (typeof LONG_INPUTS)[number];
+
 export interface SlotOptions {
+  longInput: LongInput;
   engine: SlotEngine;
   log: Logger;
   /** Devices that this machine supports, best first. The CPU is always the last. */
@@ -101,6 +109,11 @@ export class ModelSlot {
       ...(this.#active ? { maxPromptLen: this.#active.info.maxPromptLen } : {}),
       ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
     };
+  }
+
+  /** Describes the model in memory; null if there is none. */
+  get info(): ModelInfo | null {
+    return this.#active?.info ?? null;
   }
 
   /** Compiled model in memory, or in the engine process that is being restarted; null if there is none. */
@@ -222,7 +235,8 @@ export class ModelSlot {
       try {
         const { model, maxPromptLen } = request;
         const length = maxPromptLen === undefined ? {} : { maxPromptLen };
-        const spec = { model, dir: compiled.directory, ...length, ...(plugin ? { plugin } : {}) };
+        const windows = this.#options.longInput === 'windows';
+        const spec = { model, dir: compiled.directory, windows, ...length, ...(plugin ? { plugin } : {}) };
         return { info: await engine.load(spec), maxPromptLen, compiled };
       } catch (error) {
         const { device } = compiled.record;

@@ -1,5 +1,7 @@
 import * as v from 'valibot';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
+import { type EncoderContract, findEncoderContract } from '../contracts/encoder-contracts.ts';
+import { type PublishedFiles, RefusedContract } from '../contracts/published-files.ts';
 import { architectureRefusal } from '../graph/families.ts';
 import { GenaiConfig, genaiFamily, genaiMediaRefusal, genaiRefusal } from './genai-config.ts';
 import { INSTEAD, MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
@@ -67,6 +69,8 @@ export interface ArchitectureVerdict {
   mediaRefusal: string | null;
   /** Bytes of KV cache for each token, in 32-bit floats; null if the configuration does not determine them. */
   kvBytes: number | null;
+  /** Contract of an encoder model; null for a model that generates text. */
+  contract: EncoderContract | null;
 }
 
 /** Holds the parsed JSON of the files that describe a model; undefined for a file that is missing. */
@@ -81,13 +85,27 @@ export interface ModelConfiguration {
   ownHead?: boolean;
   /** True if the files have no graph, so that it is written here, for text alone. Default: false. */
   checkpoint?: boolean;
+  /** The names of all files, and those that tell the contract of an encoder model. */
+  files?: PublishedFiles;
 }
 
 /**
  * Judges from a model's configuration whether the model can run here, and which media it reads. A file without the
  * expected form is ignored.
  */
-export function judgeArchitecture(model: ModelConfiguration): ArchitectureVerdict {
+export function judgeArchitecture({ files, ...configuration }: ModelConfiguration): ArchitectureVerdict {
+  const encoder = { reads: null, mediaRefusal: null, kvBytes: null };
+  try {
+    const contract = files ? findEncoderContract(files) : null;
+    if (contract) return { ...encoder, refusal: null, contract };
+  } catch (error) {
+    if (!(error instanceof RefusedContract)) throw error;
+    return { ...encoder, refusal: error.message, contract: null };
+  }
+  return { ...judgeGenerator(configuration), contract: null };
+}
+
+function judgeGenerator(model: Omit<ModelConfiguration, 'files'>): Omit<ArchitectureVerdict, 'contract'> {
   const { config, genai, processor, ownHead, checkpoint } = model;
   const published = v.safeParse(Config, config);
   const built = v.safeParse(GenaiConfig, genai);

@@ -2,7 +2,9 @@ import * as fs from 'node:fs/promises';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { readBounded } from './bounded-file.ts';
+import { type EncoderContract, encoderFiles, findEncoderContract } from '../contracts/encoder-contracts.ts';
+import { RefusedContract } from '../contracts/published-files.ts';
+import { CONFIG_BOUNDS, readBounded, readBoundedJson } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
@@ -23,6 +25,10 @@ export interface LocalModel {
   /** Hash of its commit on the hub; null for a bundled model. */
   commit: string | null;
   files: ModelFiles;
+  /** Contract of an encoder model; null for a model that generates text. */
+  contract: EncoderContract | null;
+  /** Reason why the model cannot run here; absent if its small files show none. */
+  refusal?: string;
   /** Checkpoint of the model that this one's adapter changes; absent for any other model. */
   base?: LocalModel;
   /** Revision of the base model that the adapter names, if another one is used because this one is not here. */
@@ -55,7 +61,7 @@ export async function findLocalModel(
   // A bundled model has only one number format; `dtype` selects among downloads.
   const selection = selectModelFiles(await entriesOf(paths, directory), { device: options.device });
   return 'files' in selection
-    ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files }
+    ? { id: model, origin: 'bundled', directory, commit: null, files: selection.files, contract: null }
     : null;
 }
 
@@ -82,10 +88,31 @@ export async function lackOfLocalModel(
 async function findSnapshot(paths: StorePaths, model: ModelId, options: FindOptions): Promise<LocalModel | null> {
   for (const commit of await commitsOf(paths, model, options.revision)) {
     const directory = paths.snapshot(model, commit);
-    const selection = selectModelFiles(await entriesOf(paths, directory), options);
-    if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files };
+    const entries = await entriesOf(paths, directory);
+    const found = await contractOf(paths, directory, entries);
+    const selection = selectModelFiles(entries, { ...options, contract: found.contract });
+    if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files, ...found };
   }
   return null;
+}
+
+/** Finds the contract of the encoder model in a directory. A file that cannot be read is ignored. */
+async function contractOf(
+  paths: StorePaths,
+  directory: string,
+  entries: readonly FileEntry[],
+): Promise<Pick<LocalModel, 'contract' | 'refusal'>> {
+  const names = new Set(entries.map(({ path }) => path));
+  const read = Object.entries(encoderFiles(names)).map(async ([name, path]) => {
+    const value = await readBoundedJson(paths.file(directory, path), CONFIG_BOUNDS, name).catch(() => undefined);
+    return [name, value] as const;
+  });
+  try {
+    return { contract: findEncoderContract({ paths: names, json: Object.fromEntries(await Promise.all(read)) }) };
+  } catch (error) {
+    if (error instanceof RefusedContract) return { contract: null, refusal: error.message };
+    throw error;
+  }
 }
 
 function unreadable(model: ModelId, cause: Error): AssayError {

@@ -1,5 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
+import { ENCODER_FILES, type EncoderContract, graphRoles } from '../contracts/encoder-contracts.ts';
 import { DTYPE_SUFFIX, DTYPES, type Dtype } from './dtypes.ts';
 import { folderOf, GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
 import { ENCODERS } from './media-models.ts';
@@ -68,7 +69,20 @@ export const TEXT_FILES = [
   'processor_config.json',
   'image_processor.json',
   ...CONTRACT_FILES,
+  'encoder_config.json',
+  'rl_agent_config.json',
+  'calibration_u.json',
+  'opendecider.json',
+  'open_decision.json',
+  'calibrator.json',
+  'gliner2_config.json',
 ] as const;
+
+/** Other paths of text files, for repositories that have none with that name at the top. */
+const OTHER_PATHS: Readonly<Record<string, readonly string[]>> = {
+  ...ENCODER_FILES,
+  'tokenizer.json': ['tokenizer/tokenizer.json', 'tokenizer.web.json'],
+};
 
 /** Describes a file of a repository or a directory. */
 export interface FileEntry {
@@ -97,10 +111,10 @@ const PREFERENCE: Readonly<Record<Device, readonly Dtype[]>> = {
 const SMALL_BYTES = 600_000_000;
 
 /**
- * Names the layout of a repository: that of `onnx-community` (transformers.js), that of onnxruntime-genai, or a
- * checkpoint without a graph, as the authors of models publish it.
+ * Names the layout of a repository: that of `onnx-community` (transformers.js), that of onnxruntime-genai, a checkpoint
+ * without a graph, as the authors of models publish it, or that of an encoder model.
  */
-export type Layout = 'transformers' | 'genai' | 'checkpoint';
+export type Layout = 'transformers' | 'genai' | 'checkpoint' | 'encoder';
 
 /** Paths of all graphs but the decoder, for a model that is split into several graphs. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
@@ -119,6 +133,8 @@ export interface ModelFiles {
   adapter?: true;
   /** Paths of the separate graphs for embeddings and the media encoders; absent if there are none. */
   parts?: ModelParts;
+  /** Paths of all graphs of an encoder model by what they compute, `graph` included; absent for other models. */
+  roles?: Readonly<Record<string, string>>;
   /** Paths of the external weight data of all graphs. */
   data: readonly string[];
   /** Path of each existing file of `TEXT_FILES`, by its name. */
@@ -132,6 +148,7 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
   checkpoint: ['config.json', 'tokenizer.json'],
+  encoder: ['tokenizer.json'],
 };
 
 export interface SelectOptions {
@@ -140,6 +157,8 @@ export interface SelectOptions {
   dtype?: Dtype;
   /** True for the base model of an adapter: only its checkpoint will do, and no tokenizer is needed. */
   base?: boolean;
+  /** Contract of an encoder model; absent or null: the model is not known to be one. */
+  contract?: EncoderContract | null;
 }
 
 /**
@@ -149,6 +168,7 @@ export interface SelectOptions {
  */
 export function selectModelFiles(entries: readonly FileEntry[], options: SelectOptions): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
+  if (options.contract) return selectEncoder(paths, options.contract, options.dtype);
   const checkpoint = selectCheckpoint(paths, options);
   if (options.base) return checkpoint;
   const select = (wanted: readonly Dtype[]) => selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
@@ -165,6 +185,39 @@ export function selectModelFiles(entries: readonly FileEntry[], options: SelectO
 function withSupport(files: ModelFiles, required = REQUIRED[files.layout]): Selection {
   const lacking = required.filter((name) => !(name in files.support));
   return lacking.length > 0 ? { missing: `It has no ${lacking.join(' and ')}.` } : { files };
+}
+
+/** Number formats in which encoder models are read, best first. */
+const ENCODER_DTYPES = ['fp32', 'fp16'] as const satisfies readonly Dtype[];
+
+/**
+ * Selects the graphs of an encoder model in floats. Published 8-bit graphs are not used, because rows that run together
+ * would change each other's answers (measured).
+ */
+function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dtype: Dtype | undefined): Selection {
+  const wanted = ENCODER_DTYPES.filter((one) => dtype === undefined || one === dtype);
+  const support = supportIn(paths, '');
+  for (const roles of graphRoles(contract)) {
+    for (const format of wanted) {
+      const found = roles.flatMap((role) => {
+        const file = `${role}${DTYPE_SUFFIX[format]}.onnx`;
+        const path = [`onnx/${file}`, file].find((candidate) => paths.has(candidate));
+        return path === undefined ? [] : [[role, path] as const];
+      });
+      const [main] = found;
+      if (!main || main[0] !== roles[0]) continue;
+      const lacking = REQUIRED.encoder.filter((name) => !(name in support));
+      if (lacking.length > 0) return { missing: `It has no ${lacking.join(' and ')}.` };
+      const data = found.flatMap(([, path]) => externalData(paths, path));
+      const files = { layout: 'encoder' as const, dtype: format, graph: main[1], roles: Object.fromEntries(found) };
+      return { files: { ...files, data, support } };
+    }
+  }
+  const there = [...paths].filter((path) => path.endsWith('.onnx')).sort();
+  const has = there.length > 0 ? `It has ${there.slice(0, 8).join(', ')}.` : 'It has no ONNX file at all.';
+  return {
+    missing: `Looked for model.onnx and model_fp16.onnx, at the top and in onnx/. ${has} Encoder models need graphs in 32 or 16 bits: in published 8-bit graphs, rows that run together change each other's answers. Use a copy with such a file.`,
+  };
 }
 
 /**
@@ -228,7 +281,9 @@ function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts }: M
 
 /** Lists the paths of all selected files. */
 export function pathsOf(files: ModelFiles): string[] {
-  return [...Object.values(files.support), ...files.data, ...Object.values(files.parts ?? {}), files.graph];
+  const { support, data, parts, roles, graph } = files;
+  const graphs = [...Object.values(parts ?? {}), ...Object.values(roles ?? {}), graph];
+  return [...new Set([...Object.values(support), ...data, ...graphs])];
 }
 
 /** Lists the paths of a checkpoint's configuration and weights. */
@@ -370,7 +425,7 @@ function supportIn(paths: ReadonlySet<string>, folder: string): Record<string, s
       name === TOOL_TEMPLATE_FILE ? [TEMPLATE_FOLDER] : name === 'adapter_config.json' ? ADAPTER_FOLDERS : [''];
     // Some genai repositories have these files only in their top folder.
     const candidates = [folder, ''].flatMap((outer) => inside.map((inner) => `${outer}${inner}${name}`));
-    const path = candidates.find((candidate) => paths.has(candidate));
+    const path = [...candidates, ...(OTHER_PATHS[name] ?? [])].find((candidate) => paths.has(candidate));
     if (path) support[name] = path;
   }
   return support;

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { rowTokens } from '../contracts/encoder-contracts.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from './bounded-file.ts';
 import type { LocalModel } from './hub-cache.ts';
 import type { StorePaths } from './paths.ts';
@@ -48,6 +49,7 @@ export interface StatedLengths {
  * not JSON.
  */
 export async function statedLengths(paths: StorePaths, model: LocalModel): Promise<StatedLengths> {
+  if (model.contract) return { context: rowTokens(model.contract), short: null };
   const { data, support } = model.files;
   const backbone = data.find((path) => path.endsWith('/config.json'));
   for (const file of [backbone, support['config.json'], support['genai_config.json']]) {

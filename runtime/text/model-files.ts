@@ -27,6 +27,9 @@ const TokenizerConfig = v.looseObject({
   eos_token: SpecialToken,
   pad_token: SpecialToken,
   unk_token: SpecialToken,
+  cls_token: SpecialToken,
+  sep_token: SpecialToken,
+  mask_token: SpecialToken,
   chat_template: v.nullish(v.union([v.string(), v.array(v.object({ name: v.string(), template: v.string() }))])),
 });
 export type TokenizerConfig = v.InferOutput<typeof TokenizerConfig>;

@@ -1,3 +1,4 @@
+import { compileEncoder } from './compile-encoder.ts';
 import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
 import { loadModel } from './load-model.ts';
@@ -11,8 +12,10 @@ serve(
   {
     load: loadModel,
     async compile(spec, onStep) {
-      const { plugin, ...options } = spec;
-      const manifest = await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
+      const { plugin, contract, ...options } = spec;
+      const manifest = contract
+        ? await compileEncoder({ ...options, onStep }, contract)
+        : await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
       const { device, maxPromptLen, form, choice } = manifest;
       if (!plugin) return { device, maxPromptLen, form, choice };
       const onGraph = (done: number, total: number): void => onStep({ step: 'device', done, total });

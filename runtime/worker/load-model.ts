@@ -2,15 +2,22 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
+import { type EncoderManifest, readEncoderManifest, readEncoderReference } from '../compile/encoder-manifest.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
 import { availableMemory } from '../device/available-memory.ts';
 import { providersOf } from '../device/device-table.ts';
+import { openEncoderGraphs } from '../encoder/encoder-graphs.ts';
+import { createEncoderTokenizer } from '../encoder/encoder-tokenizer.ts';
+import { openAdapter } from '../encoder/open-adapter.ts';
+import { probeLogits } from '../encoder/probe.ts';
 import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
+import { logitError } from '../engine/self-check/logit-error.ts';
+import { wrongNumbers } from '../engine/self-check/wrong-numbers.ts';
 import { readMediaFamily } from '../media/families/read-family.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
@@ -20,6 +27,7 @@ import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { draftRows } from './draft-rows.ts';
+import { EncoderModel } from './encoder-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import type { MediaEncoder } from './media-encoder.ts';
 import { openMediaEncoder } from './open-media-encoder.ts';
@@ -46,10 +54,10 @@ export function promptLengthFor(memory: number, kv: KvShape, most: number): numb
  *
  * @param onPhase receives `text` before each part of the work on tokenizer, template and grammars
  */
-export async function loadModel(
-  { model, dir, plugin, threads, prefixCacheBytes, maxPromptLen: wanted }: LoadSpec,
-  onPhase: (phase: Phase) => void,
-): Promise<ServedModel> {
+export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel> {
+  const { model, dir, plugin, threads, prefixCacheBytes, maxPromptLen: wanted } = spec;
+  const encoder = readEncoderManifest(dir);
+  if (encoder) return loadEncoder(spec, encoder, onPhase);
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
   const { contextLength, device, vocabSize } = manifest;
   const kv = kvShape(manifest);
@@ -84,6 +92,27 @@ export async function loadModel(
     ...(decisions ? { decisions } : {}),
     ...media,
   });
+}
+
+/** Loads a compiled encoder model. Throws `engine_failed` if it computes wrong logits on this machine. */
+async function loadEncoder(
+  { model, dir, threads, windows = false, maxPromptLen: wanted }: LoadSpec,
+  manifest: EncoderManifest,
+  onPhase: (phase: Phase) => void,
+): Promise<ServedModel> {
+  onPhase('text');
+  const tokenizer = createEncoderTokenizer(await readModelText(dir));
+  const { contract, form, choice } = manifest;
+  const maxPromptLen = Math.min(wanted ?? manifest.maxPromptLen, manifest.maxPromptLen);
+  const adapter = openAdapter(contract, tokenizer, new Set(Object.keys(manifest.graphs)));
+  onPhase('open');
+  const graphs = await openEncoderGraphs(dir, manifest, { pad: tokenizer.special.pad, threads });
+  if (choice.errorLimit !== null) {
+    const error = logitError(readEncoderReference(dir), await probeLogits(adapter, graphs));
+    // Written so that NaN fails too.
+    if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
+  }
+  return new EncoderModel({ model, contract, adapter, graphs, maxPromptLen, windows });
 }
 
 /**

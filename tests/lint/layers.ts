@@ -37,7 +37,7 @@ const LAYERS: readonly Layer[] = [
   runtime('process'),
   runtime('ort-plugin'),
   // `graph/families.ts` tells from a configuration whether a graph can be written for a checkpoint.
-  runtime('store', 'graph/families.ts'),
+  runtime('store', 'contracts/encoder-contracts.ts', 'contracts/published-files.ts', 'graph/families.ts'),
   runtime('hub', 'contracts', 'store'),
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins', 'process'),
@@ -51,8 +51,16 @@ const LAYERS: readonly Layer[] = [
   runtime('graph', 'checkpoint', 'onnx'),
   runtime('compile', 'checkpoint', 'contracts', 'graph', 'onnx', 'store', 'text'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
+  // Encoder models: no KV cache, and each request's rows in batches.
+  runtime('encoder', 'contracts', 'compile', 'onnx', 'text', 'engine/model.ts'),
   // The messages between the server and the engine process, and the two sides: neither can reach into the other.
-  runtime('protocol', 'compile', 'media/media-plan.ts', 'ort-plugin/plugin-target.ts'),
+  runtime(
+    'protocol',
+    'compile',
+    'contracts/encoder-contracts.ts',
+    'media/media-plan.ts',
+    'ort-plugin/plugin-target.ts',
+  ),
   // `engine/cache/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
   runtime(
     'supervisor',
@@ -82,6 +90,8 @@ const LAYERS: readonly Layer[] = [
     'protocol',
     'contracts',
     'engine',
+    'encoder',
+    'contracts',
     'text',
     'media',
     'compile',

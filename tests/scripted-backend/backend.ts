@@ -101,7 +101,8 @@ function scriptedAnswer(
   if (!probabilities) return { name: task.name, json };
   if (task.type === 'decide' && task.options) {
     const optionLogprobs = said.probabilities?.[index]?.map(Math.log) ?? madeUpLogprobs(task.options.length);
-    return { name: task.name, json, optionLogprobs };
+    const abstained = said.abstained ? { abstained: true } : {};
+    return { name: task.name, json, optionLogprobs, ...abstained };
   }
   const reached = leavesOf(json).slice(0, said.reached);
   const fields = reached.map(({ path }) => ({ path, probability: 0.9 }));

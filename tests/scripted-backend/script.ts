@@ -16,6 +16,8 @@ export interface Script {
       probabilities?: readonly (readonly number[] | null)[];
       /** Probabilities that the values of tasks with `present` are absent; default: 0.25. */
       absent?: readonly number[];
+      /** True if the model abstains from each question with options. */
+      abstained?: boolean;
       /** The number of values of an extraction that were reached; default: all. */
       reached?: number;
       fail?: Fault;

@@ -227,9 +227,9 @@ export class ForwardingBackend implements InferenceBackend {
       const request = { method: 'GET', path: '/v1/models', requestId, ...(trace ? { trace } : {}), signal, deadlineMs };
       const { text } = await readUpstream(upstream, request, this.#deps);
       const { data } = v.parse(UpstreamModels, JSON.parse(text));
-      return data.map(({ id, status, created }) => ({
+      return data.map(({ id, created, ...facts }) => ({
+        ...facts,
         id: parseModelId(id),
-        status,
         // 0 means that the upstream does not know the time.
         ...(created ? { created } : {}),
       }));

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ListedModel } from '../../../lib/backend.ts';
 import type { ModelId } from '../../../lib/model-id.ts';
-import { MODEL_STATUSES, ModelStatus } from '../../../lib/schema/model-list.ts';
+import { MODEL_STATUSES, ModelCapabilities, ModelContract, ModelStatus } from '../../../lib/schema/model-list.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 interface KnownUpstream {
@@ -11,7 +11,15 @@ interface KnownUpstream {
 
 /** Describes the members of an upstream's model list that the edge reads. Older servers do not send `created`. */
 export const UpstreamModels = v.object({
-  data: v.array(v.object({ id: v.string(), status: ModelStatus, created: v.exactOptional(v.number()) })),
+  data: v.array(
+    v.object({
+      id: v.string(),
+      status: ModelStatus,
+      created: v.exactOptional(v.number()),
+      capabilities: v.exactOptional(ModelCapabilities),
+      contract: v.exactOptional(ModelContract),
+    }),
+  ),
 });
 
 /**
@@ -30,10 +38,15 @@ export function mergeModels(upstreams: readonly KnownUpstream[], listed: readonl
   return [...best.values()];
 }
 
-/** Merges two entries of one model: returns the better status and the earlier `created`. */
-function merged(one: ListedModel, { id, status, created = one.created }: ListedModel): ListedModel {
+/**
+ * Merges two entries of one model: returns the better status, the earlier `created`, and what either says of the model.
+ */
+function merged(one: ListedModel, other: ListedModel): ListedModel {
+  const { id, status, created = one.created, capabilities = one.capabilities, contract = one.contract } = other;
   return {
     id,
+    ...(capabilities ? { capabilities } : {}),
+    ...(contract ? { contract } : {}),
     status: rank(status) < rank(one.status) ? status : one.status,
     ...(created === undefined ? {} : { created: Math.min(created, one.created ?? created) }),
   };

@@ -8,6 +8,7 @@ import {
   DecisionsUsage,
   ExtractAnswer,
   PredicateAnswer,
+  RefusalAnswer,
   ScoreAnswer,
 } from '../../../lib/schema/decisions-response.ts';
 import { indexOfHighest, logprobsOf } from '../../../lib/tasks/logprobs.ts';
@@ -47,6 +48,14 @@ function taskAnswer(text: string, task: Task): TaskAnswer {
     const { fields } = v.parse(ExtractAnswer, answer);
     const json = splitMembers(text).get('data')!;
     return { name, json, fields: fields.map(({ path, probability }) => ({ path, probability })) };
+  }
+  // The edge asks upstreams to abstain below 0, so only a model that itself abstains does.
+  const refusal = v.safeParse(RefusalAnswer, answer);
+  if (refusal.success) {
+    const optionLogprobs = logprobsOf(refusal.output.x_probabilities ?? []);
+    if (optionLogprobs.length !== task.options?.length) throw new Error('a refusal lacks its probabilities');
+    const value = task.options[indexOfHighest(optionLogprobs)];
+    return { name, json: JSON.stringify({ value, abstained: true }), optionLogprobs, abstained: true };
   }
   const probabilities = probabilitiesOf(answer, task.kind);
   if (probabilities.length !== task.options?.length) throw new Error('there are not as many probabilities as options');

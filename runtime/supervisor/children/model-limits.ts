@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Device } from '../../../lib/backend.ts';
+import { EncoderManifest } from '../../compile/encoder-manifest.ts';
 import { MANIFEST_FILE, Manifest } from '../../compile/manifest.ts';
 import { availableMemory } from '../../device/available-memory.ts';
 import { cellBytes } from '../../engine/cache/sequence.ts';
@@ -48,6 +49,11 @@ const WIDENED = 8;
 const DRIVER_BYTES = 4 * 2 ** 30;
 /** Memory for cached features of media, and for decoded media that wait for the encoder, in bytes. */
 const MEDIA_BYTES = 2 ** 30;
+/**
+ * Memory for the states and attention of one run of an encoder model, in bytes. DeBERTa with 1,064 tokens needs about 1
+ * GB; the longest rows of other encoders, twice as much.
+ */
+const ENCODER_BYTES = 6 * 2 ** 30;
 /** Largest fraction of the machine's available memory that a process may use. */
 const SHARE = 0.9;
 
@@ -58,6 +64,9 @@ const SHARE = 0.9;
 export async function loadLimits(dir: string): Promise<ModelLimits> {
   const bytes = await folderBytes(dir);
   const read = await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => undefined);
+  if (v.is(EncoderManifest, read)) {
+    return { openMs: openMs(bytes), memoryBytes: memoryFor(COPIES_OF_WEIGHTS * bytes + ENCODER_BYTES), device: 'CPU' };
+  }
   const manifest = v.safeParse(Manifest, read);
   if (!manifest.success) return { openMs: openMs(bytes), memoryBytes: availableMemory() * SHARE, device: 'CPU' };
   const { kv, media, device, maxPromptLen, contextLength } = manifest.output;

@@ -162,6 +162,18 @@ export const questionsResponses: readonly Row[] = [
     { abstain_below: 0.6 },
   ),
   decided(
+    'refusal: the model itself abstains from a choice',
+    choice,
+    { probabilities: [[a, b, c]], abstained: true },
+    { type: 'refusal', x_probabilities: [near(a), near(b), near(c)] },
+  ),
+  decided(
+    'refusal: the model itself abstains from a predicate',
+    predicate,
+    { ...refund(0.75), abstained: true },
+    { type: 'refusal', x_probabilities: [near(0.75), near(0.25)] },
+  ),
+  decided(
     'no refusal: a choice at the threshold',
     choice,
     { probabilities: [[a, b, c]] },
@@ -273,6 +285,24 @@ export const questionsResponses: readonly Row[] = [
     { probabilities: [[a, b, c]] },
     { choice: 'x', x_abstained: true, probabilities: { x: near(a) } },
     { abstain_below: 0.6 },
+  ),
+  named(
+    'choice: the model itself abstains',
+    { type: 'choice', criteria: ['x', 'y', 'z'] },
+    { probabilities: [[a, b, c]], abstained: true },
+    { choice: 'x', x_abstained: true, probabilities: { x: near(a) } },
+  ),
+  named(
+    'noul: the model itself abstains',
+    { type: 'noul', instructions: 'Paid?' },
+    { ...refund(0.75), abstained: true },
+    { noul: near(0.75), x_abstained: true },
+  ),
+  named(
+    'score: the model itself abstains',
+    { type: 'score', criteria: ['calm', 'angry'] },
+    { probabilities: [[0.4, 0.6]], abstained: true },
+    { score: near(0.6), x_abstained: true },
   ),
   named(
     'score: legend, probabilities by level',

@@ -10,7 +10,17 @@ const twoModels = [
 
 const SILENT = { state: 'loaded', model: 'assay/starter', device: 'CPU', silentMs: 7000, unresponsive: true } as const;
 
-/** docs/interface.md, M-3 to M-5 and M-28, and the states of the slot. */
+const capabilities = {
+  decide: 'options',
+  extract: false,
+  chat: false,
+  abstains: true,
+  max_tokens: 512,
+  max_options: 24,
+} as const;
+const contract = { name: 'verdict', version: null, temperature: 'calibrator.json: per_k, temperature' };
+
+/** docs/interface.md, M-3 to M-5, M-28 and M-29, and the states of the slot. */
 export const statusRows: readonly Row[] = [
   {
     name: 'GET / with a loaded model',
@@ -173,6 +183,12 @@ export const statusRows: readonly Row[] = [
         },
         calls: ['listModels'],
       },
+    },
+    {
+      name: `GET ${path}: what the loaded model can do, and how it is asked`,
+      script: { models: [{ id: 'org/laya', status: 'active', created: 1_764_000_000, capabilities, contract }] },
+      request: { path, headers: onModels.noKey },
+      expect: { like: { data: [{ id: 'org/laya', capabilities, contract }] } },
     },
     {
       name: `GET ${path}: no models`,

@@ -50,6 +50,10 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       'formula for the confidence of an answer: entropy or margin (env: ASSAY_CONFIDENCE, default: margin for System One, else entropy)',
     )
     .option(
+      '--long-input <mode>',
+      'refuse: a text that an encoder model cannot read whole is an error; windows: it is read in parts, where the model family defines that (env: ASSAY_LONG_INPUT, default: refuse)',
+    )
+    .option(
       '--isolation <mode>',
       'auto: every isolation layer that the system supports (see assay doctor); strict: all layers, or the server does not start; off (env: ASSAY_ISOLATION, default: auto)',
     )

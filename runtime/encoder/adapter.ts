@@ -1,0 +1,86 @@
+import type { ExtractTask, QuestionKind, TaskAnswer } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
+import type { PyValue } from '../contracts/python-json.ts';
+
+/** Asks an encoder model to choose among options, in the terms of the authors' code. */
+export interface Question {
+  kind: QuestionKind;
+  instructions: PyValue;
+  /** Options in the order of the answer. Those of a predicate are "yes" and "no". */
+  options: readonly Option[];
+}
+
+export interface Option {
+  label: string;
+  /** Null if the option has no description, or an empty one. */
+  description: PyValue | null;
+}
+
+/** Describes one sequence of tokens that the model reads. */
+export interface Row {
+  ids: readonly number[];
+  /** Number of tokens of the text that all rows of a request repeat. */
+  shared: number;
+  /** Positions of the tokens whose logits or states are read. */
+  markers?: readonly number[];
+  /** Number of the question's kind: 0 for a choice, 1 for a score, 2 for a predicate. */
+  kind?: number;
+  /** Position from which tokens belong to the second text of a pair. */
+  secondFrom?: number;
+  /**
+   * For rows with several questions: the part that each token belongs to, and the question and option of each logit.
+   */
+  parts?: { tokens: readonly number[]; questions: readonly number[]; options: readonly number[] };
+}
+
+/** Holds the numbers that the model computed for a row, by the names of the graph's outputs. */
+export type RowOutput = Readonly<Record<string, Float32Array>>;
+
+/** Runs one of a model's smaller graphs, which read the states of a row. */
+export type RunHead = (
+  role: string,
+  feeds: Readonly<Record<string, { data: Float32Array | readonly number[]; dims: readonly number[] }>>,
+) => Promise<Float32Array>;
+
+/** Holds a task as rows, and reads its answer from what the model computes for them. */
+export interface Planned {
+  rows: readonly Row[];
+  /** Returns the answer. `outputs` has those of `rows`, in that order. */
+  read(outputs: readonly RowOutput[], run: RunHead): Promise<PlannedAnswer> | PlannedAnswer;
+}
+
+/** Holds the answer to a question, as log-probabilities in the order of its options, or to an extraction. */
+export type PlannedAnswer =
+  | { logprobs: readonly number[]; abstained?: boolean }
+  | { extracted: Pick<TaskAnswer, 'json' | 'fields'> };
+
+export interface PlanOptions {
+  /** True for the author's temperature, false for the model's own probabilities. */
+  calibrated: boolean;
+  /** True to read a long text in overlapping windows, if the family defines that. */
+  windows: boolean;
+}
+
+/** Writes tasks as rows of tokens and reads their answers, as the author's code does. */
+export interface Adapter {
+  readonly capabilities: ModelCapabilities;
+  /** True if the author's code reads a conversation as a list. Absent: it is written as lines. */
+  readonly readsMessages?: boolean;
+  /**
+   * Plans questions about a text, one after another, so that other work may run between them. Throws `input_too_long`
+   * for a text that does not fit.
+   */
+  decide(questions: readonly Question[], state: PyValue, options: PlanOptions): Iterable<Planned>;
+  /** Plans an extraction. Absent for models without spans. Throws `unsupported_schema` for other shapes. */
+  extract?(task: ExtractTask, text: string, options: PlanOptions): Planned;
+}
+
+/** Returns the error for a text that the model cannot read whole. */
+export function tooLong(tokens: number, most: number, windows = false): AssayError {
+  const advice = windows ? ', or start the server with --long-input windows' : '';
+  return new AssayError(
+    'input_too_long',
+    `The text and a question have ${tokens} tokens together, and this model reads at most ${most}. Send less text${advice}.`,
+  );
+}

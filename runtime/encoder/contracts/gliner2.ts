@@ -1,0 +1,619 @@
+import type { Json } from '../../../lib/answer-shape.ts';
+import { at } from '../../../lib/at.ts';
+import type { ExtractTask, FieldProbability } from '../../../lib/backend.ts';
+import { pointerStep } from '../../../lib/json/leaves.ts';
+import { joinMembers } from '../../../lib/json/members.ts';
+import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
+import type { ContractOf } from '../../contracts/encoder-contracts.ts';
+import { textOrJson } from '../../contracts/python-json.ts';
+import {
+  type Adapter,
+  type Planned,
+  type PlanOptions,
+  type Question,
+  type Row,
+  type RowOutput,
+  type RunHead,
+  tooLong,
+} from '../adapter.ts';
+import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
+import { type ExtractField, fieldsOfShape, type StructureField } from './span-shape.ts';
+
+/*
+ * GLiNER2: a schema (classes, entities, structures) and the words of a text as one row, `( [P] prompt ( [L] label …) )
+ * [SEP_TEXT] words`. Classes are read at the markers of the labels. Spans are scored by the states of their first and
+ * last word against a query for each label.
+ */
+
+/** Describes a part of a schema. */
+export type SchemaPart =
+  | { kind: 'structure'; name: string; fields: readonly StructureField[] }
+  | { kind: 'entities'; labels: readonly SchemaLabel[] }
+  | { kind: 'classification'; prompt: string; labels: readonly SchemaLabel[] };
+
+export interface SchemaLabel {
+  label: string;
+  description?: string | null;
+}
+
+interface Word {
+  text: string;
+  start: number;
+  end: number;
+}
+
+/** Holds a schema and a text as a row. */
+export interface SchemaRow {
+  row: Row & { markers: readonly number[] };
+  /** Positions of the prompt and labels of each part of the schema. */
+  parts: readonly (readonly number[])[];
+  /** Position of the first token of each word: those of the choices of structures, then those of the text. */
+  first: readonly number[];
+  /** Words that list the choices of a structure's fields, in front of the text. */
+  prefix: readonly string[];
+  words: readonly Word[];
+}
+
+/** Represents a stretch of the text, with indices of UTF-16 code units. */
+export interface Span {
+  start: number;
+  end: number;
+  probability: number;
+}
+
+const MARKS = { structure: '[C]', entities: '[E]', classification: '[L]' } as const;
+/** Least probability of a span that is there (the library's default). */
+const THRESHOLD = 0.5;
+/** Words of a window over a long text, and those that two windows share (the library's `extract_long`). */
+const WINDOW = { words: 384, shared: 64 };
+const SUBWORD = '[\\p{L}\\p{N}_\\p{M}\\u200c\\u200d]';
+/** Matches words as the library splits them: addresses, mail addresses, handles, words, and single characters. */
+const WORD = new RegExp(
+  `(?:https?://[^\\s]+|www\\.[^\\s]+)|[a-z0-9._%+-]+@[a-z0-9.-]+\\.[a-z]{2,}|@[a-z0-9_]+|${SUBWORD}+(?:[-_]${SUBWORD}+)*|\\S`,
+  'giu',
+);
+
+/** Splits a text into words. The library ends every text with punctuation, so a point may be added. */
+export function wordsOf(text: string): Word[] {
+  const ended = text === '' ? '.' : /[.!?]$/.test(text) ? text : `${text}.`;
+  return Array.from(ended.matchAll(WORD), ({ 0: word, index }) => ({
+    text: word.toLowerCase(),
+    start: index,
+    end: index + word.length,
+  }));
+}
+
+/** Writes a schema and words as a row. Each word is encoded alone. */
+export function schemaRow(
+  schema: readonly SchemaPart[],
+  words: readonly Word[],
+  tokenizer: EncoderTokenizer,
+): SchemaRow {
+  const ids: number[] = [];
+  const parts = schema.map((part, i) => {
+    const positions: number[] = [];
+    const mark = (token: string): void => {
+      positions.push(ids.length);
+      ids.push(tokenizer.id(token));
+    };
+    const write = (text: string): void => void ids.push(...tokenizer.encode(text));
+    write('(');
+    mark('[P]');
+    write(promptOf(part));
+    write('(');
+    for (const label of labelsOf(part)) {
+      mark(MARKS[part.kind]);
+      write(label);
+    }
+    write(')');
+    write(')');
+    ids.push(tokenizer.id(i < schema.length - 1 ? '[SEP_STRUCT]' : '[SEP_TEXT]'));
+    return positions;
+  });
+  const prefix = schema.flatMap(choiceWords);
+  const first = [...prefix, ...words.map(({ text }) => text)].map((word) => {
+    const position = ids.length;
+    ids.push(...tokenizer.encode(word));
+    return position;
+  });
+  const shared = ids.length - (first[prefix.length] ?? ids.length);
+  return { row: { ids, shared, markers: parts.flatMap(([, ...labels]) => labels) }, parts, first, prefix, words };
+}
+
+function labelsOf(part: SchemaPart): string[] {
+  return part.kind === 'structure' ? part.fields.map(({ name }) => name) : part.labels.map(({ label }) => label);
+}
+
+function promptOf(part: SchemaPart): string {
+  if (part.kind === 'structure') return part.name;
+  const described = part.labels.flatMap(({ label, description }) =>
+    description ? ` [DESCRIPTION] ${label}: ${description}` : [],
+  );
+  return (part.kind === 'entities' ? 'entities' : part.prompt) + described.join('');
+}
+
+/** Returns the words that list the choices of a structure's fields: `( order: currency ( EUR | USD ) )`. */
+function choiceWords(part: SchemaPart): string[] {
+  if (part.kind !== 'structure') return [];
+  const fields = part.fields.flatMap(({ name, choices }) =>
+    choices ? [name, '(', ...choices.flatMap((choice, i) => (i > 0 ? ['|', choice] : [choice])), ')', ','] : [],
+  );
+  return fields.length > 0 ? ['(', `${part.name}:`, ...fields.slice(0, -1), ')'] : [];
+}
+
+/** Reads what a model computed for one row. */
+export class SchemaReader {
+  readonly #schema: SchemaRow;
+  readonly #hidden: Float32Array;
+  readonly #width: number;
+  readonly #maxWidth: number;
+  readonly #run: RunHead;
+  #spans: Promise<{ reps: Float32Array; starts: number[]; ends: number[] }> | undefined;
+
+  constructor(schema: SchemaRow, output: RowOutput, run: RunHead, maxWidth: number) {
+    this.#schema = schema;
+    this.#hidden = Object.values(output)[0] ?? new Float32Array();
+    this.#width = this.#hidden.length / schema.row.ids.length;
+    this.#run = run;
+    this.#maxWidth = maxWidth;
+  }
+
+  /** Returns the logit of each label of a classification. */
+  async classes(part: number): Promise<number[]> {
+    const [, ...labels] = at(this.#schema.parts, part);
+    return [...(await this.#run('classifier', { hidden_state: this.#states(labels) }))];
+  }
+
+  /** Returns the number of instances of entities (0 or more) or a structure that the model counts. */
+  async count(part: number): Promise<{ count: number; probability: number }> {
+    const [prompt = 0] = at(this.#schema.parts, part);
+    const logits = [...(await this.#run('count_pred', { hidden_state: this.#states([prompt]) }))];
+    const count = indexOfHighest(logits);
+    return { count, probability: Math.exp(at(normalised(logits), count)) };
+  }
+
+  /** Returns the queries of a part's labels, by which `spans` and `choices` score: one for each instance and label. */
+  async queries(part: number, all: boolean): Promise<(instance: number, label: number) => Float32Array> {
+    const [, ...labels] = at(this.#schema.parts, part);
+    const role = all ? 'count_embed_all' : 'count_embed';
+    const queries = await this.#run(role, { label_embeddings: this.#states(labels) });
+    return (instance, label) => {
+      const start = (instance * labels.length + label) * this.#width;
+      return queries.subarray(start, start + this.#width);
+    };
+  }
+
+  /**
+   * Returns the spans of the text whose probability is at least `threshold`, the most probable first, none
+   * overlapping.
+   */
+  async spans(query: Float32Array, threshold: number): Promise<Span[]> {
+    const { starts, ends } = await this.#all();
+    const { prefix, words } = this.#schema;
+    const scores = await this.#scores(query);
+    const found = scores.flatMap((probability, i): Span[] => {
+      const [from, to] = [at(starts, i) - prefix.length, at(ends, i) - prefix.length];
+      if (from < 0 || probability < threshold) return [];
+      return [{ start: at(words, from).start, end: at(words, to).end, probability }];
+    });
+    return withoutOverlaps(found);
+  }
+
+  /** Returns the probability of each choice of a structure's field. */
+  async choices(query: Float32Array, choices: readonly string[]): Promise<number[]> {
+    const { starts, ends } = await this.#all();
+    const scores = await this.#scores(query);
+    return choices.map((choice) => {
+      const word = this.#schema.prefix.findIndex((one) => one.toLowerCase() === choice.toLowerCase());
+      const place = starts.findIndex((start, i) => start === word && ends[i] === word);
+      return scores[place] ?? 0;
+    });
+  }
+
+  async #scores(query: Float32Array): Promise<number[]> {
+    const { reps, starts } = await this.#all();
+    return starts.map((_, i) => {
+      let product = 0;
+      for (let k = 0; k < query.length; k++) product += at(reps, i * query.length + k) * at(query, k);
+      return sigmoid(product);
+    });
+  }
+
+  /** Computes the states of all spans of up to `maxWidth` words, once for a row. */
+  #all(): Promise<{ reps: Float32Array; starts: number[]; ends: number[] }> {
+    this.#spans ??= this.#computeSpans();
+    return this.#spans;
+  }
+
+  async #computeSpans(): Promise<{ reps: Float32Array; starts: number[]; ends: number[] }> {
+    const { first, row } = this.#schema;
+    const [starts, ends]: [number[], number[]] = [[], []];
+    for (const start of first.keys()) {
+      for (let end = start; end < Math.min(start + this.#maxWidth, first.length); end++) {
+        starts.push(start);
+        ends.push(end);
+      }
+    }
+    const tokens = (words: readonly number[]) => ({
+      data: words.map((word) => at(first, word)),
+      dims: [1, words.length],
+    });
+    const reps = await this.#run('span_rep', {
+      hidden_states: { data: this.#hidden, dims: [1, row.ids.length, this.#width] },
+      span_start_idx: tokens(starts),
+      span_end_idx: tokens(ends),
+    });
+    return { reps, starts, ends };
+  }
+
+  #states(positions: readonly number[]): { data: Float32Array; dims: number[] } {
+    const data = new Float32Array(positions.length * this.#width);
+    for (const [i, position] of positions.entries()) {
+      data.set(this.#hidden.subarray(position * this.#width, (position + 1) * this.#width), i * this.#width);
+    }
+    return { data, dims: [positions.length, this.#width] };
+  }
+}
+
+/** Keeps the most probable spans, and of the others those that overlap none that is kept. */
+function withoutOverlaps(spans: readonly Span[]): Span[] {
+  const kept: Span[] = [];
+  for (const span of spans.toSorted((a, b) => b.probability - a.probability)) {
+    if (!kept.some((other) => span.start < other.end && other.start < span.end)) kept.push(span);
+  }
+  return kept;
+}
+
+function sigmoid(value: number): number {
+  return 1 / (1 + Math.exp(-value));
+}
+
+/**
+ * Creates the adapter of a GLiNER2 model.
+ *
+ * @param roles names of the model's graphs: `model` alone classifies, `encoder` and its heads also extract spans
+ */
+export function gliner2Adapter(
+  contract: ContractOf<'gliner2'>,
+  tokenizer: EncoderTokenizer,
+  roles: ReadonlySet<string>,
+): Adapter {
+  const { maxTokens } = contract;
+  const spans = roles.has('span_rep');
+  const adapter: Adapter = {
+    capabilities: {
+      decide: 'options',
+      extract: spans ? 'spans' : false,
+      chat: false,
+      abstains: false,
+      max_tokens: maxTokens,
+      max_options: 255,
+    },
+    *decide(questions, state) {
+      const words = wordsOf(textOrJson(state));
+      for (const question of questions) {
+        const schema = schemaRow([classificationOf(question)], words, tokenizer);
+        checkLength(schema, maxTokens, false);
+        yield {
+          rows: [schema.row],
+          async read(outputs, run) {
+            const [output = {}] = outputs;
+            const logits = roles.has('classifier')
+              ? await new SchemaReader(schema, output, run, contract.maxWidth).classes(0)
+              : [...(Object.values(output)[0] ?? [])].slice(0, question.options.length);
+            return { logprobs: normalised(logits) };
+          },
+        };
+      }
+    },
+  };
+  if (!spans) return adapter;
+  return {
+    ...adapter,
+    extract: (task, text, options) => planExtraction(task, text, { contract, tokenizer, roles, ...options }),
+  };
+}
+
+function classificationOf({ kind, instructions, options }: Question): SchemaPart {
+  return {
+    kind: 'classification',
+    prompt: textOrJson(instructions) || 'classify',
+    labels: options.map(({ label, description }) => ({
+      label,
+      description: description === null || kind === 'predicate' ? null : textOrJson(description),
+    })),
+  };
+}
+
+function checkLength({ row }: SchemaRow, maxTokens: number, windows: boolean): void {
+  if (row.ids.length > maxTokens) throw tooLong(row.ids.length, maxTokens, windows);
+}
+
+interface ExtractContext extends PlanOptions {
+  contract: ContractOf<'gliner2'>;
+  tokenizer: EncoderTokenizer;
+  roles: ReadonlySet<string>;
+}
+
+type TextField = Pick<StructureField, 'name' | 'kind' | 'nullable' | 'needed'>;
+
+/** Holds a field's answer: JSON text, and the probability of each value in it. */
+interface FieldAnswer {
+  json: string;
+  fields: FieldProbability[];
+}
+
+/** Plans an extraction: one row for all texts, and one for each class and structure. */
+function planExtraction(task: ExtractTask, text: string, context: ExtractContext): Planned {
+  const { contract, tokenizer, roles } = context;
+  const fields = fieldsOfShape(task.shape, { structures: roles.has('count_pred') && roles.has('count_embed_all') });
+  const windows = textWindows(wordsOf(text), context);
+  const texts = fields.filter(isText);
+  const entities: SchemaPart = {
+    kind: 'entities',
+    labels: texts.map(({ name, description }) => ({ label: name, ...(description ? { description } : {}) })),
+  };
+  const planned: { rows: SchemaRow[]; field: ExtractField | null }[] = [];
+  const add = (part: SchemaPart, field: ExtractField | null): void => {
+    const rows = windows.map((words) => schemaRow([part], words, tokenizer));
+    for (const row of rows) checkLength(row, contract.maxTokens, true);
+    planned.push({ rows, field });
+  };
+  if (texts.length > 0) add(entities, null);
+  for (const field of fields) {
+    const part = partOf(field);
+    if (part) add(part, field);
+  }
+  return {
+    rows: planned.flatMap(({ rows }) => rows.map(({ row }) => row)),
+    async read(outputs, run) {
+      let next = 0;
+      const readers = planned.map(({ rows, field }) => ({
+        field,
+        readers: rows.map((row) => new SchemaReader(row, outputs[next++] ?? {}, run, contract.maxWidth)),
+      }));
+      const source = new Source(text, roles);
+      const answers = new Map<string, FieldAnswer | null>();
+      for (const { field, readers: own } of readers) {
+        if (field) answers.set(field.name, await source.answer(field, own));
+        else for (const [label, one] of texts.entries()) answers.set(one.name, await source.spans(one, label, own));
+      }
+      const members = fields.flatMap(({ name }) => {
+        const answer = answers.get(name);
+        return answer ? [[name, answer] as const] : [];
+      });
+      return {
+        extracted: {
+          json: joinMembers(members.map(([name, { json }]) => [name, json])),
+          fields: members.flatMap(([, answer]) => answer.fields),
+        },
+      };
+    },
+  };
+}
+
+function isText(field: ExtractField): field is ExtractField & TextField {
+  return field.kind === 'text' || field.kind === 'texts';
+}
+
+function partOf(field: ExtractField): SchemaPart | null {
+  switch (field.kind) {
+    case 'text':
+    case 'texts':
+      return null;
+    case 'boolean':
+      return {
+        kind: 'classification',
+        prompt: field.description ?? field.name,
+        labels: [{ label: 'yes' }, { label: 'no' }],
+      };
+    case 'class':
+    case 'classes':
+      return {
+        kind: 'classification',
+        prompt: field.name,
+        labels: field.values.map((value) => ({ label: labelOf(value) })),
+      };
+    case 'structures':
+      return { kind: 'structure', name: field.name, fields: field.fields };
+  }
+}
+
+const labelOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Splits the words of a text into windows, if it is long and windows are allowed. */
+function textWindows(words: readonly Word[], { windows }: PlanOptions): (readonly Word[])[] {
+  if (!windows || words.length <= WINDOW.words) return [words];
+  const parts: (readonly Word[])[] = [];
+  for (let start = 0; ; start += WINDOW.words - WINDOW.shared) {
+    parts.push(words.slice(start, start + WINDOW.words));
+    if (start + WINDOW.words >= words.length) return parts;
+  }
+}
+
+/** Turns spans of a text into answers. */
+class Source {
+  readonly #text: string;
+  readonly #roles: ReadonlySet<string>;
+
+  constructor(text: string, roles: ReadonlySet<string>) {
+    this.#text = text;
+    this.#roles = roles;
+  }
+
+  /** Answers a field with the spans of one label of the entities. */
+  async spans(field: TextField, label: number, readers: readonly SchemaReader[]): Promise<FieldAnswer | null> {
+    const found: Span[] = [];
+    let none = 1;
+    for (const reader of readers) {
+      const counted = this.#roles.has('count_pred') ? await reader.count(0) : null;
+      const query = (await reader.queries(0, this.#roles.has('count_embed_all')))(0, label);
+      const all = await reader.spans(query, 0);
+      const best = all[0]?.probability ?? 0;
+      none = Math.min(none, counted?.count === 0 ? counted.probability : 1 - best);
+      if (counted?.count === 0 && !field.needed) continue;
+      found.push(
+        ...(field.needed
+          ? all.filter(({ probability }, i) => i === 0 || probability >= THRESHOLD)
+          : await reader.spans(query, THRESHOLD)),
+      );
+    }
+    return this.#written(field, withoutOverlaps(this.#inside(found)), none, `/${pointerStep(field.name)}`);
+  }
+
+  /** Answers a field that has rows of its own. */
+  async answer(field: ExtractField, readers: readonly SchemaReader[]): Promise<FieldAnswer | null> {
+    const path = `/${pointerStep(field.name)}`;
+    switch (field.kind) {
+      case 'structures':
+        return this.#structures(field, readers, path);
+      case 'boolean':
+      case 'class': {
+        // Of several windows, the most certain one answers.
+        let best = { probability: -1, index: 0 };
+        for (const reader of readers) {
+          const logprobs = normalised(await reader.classes(0));
+          const index = indexOfHighest(logprobs);
+          const probability = Math.exp(at(logprobs, index));
+          if (probability > best.probability) best = { probability, index };
+        }
+        const value = field.kind === 'boolean' ? best.index === 0 : at(field.values, best.index);
+        return { json: JSON.stringify(value), fields: [{ path, probability: best.probability }] };
+      }
+      case 'classes': {
+        const probabilities = field.values.map(() => 0);
+        for (const reader of readers) {
+          for (const [i, logit] of (await reader.classes(0)).entries()) {
+            probabilities[i] = Math.max(at(probabilities, i), sigmoid(logit));
+          }
+        }
+        const chosen = field.values.flatMap((value, i) => (at(probabilities, i) >= THRESHOLD ? [{ value, i }] : []));
+        return {
+          json: JSON.stringify(chosen.map(({ value }) => value)),
+          fields: chosen.map(({ i }, place) => ({ path: `${path}/${place}`, probability: at(probabilities, i) })),
+        };
+      }
+      default:
+        return null;
+    }
+  }
+
+  async #structures(
+    { fields }: Extract<ExtractField, { kind: 'structures' }>,
+    readers: readonly SchemaReader[],
+    path: string,
+  ): Promise<FieldAnswer> {
+    const items: FieldAnswer[] = [];
+    for (const reader of readers) {
+      const { count } = await reader.count(0);
+      const queries = await reader.queries(0, true);
+      for (let instance = 0; instance < count; instance++) {
+        const item = await this.#structure(
+          fields,
+          reader,
+          (label) => queries(instance, label),
+          `${path}/${items.length}`,
+        );
+        // Windows share words, and may find the same structure.
+        if (item && !items.some(({ json }) => json === item.json)) items.push(item);
+      }
+    }
+    return { json: `[${items.map(({ json }) => json).join(',')}]`, fields: items.flatMap((item) => item.fields) };
+  }
+
+  /** Answers one instance of a structure; null if nothing is found for any of its fields. */
+  async #structure(
+    fields: readonly StructureField[],
+    reader: SchemaReader,
+    query: (label: number) => Float32Array,
+    path: string,
+  ): Promise<FieldAnswer | null> {
+    let found = false;
+    const members: [string, FieldAnswer][] = [];
+    for (const [label, field] of fields.entries()) {
+      const at_ = `${path}/${pointerStep(field.name)}`;
+      const answer = field.choices
+        ? this.#chosen(field, field.choices, await reader.choices(query(label), field.choices), at_)
+        : await this.#texts(field, reader, query(label), at_);
+      found ||= answer.found;
+      if (answer.written) members.push([field.name, answer.written]);
+    }
+    if (!found) return null;
+    return {
+      json: joinMembers(members.map(([name, { json }]) => [name, json])),
+      fields: members.flatMap(([, answer]) => answer.fields),
+    };
+  }
+
+  async #texts(
+    field: StructureField,
+    reader: SchemaReader,
+    query: Float32Array,
+    path: string,
+  ): Promise<{ found: boolean; written: FieldAnswer | null }> {
+    const all = this.#inside(await reader.spans(query, 0));
+    const probable = this.#inside(await reader.spans(query, THRESHOLD));
+    const spans = field.needed && probable.length === 0 ? all.slice(0, 1) : probable;
+    return { found: probable.length > 0, written: this.#written(field, spans, 1 - (all[0]?.probability ?? 0), path) };
+  }
+
+  #chosen(
+    field: StructureField,
+    choices: readonly string[],
+    probabilities: readonly number[],
+    path: string,
+  ): { found: boolean; written: FieldAnswer | null } {
+    const probable = choices.flatMap((choice, i) => (at(probabilities, i) >= THRESHOLD ? [{ choice, i }] : []));
+    const found = probable.length > 0;
+    if (field.kind === 'texts') {
+      const json = JSON.stringify(probable.map(({ choice }) => choice));
+      const fields = probable.map(({ i }, place) => ({ path: `${path}/${place}`, probability: at(probabilities, i) }));
+      return { found, written: { json, fields } };
+    }
+    const best = indexOfHighest(probabilities);
+    if (found || field.needed) {
+      const fields = [{ path, probability: at(probabilities, best) }];
+      return { found, written: { json: JSON.stringify(choices[best]), fields } };
+    }
+    return { found, written: nothing(field, 1 - at(probabilities, best), path) };
+  }
+
+  /** Cuts off the point that was added to the text, and leaves out a span that is only that point. */
+  #inside(spans: readonly Span[]): Span[] {
+    const { length } = this.#text;
+    return spans.filter(({ start }) => start < length).map((span) => ({ ...span, end: Math.min(span.end, length) }));
+  }
+
+  #written(
+    field: Pick<StructureField, 'kind' | 'nullable' | 'needed'>,
+    spans: readonly Span[],
+    none: number,
+    path: string,
+  ): FieldAnswer | null {
+    const value = ({ start, end }: Span): string => JSON.stringify(this.#text.slice(start, end));
+    const proof = ({ start, end, probability }: Span, where: string): FieldProbability => ({
+      path: where,
+      probability,
+      evidence: { start, end },
+    });
+    if (field.kind === 'texts') {
+      const inOrder = spans.toSorted((a, b) => a.start - b.start);
+      return {
+        json: `[${inOrder.map(value).join(',')}]`,
+        fields: inOrder.map((span, i) => proof(span, `${path}/${i}`)),
+      };
+    }
+    const [best] = spans;
+    return best ? { json: value(best), fields: [proof(best, path)] } : nothing(field, none, path);
+  }
+}
+
+/** Returns the answer to a field for which nothing was found: null, or no answer if the field may be absent. */
+function nothing(
+  { nullable, needed }: Pick<StructureField, 'nullable' | 'needed'>,
+  probability: number,
+  path: string,
+): FieldAnswer | null {
+  if (nullable) return { json: 'null', fields: [{ path, probability }] };
+  return needed ? { json: '""', fields: [{ path, probability }] } : null;
+}

@@ -1,0 +1,96 @@
+import { Tokenizer } from '@huggingface/tokenizers';
+import { AssayError, messageOf } from '../../lib/errors.ts';
+import type { ModelText } from '../text/model-files.ts';
+import { tokenText } from '../text/tokenizer/tokenizer.ts';
+
+/** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
+export interface EncoderTokenizer {
+  /** Returns the ids of a text alone, without the special tokens around it. */
+  encode(text: string): number[];
+  /** Returns the id of the token with exactly this text. Throws `engine_failed` if there is none. */
+  id(token: string): number;
+  readonly special: SpecialTokens;
+  /** Ids in front of, between and behind the two texts of a pair. */
+  readonly pair: readonly [before: readonly number[], between: readonly number[], after: readonly number[]];
+}
+
+export interface SpecialTokens {
+  cls: number;
+  sep: number;
+  pad: number;
+  /** Absent if the tokenizer has no such token. */
+  mask?: { id: number; text: string };
+}
+
+/** Texts of special tokens for tokenizers whose configuration names none: those of BERT, of RoBERTa and of Gemma. */
+const TEXTS = {
+  cls: ['[CLS]', '<s>', '<bos>'],
+  sep: ['[SEP]', '</s>', '<eos>'],
+  pad: ['[PAD]', '<pad>'],
+  mask: ['[MASK]', '<mask>'],
+} as const;
+
+/** Creates the tokenizer of an encoder model. Throws `engine_failed` for one that cannot be used. */
+export function createEncoderTokenizer({
+  tokenizer: json,
+  tokenizerConfig: config,
+}: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
+  const library = readable(() => new Tokenizer(json, config));
+  const encode = (text: string): number[] =>
+    text === ''
+      ? []
+      : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
+        library.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
+  const found = (kind: keyof typeof TEXTS): { id: number; text: string } | undefined => {
+    const texts = [tokenText(config[`${kind}_token`]), ...TEXTS[kind]];
+    const text = texts.find((one) => one !== '' && library.token_to_id(one) !== undefined);
+    const id = text === undefined ? undefined : library.token_to_id(text);
+    return text === undefined || id === undefined ? undefined : { id, text };
+  };
+  const needed = (kind: keyof typeof TEXTS): number => {
+    const token = found(kind);
+    if (!token) throw unusable(`it has no ${kind} token`);
+    return token.id;
+  };
+  const mask = found('mask');
+  const special = { cls: needed('cls'), sep: needed('sep'), pad: needed('pad'), ...(mask ? { mask } : {}) };
+  return {
+    encode,
+    id(token) {
+      const id = library.token_to_id(token);
+      if (id === undefined) throw unusable(`it has no token ${token}`);
+      return id;
+    },
+    special,
+    pair: pairOf(library, encode) ?? [[special.cls], [special.sep], [special.sep]],
+  };
+}
+
+/** Two texts of which every tokenizer makes tokens, to find the special tokens around them. */
+const SAMPLE = ['a', 'b'] as const;
+
+/**
+ * Returns the ids around the two texts of a pair, as the tokenizer's post-processor adds them; null if it adds none.
+ */
+function pairOf(library: Tokenizer, encode: (text: string) => number[]): EncoderTokenizer['pair'] | null {
+  const [one, other] = SAMPLE;
+  const [first, second] = [encode(one), encode(other)];
+  const ids: number[] = library.encode(one, { text_pair: other, add_special_tokens: true }).ids;
+  const start = ids.findIndex((_, i) => first.every((id, k) => ids[i + k] === id));
+  const next = ids.findIndex((_, i) => i >= start + first.length && second.every((id, k) => ids[i + k] === id));
+  if (start < 0 || next <= start + first.length) return null;
+  return [ids.slice(0, start), ids.slice(start + first.length, next), ids.slice(next + second.length)];
+}
+
+function readable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw unusable(messageOf(cause).slice(0, 400), cause);
+  }
+}
+
+function unusable(reason: string, cause?: unknown): AssayError {
+  const message = `The model's tokenizer cannot be used: ${reason}. Use another model.`;
+  return new AssayError('engine_failed', message, { cause });
+}

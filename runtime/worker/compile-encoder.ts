@@ -1,0 +1,125 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { at } from '../../lib/at.ts';
+import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
+import { ENCODER_REFERENCE, type EncoderManifest, writeEncoderManifest } from '../compile/encoder-manifest.ts';
+import { choiceOf, formTiers } from '../compile/form-choice.ts';
+import { COMPILER_VERSION } from '../compile/manifest.ts';
+import { type PlannedGraphs, plannedGraphs } from '../compile/planned-graphs.ts';
+import type { FixedPrecision } from '../compile/precision.ts';
+import { lackForReference } from '../compile/reference-space.ts';
+import { convertWeights } from '../compile/weight-conversion.ts';
+import { type EncoderContract, graphRoles, rowTokens } from '../contracts/encoder-contracts.ts';
+import type { Adapter } from '../encoder/adapter.ts';
+import { type EncoderGraphs, openEncoderGraphs } from '../encoder/encoder-graphs.ts';
+import { createEncoderTokenizer } from '../encoder/encoder-tokenizer.ts';
+import { checkGraph } from '../encoder/graph-signature.ts';
+import { openAdapter } from '../encoder/open-adapter.ts';
+import { probeLogits, probeMs } from '../encoder/probe.ts';
+import { logitError } from '../engine/self-check/logit-error.ts';
+import { readModel } from '../onnx/format/read-model.ts';
+import { prune } from '../onnx/rewrites/prune.ts';
+import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
+import { unusable } from '../onnx/unusable.ts';
+import { readModelText } from '../text/model-files.ts';
+import type { CompileOptions } from './compile-model.ts';
+import { FormFolders } from './form-folders.ts';
+
+/**
+ * Compiles a published encoder model for this machine's CPU: its graphs with weights in the requested form. `auto`
+ * takes the first form of `int8`, `int8-blocks` and floats whose answers to a few questions are close to those in
+ * floats. Returns the manifest, which is also written. Throws `engine_failed` for a model that cannot be compiled.
+ */
+export async function compileEncoder(options: CompileOptions, contract: EncoderContract): Promise<EncoderManifest> {
+  const { source, target, maxPromptLen, onStep, signal } = options;
+  onStep?.({ step: 'reading', done: 0, total: 1 });
+  const graphs = graphsIn(source, contract);
+  const tokenizer = createEncoderTokenizer(await readModelText(source));
+  const adapter = openAdapter(contract, tokenizer, new Set(Object.keys(graphs)));
+  const float = planForm(source, graphs, contract, 'float');
+  const lack = lackForReference(float.bytes, target);
+  const folders = new FormFolders(target, (step) => onStep?.(step), signal);
+  const open = (folder: string): Promise<EncoderGraphs> =>
+    openEncoderGraphs(folder, { graphs }, { pad: tokenizer.special.pad });
+  folders.expect([...(lack === null ? [float] : [])]);
+  const reference = lack === null ? await measured(await open(await folders.write('reference', float)), adapter) : null;
+  const forms: (MeasuredForm & { folder: string })[] = [];
+  const precisions = formTiers(options, { published: 'float', hasReference: reference !== null });
+  for (const form of precisions.flat().filter((one) => one !== 'int4' || options.precision === 'int4')) {
+    if (forms.some(isAccurate)) break;
+    const plan = planForm(source, graphs, contract, form);
+    folders.expect([plan]);
+    const folder = await folders.write(`form-${forms.length}`, plan);
+    const figures = await measured(await open(folder), adapter, reference?.logits);
+    const one = { form: plan.form, folder, error: reference ? figures.error : null, ms: figures.ms };
+    if (options.precision !== 'auto') refuseUseless(one);
+    forms.push(one);
+  }
+  const chosen = chooseForm(forms) ?? at(forms, forms.length - 1);
+  folders.keep(chosen.folder);
+  const manifest: EncoderManifest = {
+    kind: 'encoder',
+    version: COMPILER_VERSION,
+    device: 'CPU',
+    form: chosen.form,
+    choice: choiceOf({ options, chosen, measured: forms, lack }),
+    maxPromptLen: Math.min(maxPromptLen, rowTokens(contract)),
+    contract,
+    graphs,
+  };
+  if (reference) writeFileSync(join(target, ENCODER_REFERENCE), JSON.stringify(reference.logits));
+  writeEncoderManifest(target, manifest);
+  return manifest;
+}
+
+/** Measures a form, and closes it: its logits, their error against a reference, and its time. */
+async function measured(
+  graphs: EncoderGraphs,
+  adapter: Adapter,
+  reference?: number[][],
+): Promise<{ logits: number[][]; error: number; ms: number }> {
+  try {
+    const logits = await probeLogits(adapter, graphs);
+    const error = reference ? logitError(reference, logits) : 0;
+    return { logits, error: Number.isFinite(error) ? error : UNUSABLE_ERROR, ms: await probeMs(adapter, graphs) };
+  } finally {
+    await graphs.close();
+  }
+}
+
+/** Returns the file names of a model's graphs in its folder, by what they compute. */
+function graphsIn(folder: string, contract: EncoderContract): Record<string, string> {
+  for (const roles of graphRoles(contract)) {
+    const found = roles.flatMap((role) => {
+      const file = [`${role}.onnx`, `${role}_fp16.onnx`].find((name) => existsSync(join(folder, name)));
+      return file === undefined ? [] : [[role, file] as const];
+    });
+    if (found[0]?.[0] === roles[0]) return Object.fromEntries(found);
+  }
+  throw unusable('there is no graph of it in 32 or 16 bits');
+}
+
+/** Prepares the graphs of a model in a form. Only the encoder is converted: its heads are small. */
+function planForm(
+  source: string,
+  graphs: Readonly<Record<string, string>>,
+  contract: EncoderContract,
+  precision: FixedPrecision,
+): PlannedGraphs & { form: MeasuredForm['form'] } {
+  let form: MeasuredForm['form'] = 'float';
+  const parts = Object.entries(graphs).map(([role, file]) => {
+    const model = readModel(join(source, file));
+    checkGraph(contract, role, model.graph);
+    if (isHalf(model)) toFloat32(model);
+    if (role === 'model' || role === 'encoder') form = convertWeights(model, 'input_ids', precision);
+    prune(model.graph);
+    return plannedGraphs([{ file, model }], `${role}.bin`);
+  });
+  return {
+    form,
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    async write(folder, onBytes, signal) {
+      for (const part of parts) await part.write(folder, onBytes, signal);
+    },
+  };
+}

@@ -1,0 +1,252 @@
+import { at } from '../../lib/at.ts';
+import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
+import { orderings } from '../../lib/tasks/orders.ts';
+import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
+import { textOrJson } from '../contracts/python-json.ts';
+import {
+  type Adapter,
+  type Planned,
+  type PlannedAnswer,
+  type PlanOptions,
+  type Row,
+  tooLong,
+} from '../encoder/adapter.ts';
+import { type Asked, type AskedState, askedOf, inOrder, stateOf } from '../encoder/asked.ts';
+import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
+import { type RowResult, RowScheduler } from '../encoder/row-scheduler.ts';
+import type { EngineLoad, Work } from '../protocol/messages.ts';
+import type { PreparedWork, ServedModel } from './serve.ts';
+
+export interface EncoderModelParts {
+  model: ModelId;
+  contract: EncoderContract;
+  adapter: Adapter;
+  graphs: EncoderGraphs;
+  /** Most tokens of a row. */
+  maxPromptLen: number;
+  /** True to read long texts in windows, if the family defines that. */
+  windows: boolean;
+}
+
+/** Characters of a text for each token that the model reads, beyond which the text is refused before it is encoded. */
+const MOST_CHARACTERS = 64;
+/** Windows in which a long text is read, at most. */
+const MOST_WINDOWS = 64;
+
+/** Answers requests with an encoder model: writes each task as rows, and reads its answer from their outputs. */
+export class EncoderModel implements ServedModel {
+  readonly info: ServedModel['info'];
+  readonly #adapter: Adapter;
+  readonly #graphs: EncoderGraphs;
+  readonly #scheduler: RowScheduler;
+  readonly #windows: boolean;
+
+  constructor({ model, contract, adapter, graphs, maxPromptLen, windows }: EncoderModelParts) {
+    const tokens = Math.min(adapter.capabilities.max_tokens, maxPromptLen);
+    this.info = {
+      model,
+      device: 'CPU',
+      maxPromptLen: tokens,
+      contextLength: tokens,
+      capabilities: { ...adapter.capabilities, max_tokens: tokens },
+      contract: contractInfo(contract),
+    };
+    this.#adapter = adapter;
+    this.#graphs = graphs;
+    this.#scheduler = new RowScheduler(graphs);
+    this.#windows = windows;
+  }
+
+  load(): EngineLoad {
+    const { running, waiting } = this.#scheduler;
+    return { running, waiting, kvCells: { running: 0, cached: 0, most: 0 } };
+  }
+
+  *prepare(work: Work): Generator<void, PreparedWork> {
+    if (work.kind === 'chat') {
+      const message =
+        'This model answers questions with options and does not chat. Ask it at /v1/systemone, /v1/decisions or /v1/tasks, or load a chat model.';
+      throw new AssayError('unsupported_parameter', message, { param: 'model' });
+    }
+    const plans = yield* this.#plan(work.batch);
+    const rows = plans.flatMap(({ planned }) => planned.flatMap((plan) => plan.rows));
+    const promptTokens = tokensOf(rows);
+    return {
+      promptTokens,
+      run: async ({ reply, signal, priority }, timeoutMs) => {
+        const startedAt = performance.now();
+        const submitted = this.#scheduler.submit({ rows, signal, deadline: startedAt + timeoutMs, priority });
+        reply({ type: 'queued' });
+        const result = await submitted;
+        const answers = await this.#answers(plans, result);
+        reply({ type: 'answers', answers, cut: [] });
+        const ms = { totalMs: performance.now() - startedAt, ...result };
+        reply({ type: 'finished', reason: 'stop', ...figures(ms, promptTokens) });
+      },
+    };
+  }
+
+  /** Plans the tasks of a batch: questions one by one or together, as the adapter does, and each extraction. */
+  *#plan(batch: TaskBatch): Generator<void, TaskPlan[]> {
+    const options = { calibrated: batch.probabilities?.calibrated ?? true, windows: this.#windows };
+    const state = stateOf(batch, this.#adapter.readsMessages === true);
+    this.#checkSize(state);
+    const asked = batch.tasks.flatMap((task): (Asked & { name: string })[] => {
+      if (task.type === 'extract') return [];
+      const one = askedOf(task);
+      this.#checkOptions(one);
+      return this.#orders(one, batch).map((ordered) => ({ ...ordered, name: task.name }));
+    });
+    const decided: Planned[] = [];
+    const questions = asked.map(({ question }) => question);
+    for (const plan of this.#adapter.decide(questions, state.value, options)) {
+      decided.push(plan);
+      yield;
+    }
+    const plans: TaskPlan[] = [];
+    for (const task of batch.tasks) {
+      plans.push(
+        task.type === 'decide'
+          ? this.#decision(task, asked, decided, batch)
+          : this.#extraction(task, state, options, batch),
+      );
+      yield;
+    }
+    for (const { planned } of plans) for (const { rows } of planned) for (const row of rows) this.#checkRow(row);
+    return plans;
+  }
+
+  #decision(
+    task: DecideTask,
+    asked: readonly (Asked & { name: string })[],
+    decided: readonly Planned[],
+    batch: TaskBatch,
+  ): TaskPlan {
+    const own = asked.flatMap((one, i) => (one.name === task.name ? [{ ...one, plan: at(decided, i) }] : []));
+    return {
+      planned: own.map(({ plan }) => plan),
+      read: (answers) => decision(task.name, task.options ?? [], own, answers, batch),
+    };
+  }
+
+  #extraction(task: ExtractTask, { value, text }: AskedState, options: PlanOptions, batch: TaskBatch): TaskPlan {
+    if (!this.#adapter.extract) {
+      const message = 'This model answers questions with options and extracts nothing. Load another model.';
+      throw new AssayError('unsupported_parameter', message, { param: 'model' });
+    }
+    const planned = [this.#adapter.extract(task, textOrJson(value), options)];
+    return { planned, read: ([answer]) => extraction(task.name, answer, text !== null, batch) };
+  }
+
+  /** Returns a choice in as many orders of its options as the request asks for; other questions have one order. */
+  #orders(asked: Asked, { probabilities }: TaskBatch): Asked[] {
+    const { kind, options } = asked.question;
+    const orders = kind === 'choice' ? (probabilities?.orders ?? 1) : 1;
+    return orderings(options.length, orders).map((places) => inOrder(asked, places));
+  }
+
+  #checkSize({ value }: AskedState): void {
+    const { maxPromptLen } = this.info;
+    const characters = textOrJson(value).length;
+    const most = maxPromptLen * MOST_CHARACTERS * (this.#windows ? MOST_WINDOWS : 1);
+    if (characters > most) throw tooLong(Math.ceil(characters / MOST_CHARACTERS), maxPromptLen);
+  }
+
+  #checkRow({ ids }: Row): void {
+    if (ids.length > this.info.maxPromptLen) throw tooLong(ids.length, this.info.maxPromptLen);
+  }
+
+  #checkOptions({ question: { options } }: Asked): void {
+    const most = this.#adapter.capabilities.max_options;
+    if (options.length <= most) return;
+    const message = `A question has ${options.length} options, and this model chooses among at most ${most}. Send fewer.`;
+    throw new AssayError('invalid_value', message);
+  }
+
+  async #answers(plans: readonly TaskPlan[], { outputs }: RowResult): Promise<TaskAnswer[]> {
+    const answers: TaskAnswer[] = [];
+    let next = 0;
+    for (const { planned, read } of plans) {
+      const parts: PlannedAnswer[] = [];
+      for (const { rows, read: readRows } of planned) {
+        const own = outputs.slice(next, next + rows.length);
+        next += rows.length;
+        parts.push(await readRows(own, this.#graphs.head));
+      }
+      answers.push(read(parts));
+    }
+    return answers;
+  }
+}
+
+interface TaskPlan {
+  planned: readonly Planned[];
+  /** Combines the answers of the plans. */
+  read(answers: readonly PlannedAnswer[]): TaskAnswer;
+}
+
+/** Combines the answers to a question in several orders of its options. */
+function decision(
+  name: string,
+  options: readonly string[],
+  asked: readonly Asked[],
+  answers: readonly PlannedAnswer[],
+  { probabilities }: TaskBatch,
+): TaskAnswer {
+  const ordered = answers.map((answer, i) => {
+    const logprobs = new Array<number>(options.length).fill(0);
+    if (!('logprobs' in answer)) return logprobs;
+    for (const [place, option] of at(asked, i).order.entries()) logprobs[option] = at(answer.logprobs, place);
+    return logprobs;
+  });
+  const optionLogprobs = averaged(ordered);
+  const abstained = answers.every((answer) => 'abstained' in answer && answer.abstained === true);
+  return {
+    name,
+    json: JSON.stringify({ value: options[indexOfHighest(optionLogprobs)], ...(abstained ? { abstained } : {}) }),
+    ...(probabilities ? { optionLogprobs } : {}),
+    ...(abstained ? { abstained } : {}),
+  };
+}
+
+/** Returns the answer to an extraction; places of its values only if they are places in the client's text. */
+function extraction(
+  name: string,
+  answer: PlannedAnswer | undefined,
+  placed: boolean,
+  { probabilities }: TaskBatch,
+): TaskAnswer {
+  const { json, fields = [] } = answer && 'extracted' in answer ? answer.extracted : { json: '{}' };
+  if (!probabilities) return { name, json };
+  return { name, json, fields: placed ? fields : fields.map(({ path, probability }) => ({ path, probability })) };
+}
+
+/** Returns the number of prompt tokens: those of the text once, and each row's own (D-27). */
+function tokensOf(rows: readonly Row[]): number {
+  const different = [...new Set(rows)];
+  const shared = Math.max(0, ...different.map((row) => row.shared));
+  return different.reduce((sum, row) => sum + row.ids.length - row.shared, shared);
+}
+
+function figures({ totalMs, queueMs, runMs }: { totalMs: number } & Omit<RowResult, 'outputs'>, promptTokens: number) {
+  const rounded = (value: number): number => Math.round(value * 1000) / 1000;
+  return {
+    usage: { promptTokens, completionTokens: 0 },
+    metrics: {
+      queue_ms: rounded(queueMs),
+      prompt_ms: rounded(runMs),
+      time_to_first_token_ms: null,
+      generation_ms: 0,
+      total_ms: rounded(totalMs),
+      prompt_tokens: promptTokens,
+      cached_tokens: 0,
+      completion_tokens: 0,
+      prompt_tokens_per_second: runMs > 0 ? rounded((promptTokens / runMs) * 1000) : null,
+      tokens_per_second: null,
+      device: 'CPU' as const,
+    },
+  };
+}
