@@ -1,6 +1,5 @@
 import { at } from '../../lib/at.ts';
-import { openData, PIECE_BYTES, readFloats } from '../onnx/format/tensor-data.ts';
-import { isHalfType, widen } from '../onnx/to-float32.ts';
+import { computedRows, readFloats, readSomeFloats } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { floatTensor, type StoredTensor, type WeightSource } from './weight-source.ts';
 
@@ -71,42 +70,23 @@ function pairsOf(adapter: WeightSource): Map<string, Pair> {
   return pairs;
 }
 
-/** Returns a matrix with the adapter's part added, computed by blocks of rows. */
+/** Returns a matrix with the adapter's part added, computed by rows. */
 function added(stored: StoredTensor, { a, b, scale }: Pair & { scale: number }): StoredTensor {
-  const { dataType, data } = floatTensor(stored);
+  const base = floatTensor(stored);
   const [rows, columns] = [at(stored.dims, 0), at(stored.dims, 1)];
   const rank = at(a.dims, 0);
-  const bytes = isHalfType(dataType) ? 2 : 4;
-  const blockRows = Math.max(1, Math.floor(PIECE_BYTES / (4 * columns)));
-  return {
-    name: stored.name,
-    dtype: 'F32',
-    dims: stored.dims,
-    data: {
-      length: 4 * rows * columns,
-      *pieces() {
-        const [down, up] = [readFloats(floatTensor(a)), readFloats(floatTensor(b))];
-        const reader = openData(data);
-        try {
-          for (let first = 0; first < rows; first += blockRows) {
-            const last = Math.min(rows, first + blockRows);
-            const block = reader.read(first * columns * bytes, last * columns * bytes);
-            const floats = bytes === 2 ? widen(block, dataType) : new Float32Array(block.buffer);
-            for (let row = first; row < last; row++) {
-              addRow(floats.subarray((row - first) * columns, (row - first + 1) * columns), {
-                factors: up.subarray(row * rank, (row + 1) * rank),
-                down,
-                scale,
-              });
-            }
-            yield new Uint8Array(floats.buffer, floats.byteOffset, floats.byteLength);
-          }
-        } finally {
-          reader.close();
-        }
-      },
-    },
-  };
+  let factors: { down: Float32Array; up: Float32Array } | undefined;
+  const data = computedRows(rows, columns, (first, count) => {
+    factors ??= { down: readFloats(floatTensor(a)), up: readFloats(floatTensor(b)) };
+    const { down, up } = factors;
+    const floats = readSomeFloats(base, first * columns, count * columns);
+    for (let row = 0; row < count; row++) {
+      const own = up.subarray((first + row) * rank, (first + row + 1) * rank);
+      addRow(floats.subarray(row * columns, (row + 1) * columns), { factors: own, down, scale });
+    }
+    return floats;
+  });
+  return { name: stored.name, dtype: 'F32', dims: stored.dims, data };
 }
 
 /** Adds `scale · factors · down` to one row, in 64-bit floats until the last rounding. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readAdapter } from './adapter.ts';
 
-const CONFIG = { peft_type: 'LORA', r: 4, lora_alpha: 8, target_modules: ['q_proj'], bias: 'none' };
+const CONFIG = { peft_type: 'LORA', r: 4, lora_alpha: 8, target_modules: ['q_proj', 'q', 'kq_proj'], bias: 'none' };
 
 function adapter(config: object): ReturnType<typeof readAdapter> {
   return readAdapter({ paths: new Set(), json: { 'adapter_config.json': { ...CONFIG, ...config } } });
@@ -42,6 +42,14 @@ describe('the configuration of an adapter', () => {
     [{ rank_pattern: { 'layers.(0|1).q': 2 } }, /rank_pattern/],
   ])('is refused with %j', (config, message) => {
     expect(() => adapter(config)).toThrow(message);
+  });
+
+  it.each<[object, string]>([
+    [{}, 'layers.0.self_attn.v_proj'],
+    [{ layers_to_transform: [1, 2] }, 'model.layers.0.self_attn.q_proj'],
+    [{ layers_to_transform: 1 }, 'lm_head.q_proj'],
+  ])('with %j leaves out %s', (config, module) => {
+    expect(() => adapter(config).scale(module, 4)).toThrow(/which adapter_config.json leaves out/);
   });
 
   it('is refused for a rank that it does not state', () => {

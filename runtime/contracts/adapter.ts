@@ -24,18 +24,18 @@ const Settings = v.strictObject({
   init_lora_weights: v.optional(v.union([v.boolean(), v.picklist(['gaussian', 'eva', 'orthogonal'])])),
   base_model_name_or_path: v.optional(v.nullable(v.string())),
   revision: v.optional(v.nullable(v.string())),
-  // These say how the adapter was trained, or which of its tensors there are.
+  layers_to_transform: v.optional(v.union([v.number(), v.array(v.number())])),
+  target_modules: v.optional(v.union([v.string(), v.array(v.string())])),
+  // These say how the adapter was trained.
   auto_mapping: Ignored,
   eva_config: Ignored,
   exclude_modules: Ignored,
   inference_mode: Ignored,
   layers_pattern: Ignored,
-  layers_to_transform: Ignored,
   lora_dropout: Ignored,
   megatron_core: Ignored,
   peft_version: Ignored,
   qalora_group_size: Ignored,
-  target_modules: Ignored,
   task_type: Ignored,
 });
 
@@ -59,6 +59,7 @@ export function readAdapter(files: PublishedFiles): Adapter {
   const { r, lora_alpha, use_rslora, alpha_pattern, rank_pattern } = settings;
   return {
     scale(module, rank) {
+      checkTarget(settings, module);
       if (rank !== (valueFor(rank_pattern, module) ?? r)) {
         throw unusable(`its adapter has the rank ${rank} for ${module}, and ${ADAPTER_CONFIG} says another`);
       }
@@ -68,6 +69,19 @@ export function readAdapter(files: PublishedFiles): Adapter {
       ? { repository: settings.base_model_name_or_path, revision: settings.revision ?? null }
       : null,
   };
+}
+
+/**
+ * Throws `engine_failed` for a module that the configuration leaves out: PEFT would not change it. A pattern of modules
+ * is not read.
+ */
+function checkTarget({ target_modules, layers_to_transform }: v.InferOutput<typeof Settings>, module: string): void {
+  const layer = /(?:^|\.)layers\.(\d+)\./u.exec(module)?.[1];
+  const layers = [layers_to_transform ?? []].flat();
+  const isNamed =
+    !Array.isArray(target_modules) || target_modules.some((name) => module === name || module.endsWith(`.${name}`));
+  if (isNamed && (layers.length === 0 || (layer !== undefined && layers.includes(Number(layer))))) return;
+  throw unusable(`its adapter changes ${module}, which ${ADAPTER_CONFIG} leaves out`);
 }
 
 /** Identifies the model that an adapter changes. */
@@ -81,23 +95,31 @@ export interface BaseModelId {
  * Finds the model that a repository's adapter changes, or the reason why the adapter cannot be used.
  *
  * @param contract contract of the repository; null for a model that generates text
+ * @param recorded model that a user named in place of the one that the repository names; null if none
  */
-export function findBase(files: PublishedFiles, contract: DecisionContract | null): BaseModelId | { refusal: string } {
+export function findBase(
+  files: PublishedFiles,
+  contract: DecisionContract | null,
+  recorded: ModelId | null,
+): BaseModelId | { refusal: string } {
   try {
-    return baseModelOf(files, contract);
+    return baseModelOf(files, contract, recorded);
   } catch (error) {
     if (error instanceof RefusedContract) return { refusal: error.message };
     throw error;
   }
 }
 
-function baseModelOf(files: PublishedFiles, contract: DecisionContract | null): BaseModelId {
+function baseModelOf(files: PublishedFiles, contract: DecisionContract | null, recorded: ModelId | null): BaseModelId {
   const adapter = readAdapter(files);
   const base = contract?.base ?? adapter.base;
   const model = base && asModelId(base.repository);
+  if (recorded && recorded !== model) return { model: recorded, revision: null };
   if (!model) {
     const named = base ? `names ${JSON.stringify(base.repository)} as its base model, which is` : 'names';
-    throw new RefusedContract(`its adapter ${named} no repository`);
+    throw new RefusedContract(
+      `its adapter ${named} no repository; name it: assay pull <base model> --adapter <this model>`,
+    );
   }
   return { model, revision: base.revision };
 }

@@ -1,5 +1,5 @@
-import { floatTensor, type StoredTensor } from '../checkpoint/weight-source.ts';
-import { readFloats } from '../onnx/format/tensor-data.ts';
+import { floatTensor } from '../checkpoint/weight-source.ts';
+import { readFloats, readSomeFloats } from '../onnx/format/tensor-data.ts';
 import type { Architecture, Experts } from './architecture.ts';
 import type { GraphBuilder } from './graph-builder.ts';
 import { exactLinear } from './linear.ts';
@@ -99,7 +99,7 @@ function expertTensors(
   const parts = Array.from({ length: count }, (_, expert): (() => Float32Array) => {
     if (stacked) {
       const size = rows * columns;
-      const whole = () => floatsOf(stacked, expert * size, size);
+      const whole = () => readSomeFloats(floatTensor(stacked), expert * size, size);
       if (transposed) return () => transposedTo(whole(), columns, rows);
       return side === 'inputs' ? () => alternated(whole()) : whole;
     }
@@ -127,19 +127,6 @@ function expertTensors(
     for (const part of parts) yield part();
   });
   return [matrix, bias];
-}
-
-/** Reads some elements of a tensor of floats. */
-function floatsOf(stored: StoredTensor, first: number, count: number): Float32Array {
-  const tensor = floatTensor(stored);
-  if (!('file' in tensor.data)) return readFloats(tensor).subarray(first, first + count);
-  const width = tensor.data.length / stored.dims.reduce((product, dim) => product * dim, 1);
-  const { file, offset } = tensor.data;
-  return readFloats({
-    ...tensor,
-    dims: [count],
-    data: { file, offset: offset + first * width, length: count * width },
-  });
 }
 
 function transposedTo(values: Float32Array, rows: number, columns: number): Float32Array {

@@ -103,7 +103,7 @@ export async function examineModel(
   const published = await contractFiles(listing, support, read);
   const found = options.base || encoder.contract ? null : findContract(published, model);
   const contract = found && 'contract' in found ? found.contract : null;
-  const base = adapter && !(found && 'refusal' in found) ? findBase(published, contract) : null;
+  const base = adapter && !(found && 'refusal' in found) ? findBase(published, contract, null) : null;
   const backbone = data.find((path) => path.endsWith('/config.json'));
   const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
   const verdict = judgeArchitecture({

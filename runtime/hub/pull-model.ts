@@ -6,6 +6,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
 import { ENCODER_FILES, encoderFiles } from '../contracts/encoder-contracts.ts';
 import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
+import { recordedBase } from '../store/adapter-base.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
@@ -222,7 +223,10 @@ async function judgeConfiguration(
     // The weights of an adapter's base model are judged when they are fetched.
     checkpoint: layout === 'checkpoint' && !adapter,
   });
-  const base = adapter && !(found && 'refusal' in found) ? findBase(contractFiles, contract) : null;
+  const base =
+    adapter && !(found && 'refusal' in found)
+      ? findBase(contractFiles, contract, await recordedBase(paths, published.model))
+      : null;
   const refusal = [found, base].find((one) => one !== null && 'refusal' in one);
   return {
     ...verdict,

@@ -41,7 +41,7 @@ export function toFloat32(model: Model): void {
 }
 
 /** Converts bytes of 16-bit floats, of the type `dataType` (float16 or bfloat16), to 32-bit floats. */
-export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array {
+export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32Array<ArrayBuffer> {
   const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
   const floats = new Float32Array(halves.length);
   if (dataType === DataType.bfloat16) {

@@ -14,6 +14,7 @@ import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { linkFile } from '../store/link-file.ts';
+import { inheritedFrom } from '../store/model-files.ts';
 import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { verifySource } from './verify-source.ts';
@@ -92,6 +93,9 @@ export async function compileModel(
     const config = base?.files.support['config.json'];
     if (base && config && !('config.json' in model.files.support)) {
       texts.push(['config.json', paths.file(base.directory, config)]);
+    }
+    for (const [name, path] of base ? inheritedFrom(base.files, model.files) : []) {
+      texts.push([name, paths.file(base?.directory ?? '', path)]);
     }
     for (const [name = '', file = ''] of texts) await fs.copyFile(file, join(target, name));
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'saving' });

@@ -2,6 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { findBase } from '../contracts/adapter.ts';
 import { findContract, readContractFiles } from '../contracts/read-files.ts';
+import { recordedBase } from '../store/adapter-base.ts';
 import { findLocalModel, type LocalModel } from '../store/hub-cache.ts';
 import type { SelectOptions } from '../store/model-files.ts';
 import type { StorePaths } from '../store/paths.ts';
@@ -25,14 +26,20 @@ export async function findModel(
     return path === undefined ? null : paths.file(local.directory, path);
   });
   const found = findContract(files, model);
-  const named = findBase(files, found && 'contract' in found ? found.contract : null);
+  const contract = found && 'contract' in found ? found.contract : null;
+  const named = findBase(files, contract, await recordedBase(paths, model));
   if ('refusal' in named) throw new AssayError('engine_failed', `The model cannot run here: ${named.refusal}.`);
   const { model: id, revision } = named;
   const baseOptions = { device: options.device, base: true };
   const exact = revision === null ? null : await findLocalModel(paths, id, { ...baseOptions, revision });
-  if (exact) return { ...local, base: exact };
+  if (exact && hasTokenizer(local, exact)) return { ...local, base: exact };
   // A pull fetches the revision that the adapter names. Another tool may have fetched another one.
   const base = await findLocalModel(paths, id, baseOptions);
-  if (!base) return { lacksBase: id };
+  if (!base || !hasTokenizer(local, base)) return { lacksBase: id };
   return { ...local, base, ...(revision === null ? {} : { missesRevision: revision }) };
+}
+
+/** Tells whether an adapter or its base model has a tokenizer. */
+function hasTokenizer(...models: readonly LocalModel[]): boolean {
+  return models.some(({ files }) => 'tokenizer.json' in files.support);
 }

@@ -259,7 +259,7 @@ export class LocalModelHost implements ModelHost {
     const found = await findModel(paths, model, this.#variant).catch(() => null);
     const lack =
       found && 'lacksBase' in found
-        ? `Its base model ${found.lacksBase} is not.`
+        ? `Its base model ${found.lacksBase} is not, or has no tokenizer either.`
         : await lackOfLocalModel(paths, model, this.#variant).catch(() => null);
     if (lack === null) return null;
     const message = `${model} is on this machine, but its files cannot be used. ${lack} Fetch what is missing: assay pull ${model}`;

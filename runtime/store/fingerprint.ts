@@ -3,7 +3,7 @@ import * as fs from 'node:fs/promises';
 import * as v from 'valibot';
 import { hashFile } from './digest.ts';
 import type { LocalModel } from './hub-cache.ts';
-import { BACKBONE_FOLDER, pathInVariant, pathsOf, weightsOf } from './model-files.ts';
+import { BACKBONE_FOLDER, inheritedFrom, pathInVariant, pathsOf, weightsOf } from './model-files.ts';
 import { baseName, type StorePaths } from './paths.ts';
 
 /** Everything that determines the result of a compile. It identifies a compiled model in the store. */
@@ -74,6 +74,9 @@ export async function sourceFiles(paths: StorePaths, model: LocalModel): Promise
     file: paths.file(base?.directory ?? '', path),
     place: `${BACKBONE_FOLDER}/${pathInVariant(base?.files ?? model.files, path)}`,
   }));
+  for (const [name, path] of base ? inheritedFrom(base.files, model.files) : []) {
+    files.push({ path: `${base?.id}/${path}`, file: paths.file(base?.directory ?? '', path), place: name });
+  }
   return Promise.all(
     [...own, ...files].map(async ({ path, file, place }) => {
       const real = await paths.real(file);

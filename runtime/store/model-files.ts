@@ -22,6 +22,12 @@ export const ADAPTER_WEIGHTS = 'adapter_model.safetensors';
 /** Folders of a repository in which its adapter may be. */
 const ADAPTER_FOLDERS = ['', 'lora/', 'adapter/'];
 
+/** Text files that a base model gives to an adapter without a tokenizer of its own. */
+const OF_TOKENIZER: ReadonlySet<string> = new Set([
+  ...['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'chat_template.json', TOOL_TEMPLATE_FILE],
+  'generation_config.json',
+]);
+
 /** Folder of a repository in which transformers saves all chat templates except the default one. */
 const TEMPLATE_FOLDER = 'additional_chat_templates/';
 
@@ -246,7 +252,7 @@ function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptio
   if (files) return withSupport(files, base ? ['config.json'] : REQUIRED.checkpoint);
   const adapter = ADAPTER_FOLDERS.map((folder) => `${folder}${ADAPTER_WEIGHTS}`).find((path) => paths.has(path));
   if (missing || base || adapter === undefined) return { missing };
-  return withSupport({ ...common, graph: adapter, adapter: true, data: [] }, ['adapter_config.json', 'tokenizer.json']);
+  return withSupport({ ...common, graph: adapter, adapter: true, data: [] }, ['adapter_config.json']);
 }
 
 /**
@@ -277,6 +283,12 @@ function isSmall(entries: readonly FileEntry[], { dtype, graph, data, parts }: M
   const weights = new Set([graph, ...data, ...Object.values(parts ?? {})]);
   const bytes = entries.reduce((sum, { path, size }) => sum + (weights.has(path) ? size : 0), 0);
   return bytes <= (dtype === 'fp16' ? 1 : 2) * SMALL_BYTES;
+}
+
+/** Returns the text files, by name, that an adapter takes from its base model: none if it has a tokenizer itself. */
+export function inheritedFrom(base: ModelFiles, adapter: ModelFiles): [name: string, path: string][] {
+  if ('tokenizer.json' in adapter.support) return [];
+  return Object.entries(base.support).filter(([name]) => OF_TOKENIZER.has(name) && !(name in adapter.support));
 }
 
 /** Lists the paths of all selected files. */

@@ -156,6 +156,11 @@ export class StorePaths {
     return path.join(this.roots.bundled, name);
   }
 
+  /** Returns the path of the file that records which base model a user named for a LoRA adapter. */
+  adapterBase(id: ModelId): string {
+    return path.join(this.roots.assayHome, 'adapters', `${repositoryFolder(id)}.json`);
+  }
+
   /**
    * Returns the path of the file for the calibration that is fitted on this machine for a model with this source hash.
    */

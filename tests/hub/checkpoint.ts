@@ -69,3 +69,17 @@ export async function checkpointFiles(config: object = {}): Promise<Record<strin
     'model.safetensors.index.json': JSON.stringify({ metadata: { total_size: 1 }, weight_map }),
   };
 }
+
+/** Returns the files of a LoRA adapter of the model in `checkpointFiles`, without a tokenizer. */
+export function adapterFiles(base: string): Record<string, Buffer | string> {
+  const module = 'base_model.model.model.layers.0.self_attn.q_proj';
+  const settings = { peft_type: 'LORA', r: 4, lora_alpha: 8, target_modules: ['q_proj'], task_type: 'CAUSAL_LM' };
+  return {
+    'README.md': '# adapter',
+    'adapter_config.json': JSON.stringify({ ...settings, base_model_name_or_path: base }),
+    'adapter_model.safetensors': safetensors([
+      [`${module}.lora_A.weight`, [4, 32]],
+      [`${module}.lora_B.weight`, [64, 4]],
+    ]),
+  };
+}

@@ -9,11 +9,12 @@ import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/self-check/wrong-numbers.ts';
 import type { CompileContext } from '../../runtime/slot/compile-context.ts';
+import { recordAdapterBase } from '../../runtime/store/adapter-base.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
-import { checkpointFiles } from '../hub/checkpoint.ts';
+import { adapterFiles, checkpointFiles } from '../hub/checkpoint.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { hubRepository } from '../hub/repository.ts';
 import { fixtureModel, type TestHost, testHost } from './machine.ts';
@@ -21,6 +22,7 @@ import { fixtureModel, type TestHost, testHost } from './machine.ts';
 const QWEN = parseModelId('acme/qwen3');
 const LLAMA = parseModelId('acme/llama');
 const CHECKPOINT = parseModelId('acme/checkpoint');
+const HOMELESS = parseModelId('acme/homeless');
 const SCALED = parseModelId('acme/scaled');
 const QUANTISED = parseModelId('acme/quantised');
 const STARTER = parseModelId('assay/tiny');
@@ -31,6 +33,7 @@ beforeAll(async () => {
     await fixtureModel('optimum/qwen3', QWEN),
     await fixtureModel('genai/llama-int4', LLAMA),
     hubRepository(CHECKPOINT, await checkpointFiles()),
+    hubRepository(HOMELESS, adapterFiles('/home/me/model')),
     hubRepository(SCALED, await checkpointFiles({ rope_scaling: { rope_type: 'dynamic', factor: 2 } })),
     hubRepository(QUANTISED, await checkpointFiles({ quantization_config: { quant_method: 'awq', bits: 4 } })),
   );
@@ -76,6 +79,16 @@ describe('download', () => {
     const before = sent();
     await expect(box.download(model)).rejects.toThrow(message);
     expect(sent()).toEqual(before);
+  });
+
+  it('of a LoRA adapter that names no base model uses the one that is recorded for it', async () => {
+    const box = await testHost(hub);
+    await expect(box.download(HOMELESS)).rejects.toThrow(/assay pull <base model> --adapter/);
+    await recordAdapterBase(box.paths, HOMELESS, CHECKPOINT);
+    expect(await box.download(HOMELESS)).toMatchObject({ model: HOMELESS, state: 'compiled' });
+    expect(await statusOf(box, CHECKPOINT)).toBe('downloaded');
+    await fs.rm(box.paths.snapshots(CHECKPOINT), { recursive: true });
+    await expect(box.host.load(HOMELESS, {})).rejects.toThrow(/is on this machine, but.*base model acme\/checkpoint/);
   });
 
   it('has steps all the way, and ends with the report', async () => {

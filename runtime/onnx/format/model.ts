@@ -83,6 +83,8 @@ export interface ComputedBytes {
   length: number;
   /** Yields the bytes in order, `length` bytes in all. */
   pieces(): Iterable<Uint8Array>;
+  /** Computes the bytes from `start` to before `end`, at borders of elements. Absent: all must be computed. */
+  read?(start: number, end: number): Uint8Array<ArrayBuffer>;
 }
 
 /** Returns the number of bytes of a tensor's data. */

@@ -77,12 +77,51 @@ export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
 }
 
 /** Reads all elements of a tensor of 16-bit or 32-bit floats into memory, as 32-bit floats. */
-export function readFloats(tensor: Tensor): Float32Array {
+export function readFloats(tensor: Tensor): Float32Array<ArrayBuffer> {
   return asFloats(readAll(tensor), tensor.dataType);
 }
 
+/** Reads `count` elements of a tensor of floats from the element `first` on, as 32-bit floats. */
+export function readSomeFloats({ data, dataType }: Tensor, first: number, count: number): Float32Array<ArrayBuffer> {
+  const width = elementBytes(dataType) ?? 0;
+  const reader = openData(data);
+  try {
+    return asFloats(reader.read(first * width, (first + count) * width), dataType);
+  } finally {
+    reader.close();
+  }
+}
+
+/**
+ * Returns bytes of 32-bit floats that are computed row by row when they are read.
+ *
+ * @param rowsFrom computes `count` rows from the row `first` on
+ */
+export function computedRows(
+  rows: number,
+  columns: number,
+  rowsFrom: (first: number, count: number) => Float32Array<ArrayBuffer>,
+): ComputedBytes {
+  const rowBytes = columns * 4;
+  const length = rows * rowBytes;
+  const read = (start: number, end: number): Uint8Array<ArrayBuffer> => {
+    const first = Math.floor(start / rowBytes);
+    const values = rowsFrom(first, Math.ceil(end / rowBytes) - first);
+    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+    return bytes.subarray(start - first * rowBytes, end - first * rowBytes);
+  };
+  const pieceBytes = Math.max(1, Math.floor(PIECE_BYTES / rowBytes)) * rowBytes;
+  return {
+    length,
+    *pieces() {
+      for (let at = 0; at < length; at += pieceBytes) yield read(at, Math.min(length, at + pieceBytes));
+    },
+    read,
+  };
+}
+
 /** Reads all bytes of a tensor into memory. Throws `engine_failed` if its file ends before them. */
-export function readAll(tensor: Tensor): Uint8Array {
+export function readAll(tensor: Tensor): Uint8Array<ArrayBuffer> {
   const reader = openData(tensor.data);
   try {
     return reader.read(0, reader.length);
@@ -100,6 +139,7 @@ export interface DataReader {
 
 /** Opens the bytes of a tensor for reading. The caller must close the reader, which may hold a file open. */
 export function openData(data: TensorData): DataReader {
+  if ('pieces' in data && data.read) return { length: data.length, read: data.read, close() {} };
   if ('pieces' in data) {
     const whole = new Uint8Array(data.length);
     let at = 0;
@@ -129,7 +169,7 @@ export function openData(data: TensorData): DataReader {
   };
 }
 
-function asFloats(bytes: Uint8Array, dataType: number): Float32Array {
+function asFloats(bytes: Uint8Array<ArrayBuffer>, dataType: number): Float32Array<ArrayBuffer> {
   if (isHalfType(dataType)) return widen(bytes, dataType);
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }

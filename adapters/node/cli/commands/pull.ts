@@ -2,14 +2,18 @@ import type { Command } from 'commander';
 import { AssayError, type ErrorCode } from '../../../../lib/errors.ts';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
+import { recordAdapterBase } from '../../../../runtime/store/adapter-base.ts';
+import { hubEnvironment } from '../../../../runtime/store/environment.ts';
+import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { COMMAND } from '../../command.ts';
+import { assayHome } from '../../config.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
 import { screen } from '../screen.ts';
 import { showForm } from '../show-form.ts';
 
-type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string };
+type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string; adapter?: string };
 
 /** Adds the commands `assay pull` and `assay compile`. */
 export function addPull(program: Command): void {
@@ -30,6 +34,10 @@ export function addPull(program: Command): void {
       'number format to fetch, such as q4 or fp16; this command then does the work itself, without a server',
     ),
   )
+    .option(
+      '--adapter <model>',
+      'LoRA adapter to merge into the model; the result has the name of the adapter; this command then does the work itself, without a server',
+    )
     .addHelpText('after', PULL_EXAMPLES)
     .action((model: string, flags: PullFlags) => run(model, flags, true));
 
@@ -50,12 +58,23 @@ the variables of the shell that started it.
 Examples:
   $ assay pull onnx-community/Qwen3-0.6B-ONNX
   $ assay pull onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192
+  $ assay pull Qwen/Qwen3-0.6B --adapter acme/my-adapter
   $ HF_TOKEN=hf_... assay pull onnx-community/gemma-3-270m-it-ONNX`;
 
-async function run(model: string, flags: PullFlags, download: boolean): Promise<void> {
-  parseModelId(model);
+async function run(named: string, flags: PullFlags, download: boolean): Promise<void> {
+  const base = parseModelId(named);
+  const adapter = flags.adapter === undefined ? null : parseModelId(flags.adapter);
+  const model = adapter ?? base;
+  if (adapter) {
+    const roots = { hubCache: hubEnvironment().hubCache, assayHome: assayHome(flags, process.env), bundled: null };
+    await recordAdapterBase(new StorePaths(roots), adapter, base);
+  }
   if (flags.dtype) process.env.ASSAY_DTYPE = flags.dtype;
-  const connection = await connect(flags, { alone: true, box: true, always: flags.dtype !== undefined });
+  const connection = await connect(flags, {
+    alone: true,
+    box: true,
+    always: flags.dtype !== undefined || adapter !== null,
+  });
   try {
     const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
     const report = await prepareModel(
