@@ -1,6 +1,7 @@
 import { responsesEvents } from '../lib/responses/events.ts';
 import { responsesHead } from '../lib/responses/head.ts';
 import { responsesRequest } from '../lib/responses/request.ts';
+import { isFunctionTool, type ResponsesSentTool } from '../lib/schema/chat-tools.ts';
 import type { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
 import { sseEvent } from '../lib/sse.ts';
@@ -18,7 +19,8 @@ export function responses(services: Services) {
     const { model, created, events, leaving } = await startChat(c, services, responsesRequest(sent));
     const head = responsesHead(sent, { id: `resp_${c.get('requestId')}`, created, model });
     const all = responsesEvents(head, events);
-    if (!sent.stream) return c.json(await lastAnswer(all));
+    const warn = (response: Response) => warnOfTools(response, sent.tools ?? []);
+    if (!sent.stream) return warn(c.json(await lastAnswer(all)));
     let next = 0;
     const failure = (error: unknown) => {
       const { code, message, param = null } = errorBody(error, 'models').error;
@@ -30,9 +32,24 @@ export function responses(services: Services) {
         yield sseEvent(event.type, event);
       }
     };
-    return eventStream(c, services, texts(), leaving, failure);
+    return warn(eventStream(c, services, texts(), leaving, failure));
   };
 }
+
+/** Names the tools that are left out of a request, because they are not functions, in a header of the response. */
+function warnOfTools(response: Response, tools: readonly ResponsesSentTool[]): Response {
+  const others = tools.flatMap((tool, i) => (isFunctionTool(tool) ? [] : [`tools[${i}] (${tool.type})`]));
+  if (others.length === 0) return response;
+  const more = others.length > MOST_NAMED ? ` and ${others.length - MOST_NAMED} more` : '';
+  const named = others
+    .slice(0, MOST_NAMED)
+    .join(', ')
+    .replaceAll(/[^\x20-\x7e]/g, '?');
+  response.headers.set('assay-warning', `left out, because only functions are supported: ${named}${more}`);
+  return response;
+}
+
+const MOST_NAMED = 8;
 
 async function lastAnswer(events: AsyncIterable<ResponsesEvent>): Promise<ResponsesAnswer | undefined> {
   let last: ResponsesAnswer | undefined;

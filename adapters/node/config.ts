@@ -12,11 +12,14 @@ import { METRICS_NAMES } from '../../runtime/supervisor/metrics.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
 import { UsageError } from './usage-error.ts';
 
+/** Origins of apps and extensions, whose schemes URL does not know: `app://obsidian.md`, `vscode-webview://id`. */
+const APP_ORIGIN = /^(?!https?:|file:)[a-z][a-z0-9+.-]*:\/\/[a-zA-Z0-9._-]+(?::\d{1,5})?$/;
+
 const Origin = v.pipe(
   v.string(),
   v.check(
-    (text) => URL.canParse(text) && new URL(text).origin === text,
-    'must be an origin, such as http://localhost:3000',
+    (text) => (URL.canParse(text) && new URL(text).origin === text) || APP_ORIGIN.test(text),
+    'must be an origin, such as http://localhost:3000 or app://obsidian.md',
   ),
 );
 

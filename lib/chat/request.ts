@@ -3,8 +3,11 @@ import { at } from '../at.ts';
 import type { ChatRequest, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../contract/conversation.ts';
 import { toChatMessages } from '../messages.ts';
-import type { ChatCompletionRequest } from '../schema/chat-request.ts';
-import type { Message } from '../schema/message.ts';
+import { type ChatCompletionRequest, chatChoice } from '../schema/chat-request.ts';
+import { argumentsOf } from '../schema/chat-tools.ts';
+import type { ContentPart, Message } from '../schema/message.ts';
+import { reasoningOf } from '../schema/reasoning-fields.ts';
+import { limitOf } from '../schema/sampling-fields.ts';
 import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 import { toolUse } from './tool-use.ts';
 
@@ -18,7 +21,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
   return {
     ...given('model', sent.model),
     messages: chatMessages(sent.messages),
-    ...given('maxTokens', sent.max_completion_tokens ?? sent.max_tokens),
+    ...given('maxTokens', limitOf(sent.max_completion_tokens ?? sent.max_tokens)),
     ...given('temperature', sent.temperature),
     ...given('topP', sent.top_p),
     ...given('seed', sent.seed),
@@ -29,6 +32,8 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     format: chatFormat(responseFormat(sent.response_format), schemaPath(sent.response_format)),
     ...given('cacheSalt', sent.cache_salt),
     ...given('tools', tools(sent)),
+    ...given('reasoning', reasoningOf(sent)),
+    ...(sent.continue_final_message ? { continues: true } : {}),
   };
 }
 
@@ -49,7 +54,7 @@ function chatMessages(sent: ChatCompletionRequest['messages']): ChatMessage[] {
     const toolCalls = tool_calls.map(({ id, function: { name, arguments: text } }) => ({
       id,
       name,
-      arguments: text || '{}',
+      arguments: argumentsOf(text),
     }));
     return { ...one, toolCalls };
   });
@@ -60,12 +65,28 @@ function chatMessages(sent: ChatCompletionRequest['messages']): ChatMessage[] {
  * content parts; `chatMessages` restores its role.
  */
 function message({ role, content, name }: ChatCompletionRequest['messages'][number]): Message {
-  return { role: role === 'tool' ? 'user' : role, content: content ?? '', ...given('name', name) };
+  const plain = typeof content === 'string' ? content : (content ?? []).flatMap(plainPart);
+  return {
+    role: role === 'tool' ? 'user' : role,
+    content: plain.length > 0 ? plain : '',
+    ...given('name', name),
+  };
+}
+
+type SentPart = Exclude<ChatCompletionRequest['messages'][number]['content'], string | null | undefined>[number];
+
+/** Converts a part that only chats have; reasoning is omitted. */
+function plainPart(part: SentPart): ContentPart[] {
+  if (part.type === 'thinking' || part.type === 'reasoning') return [];
+  if (part.type === 'refusal') return [{ type: 'text', text: part.refusal }];
+  if (part.type !== 'image_url') return [part];
+  const { url, detail } = part.image_url;
+  return [{ type: 'image_url', image_url: { url, ...given('detail', detail) } }];
 }
 
 function tools({ tools, tool_choice, parallel_tool_calls }: ChatCompletionRequest): ToolUse | null {
-  const choice = typeof tool_choice === 'object' ? tool_choice?.function : tool_choice;
   const functions = (tools ?? []).map((tool) => tool.function);
+  const choice = chatChoice(tool_choice);
   return toolUse(functions, { choice, parallel: parallel_tool_calls, param: (i) => `tools[${i}].function.parameters` });
 }
 

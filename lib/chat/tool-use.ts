@@ -11,7 +11,7 @@ interface SentFunction {
 }
 
 interface SentUse {
-  choice: ToolUse['choice'] | 'none' | null | undefined;
+  choice: ToolUse['choice'] | 'none' | { names: readonly string[]; mode: 'auto' | 'required' } | null | undefined;
   parallel: boolean | null | undefined;
   /** Returns the path of the parameters of the function at `index` in the request, for errors. */
   param(index: number): string;
@@ -28,12 +28,11 @@ export function toolUse(functions: readonly SentFunction[], { choice, parallel, 
   if (functions.length === 0 || choice === 'none') return null;
   const fuel = sharedFuel();
   const tools = functions.map((one, i) => toolOf(one, param(i), fuel));
-  return {
-    tools,
-    choice: typeof choice === 'object' && choice ? { name: choice.name } : (choice ?? 'auto'),
-    // As in OpenAI's API, a named function is called exactly once.
-    parallel: typeof choice === 'object' && choice ? false : (parallel ?? true),
-  };
+  if (!choice || typeof choice === 'string') return { tools, choice: choice ?? 'auto', parallel: parallel ?? true };
+  // As in OpenAI's API, a named function is called exactly once.
+  if ('name' in choice) return { tools, choice: { name: choice.name }, parallel: false };
+  const { names, mode } = choice;
+  return { tools: tools.filter(({ name }) => names.includes(name)), choice: mode, parallel: parallel ?? true };
 }
 
 function toolOf({ name, description, parameters }: SentFunction, param: string, fuel: Fuel): Tool {

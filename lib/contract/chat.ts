@@ -1,8 +1,10 @@
 import * as v from 'valibot';
+import { MOST_TOOLS } from '../schema/chat-tools.ts';
 import { Metrics } from '../schema/metrics.ts';
+import { EFFORTS } from '../schema/reasoning-fields.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { AnswerShape, CheckedSchema, FinishReason, Model, Usage } from './batch.ts';
-import { ChatMessage, MOST_TOOLS } from './conversation.ts';
+import { ChatMessage } from './conversation.ts';
 import { count, list, real, short, text } from './values.ts';
 
 /* A chat and the events that answer it, as handlers, edge and engine process pass them on. */
@@ -51,6 +53,10 @@ export const ChatRequest = strictObject({
   cacheSalt: v.exactOptional(text),
   /** Tools that the model may call; none if absent. Allowed only with the format `text`. */
   tools: v.exactOptional(ToolUse),
+  /** Allows or forbids reasoning before the answer, and says how much; absent: as the chat template has it. */
+  reasoning: v.exactOptional(strictObject({ enabled: v.boolean(), effort: v.exactOptional(v.picklist(EFFORTS)) })),
+  /** True if the answer continues the last message, which is an assistant's text. */
+  continues: v.exactOptional(v.literal(true)),
 });
 export type ChatRequest = v.InferOutput<typeof ChatRequest>;
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { MOST_CALLS } from '../schema/chat-tools.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { count, list, short, text } from './values.ts';
 
@@ -43,9 +44,6 @@ const ToolCall = strictObject({
 });
 export type ToolCall = v.InferOutput<typeof ToolCall>;
 
-/** Maximum number of tools in a request, and of tool calls in one message. */
-export const MOST_TOOLS = 128;
-
 /**
  * Describes a message as backends receive it: its content is split into parts, and the role `developer` has been
  * replaced by `system`.
@@ -56,7 +54,7 @@ export const ChatMessage = strictObject({
   parts: list(Part),
   name: v.exactOptional(text),
   /** Tool calls that an assistant's message makes; absent rather than empty. */
-  toolCalls: v.exactOptional(list(ToolCall, MOST_TOOLS)),
+  toolCalls: v.exactOptional(list(ToolCall, MOST_CALLS)),
   /** For the role `tool`: id of the earlier tool call that this message answers. */
   toolCallId: v.exactOptional(short),
 });

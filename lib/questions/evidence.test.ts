@@ -1,9 +1,42 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { evidenceOf, textsIn } from './evidence.ts';
+import { type Evidence, evidenceOf, textsIn } from './evidence.ts';
 
 const inText = (text: string, value: unknown, written = JSON.stringify(value)) =>
   evidenceOf(value, written, [{ source: '/input', text }]);
+
+test.each<[text: string, fields: [name: string, value: unknown, start: number | null][]]>([
+  [
+    'My weight is 120. My car mileage is 120 cc.',
+    [
+      ['weight', 120, 13],
+      ['car mileage', 120, 36],
+    ],
+  ],
+  [
+    'My weight is 120. My car mileage is 120 cc.',
+    [
+      ['car_mileage', 120, 36],
+      ['weight', 120, 13],
+    ],
+  ],
+  [
+    'From Rome to Rome.',
+    [
+      ['a', 'Rome', 5],
+      ['b', 'Rome', 13],
+      ['c', 'Rome', 5],
+    ],
+  ],
+  ['Paid 5 in cash. The unitPrice is 5.', [['unitPrice', 5, 33]]],
+  ['The total is not known. It has 5 items.', [['total', 5, 31]]],
+])('in %j, each field has the place that belongs to it', (text, fields) => {
+  const taken: Evidence[] = [];
+  const found = fields.map(([field, value]) =>
+    evidenceOf(value, JSON.stringify(value), [{ source: '/input', text }], { field, taken }),
+  );
+  expect(found.map((one) => one?.start ?? null)).toEqual(fields.map(([, , start]) => start));
+});
 
 describe('evidenceOf', () => {
   test.each<[text: string, value: unknown, start: number | null]>([

@@ -23,40 +23,74 @@ export interface Evidence {
 }
 
 /**
- * Returns the evidence for a value: its first occurrence in the texts that is not part of a longer word or number. For
- * a string without such an occurrence, that is its first occurrence of any kind. In each text, the search ends
+ * Returns the evidence for a value: an occurrence in the texts that is not part of a longer word or number. Among
+ * several that no earlier field has, that is the one behind the nearest mention of the field's name, or else the first.
+ * For a string without such an occurrence, it is its first occurrence of any kind. In each text, the search ends
  * `LOOKED_AT` code units after the first occurrence. Returns null if there is none, and for true, false, null and an
  * empty string.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
  * @param unit unit of `start` and `end`
+ * @param field name of the field that has the value
+ * @param taken evidence of earlier fields in UTF-16 code units, to which this one's is added
  */
 export function evidenceOf(
   value: unknown,
   written: string,
   sources: readonly SourceText[],
-  unit: SpanUnit = 'utf16',
+  { unit = 'utf16', field = '', taken = [] }: { unit?: SpanUnit | undefined; field?: string; taken?: Evidence[] } = {},
 ): Evidence | null {
   const wanted = typeof value === 'string' ? value : typeof value === 'number' ? written : '';
   if (wanted === '') return null;
+  const { whole, inside } = occurrences(wanted, sources);
+  const free = whole.filter((one) => !taken.some((other) => other.source === one.source && other.start === one.start));
+  const possible = free.length > 0 ? free : whole;
+  const distances = possible.map((one) => distanceOfName(field, one, sources));
+  const found = possible[distances.indexOf(Math.min(...distances))];
+  if (found) taken.push(found);
+  const evidence = found ?? (typeof value === 'string' ? inside : null);
+  const text = evidence && sources.find(({ source }) => source === evidence.source);
+  if (!evidence || !text) return null;
+  return { ...evidence, start: indexIn(text, evidence.start, unit), end: indexIn(text, evidence.end, unit) };
+}
+
+/** Maximum number of occurrences of one value that are compared. */
+const MOST_OCCURRENCES = 64;
+/** Distance in UTF-16 code units within which a field's name before a value counts as its mention. */
+const NAME_DISTANCE = 80;
+
+/** Returns how far before an occurrence the field's name is mentioned; Infinity if not, or in another sentence. */
+function distanceOfName(field: string, { source, start }: Evidence, sources: readonly SourceText[]): number {
+  const words = field
+    .replaceAll(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
+    .replaceAll(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase();
+  const text = sources.find((one) => one.source === source)?.text ?? '';
+  const before = text.slice(Math.max(0, start - NAME_DISTANCE), start).toLowerCase();
+  const sentence = before.slice(Math.max(0, ...[...before.matchAll(/[.!?\n](?=\s)/g)].map(({ index }) => index + 1)));
+  const names = [field, words].map((name) => name.trim().toLowerCase()).filter((name) => name !== '');
+  const at = Math.max(-1, ...names.map((name) => sentence.lastIndexOf(name)));
+  return at < 0 ? Infinity : sentence.length - at;
+}
+
+/** Returns the occurrences of a text as a whole, and its first one of any kind. */
+function occurrences(wanted: string, sources: readonly SourceText[]): { whole: Evidence[]; inside: Evidence | null } {
   let inside: Evidence | null = null;
-  for (const one of sources) {
-    const { source, text } = one;
+  const whole: Evidence[] = [];
+  for (const { source, text } of sources) {
     const first = text.indexOf(wanted);
     for (let start = first; start !== -1; start = text.indexOf(wanted, start + 1)) {
       const end = start + wanted.length;
-      const whole = isWhole(text, start, end);
-      if (whole || !inside) {
-        const found = { source, start: indexIn(one, start, unit), end: indexIn(one, end, unit) };
-        if (whole) return found;
-        inside = found;
-      }
+      if (isWhole(text, start, end)) whole.push({ source, start, end });
+      if (whole.length >= MOST_OCCURRENCES) return { whole, inside };
+      inside ??= { source, start, end };
       // Bounds the work: a short value could occur very often in a long text.
       if (start - first > LOOKED_AT) break;
     }
   }
-  return typeof value === 'string' ? inside : null;
+  return { whole, inside };
 }
 
 /** Positions of the characters that take two UTF-16 code units, by text. */

@@ -17,12 +17,15 @@ export function extractedMembers(
 ): string {
   const leaves = leavesOf(json);
   const byPath = new Map(fields.map((field) => [field.path, field]));
+  const taken: Evidence[] = [];
   const reached = leaves.flatMap(({ path, start, end }) => {
     const field = byPath.get(path);
     if (!field) return [];
     const { probability } = field;
     const written = json.slice(start, end);
-    const evidence = spanIn(sources, field, unit) ?? evidenceOf(JSON.parse(written), written, sources, unit);
+    const evidence =
+      spanIn(sources, field, unit) ??
+      evidenceOf(JSON.parse(written), written, sources, { unit, field: nameOf(path), taken });
     return [
       `{"path":${JSON.stringify(path)},"value":${written},"probability":${JSON.stringify(probability)},` +
         `"evidence":${JSON.stringify(evidence)}}`,
@@ -40,4 +43,10 @@ function spanIn(
   if (!evidence || !only || more.length > 0) return null;
   const [start, end] = [evidence.start, evidence.end].map((index) => indexIn(only, index, unit));
   return { source: only.source, start: start ?? 0, end: end ?? 0 };
+}
+
+/** Returns the name of the innermost member that a JSON Pointer leads through, without the indices of items. */
+function nameOf(path: string): string {
+  const name = path.split('/').findLast((step) => !/^\d+$/.test(step)) ?? '';
+  return name.replaceAll('~1', '/').replaceAll('~0', '~');
 }

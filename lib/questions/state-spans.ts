@@ -16,7 +16,7 @@ export class StateSpans {
 
   /** Returns the span of a text, a whole word if there is one; null if the state does not contain it. */
   ofText(value: string): Span | null {
-    const found = evidenceOf(value, '', [this.source], this.unit);
+    const found = evidenceOf(value, '', [this.source], { unit: this.unit });
     return found && [found.start, found.end];
   }
 

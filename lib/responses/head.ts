@@ -1,4 +1,6 @@
+import { isFunctionTool } from '../schema/chat-tools.ts';
 import type { ResponsesRequest } from '../schema/responses-request.ts';
+import { NO_LIMIT } from '../schema/sampling-fields.ts';
 import type { ResponsesHead } from './events.ts';
 
 /**
@@ -14,7 +16,7 @@ export function responsesHead(
     created_at: created,
     error: null,
     instructions: sent.instructions ?? null,
-    max_output_tokens: sent.max_output_tokens ?? null,
+    max_output_tokens: sent.max_output_tokens === NO_LIMIT ? null : (sent.max_output_tokens ?? null),
     metadata: sent.metadata ?? {},
     model,
     parallel_tool_calls: sent.parallel_tool_calls ?? true,
@@ -23,7 +25,7 @@ export function responsesHead(
     temperature: sent.temperature ?? null,
     text: { format: sent.text?.format ?? { type: 'text' } },
     tool_choice: sent.tool_choice ?? 'auto',
-    tools: sent.tools ?? [],
+    tools: (sent.tools ?? []).filter(isFunctionTool),
     top_p: sent.top_p ?? null,
     truncation: 'disabled',
   };

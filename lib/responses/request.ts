@@ -1,10 +1,19 @@
+import { at } from '../at.ts';
 import type { ChatRequest } from '../backend.ts';
 import { chatFormat } from '../chat/request.ts';
 import { toolUse } from '../chat/tool-use.ts';
 import type { ChatMessage, Part, ToolCall } from '../contract/conversation.ts';
 import { textMessage } from '../messages.ts';
 import { mediaPart } from '../questions/media.ts';
-import type { ResponsesItem, ResponsesPart, ResponsesRequest } from '../schema/responses-request.ts';
+import { argumentsOf, isFunctionTool } from '../schema/chat-tools.ts';
+import { reasoningOf } from '../schema/reasoning-fields.ts';
+import {
+  type ResponsesItem,
+  type ResponsesPart,
+  type ResponsesRequest,
+  responsesChoice,
+} from '../schema/responses-request.ts';
+import { limitOf } from '../schema/sampling-fields.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
 
@@ -17,12 +26,18 @@ const LOGPROBS = 'message.output_text.logprobs';
 export function responsesRequest(sent: ResponsesRequest): ChatRequest {
   const { model, instructions, max_output_tokens, temperature, top_p, top_logprobs, include, text } = sent;
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = sent;
-  const use = toolUse(tools ?? [], { choice, parallel, param: (i) => `tools[${i}].parameters` });
+  const functions = (tools ?? []).flatMap((tool, i) => (isFunctionTool(tool) ? [{ tool, i }] : []));
+  const use = toolUse(
+    functions.map(({ tool }) => tool),
+    { choice: responsesChoice(choice), parallel, param: (i) => `tools[${at(functions, i).i}].parameters` },
+  );
+  const reasoning = reasoningOf(sent);
+  const maxTokens = limitOf(max_output_tokens);
   const logprobs = top_logprobs ?? (include?.includes(LOGPROBS) ? 0 : null);
   return {
     ...(model ? { model } : {}),
     messages: [...(instructions ? [textMessage('system', instructions)] : []), ...messagesOf(sent.input)],
-    ...(max_output_tokens ? { maxTokens: max_output_tokens } : {}),
+    ...(maxTokens ? { maxTokens } : {}),
     ...(typeof temperature === 'number' ? { temperature } : {}),
     ...(typeof top_p === 'number' ? { topP: top_p } : {}),
     ...(logprobs === null ? {} : { topLogprobs: logprobs }),
@@ -32,6 +47,7 @@ export function responsesRequest(sent: ResponsesRequest): ChatRequest {
     format: chatFormat(text?.format, 'text.format.schema'),
     ...(sent.cache_salt ? { cacheSalt: sent.cache_salt } : {}),
     ...(use ? { tools: use } : {}),
+    ...(reasoning ? { reasoning } : {}),
   };
 }
 
@@ -51,7 +67,7 @@ function messagesOf(input: ResponsesRequest['input']): ChatMessage[] {
 
 /** Converts a function call. The schema has ensured that its members are present (`REQUIRED_MEMBERS`). */
 function callOf({ call_id, name, arguments: text }: ResponsesItem): ToolCall {
-  return { id: call_id ?? '', name: name ?? '', arguments: text || '{}' };
+  return { id: call_id ?? '', name: name ?? '', arguments: argumentsOf(text ?? '') };
 }
 
 function messageOf({ type, role, content, output, call_id }: ResponsesItem, path: string): ChatMessage {

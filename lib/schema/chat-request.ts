@@ -1,11 +1,12 @@
 import * as v from 'valibot';
 import { object, variant } from '../validation/objects.ts';
-import { aliases, rule } from '../validation/rules.ts';
+import { aliases, type Finding, rule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { jsonObject } from './json-object.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
+import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
 import { isEmpty, unsupported } from './unsupported.ts';
 
@@ -18,25 +19,52 @@ const noFunctionCall = unsupported(
   'is not supported: send tools and tool_choice',
 );
 
-const noConstraint = unsupported(
-  (value) => value === '' || isEmpty(value),
-  'is not supported: send response_format with a JSON Schema, which can have pattern and enum',
-);
-/** Fields in which other servers (vLLM, SGLang, llama.cpp) take the form of the answer. */
-const otherConstraints = {
-  guided_json: noConstraint,
-  guided_regex: noConstraint,
-  guided_choice: noConstraint,
-  guided_grammar: noConstraint,
-  structured_outputs: noConstraint,
-  grammar: noConstraint,
-  ebnf: noConstraint,
-  regex: noConstraint,
-  json_schema: noConstraint,
+const noConstraint = (instead: string) =>
+  unsupported(
+    (value) => value === '' || value === 'text' || isEmpty(value) || isText(value),
+    `is not supported: send ${instead} with a JSON Schema, which can have pattern and enum`,
+  );
+const isText = (value: unknown) => {
+  const form = typeof value === 'object' && value !== null ? value : {};
+  return 'type' in form ? form.type === 'text' && Object.keys(form).length === 1 : false;
 };
+/**
+ * Returns the fields in which other servers and APIs (vLLM, SGLang, llama.cpp, Ollama, Anthropic) take the form of the
+ * answer. None of them may be ignored.
+ *
+ * @param instead the field that has the form here
+ */
+export const otherForms = (instead: string) => {
+  const refused = noConstraint(instead);
+  return Object.fromEntries(OTHER_FORMS.map((name) => [name, refused])) as {
+    [name in (typeof OTHER_FORMS)[number]]: typeof refused;
+  };
+};
+const OTHER_FORMS = [
+  'format',
+  'guided_json',
+  'guided_regex',
+  'guided_choice',
+  'guided_grammar',
+  'guided_decoding',
+  'structured_outputs',
+  'grammar',
+  'ebnf',
+  'regex',
+  'json_schema',
+  'response_schema',
+  'output_format',
+  'output_schema',
+] as const;
+
+const hasForm = (value: unknown) =>
+  typeof value === 'object' && value !== null && 'format' in value && !isText(value.format);
 
 export const ChatTextPart = object(TextPart.entries);
-export const ChatImageUrlPart = object({ type: v.literal('image_url'), image_url: object(ImageUrl.entries) });
+export const ChatImageUrlPart = object({
+  type: v.literal('image_url'),
+  image_url: object({ ...ImageUrl.entries, detail: v.nullish(ImageUrl.entries.detail.wrapped) }),
+});
 export const ChatImagePart = object(ImagePart.entries);
 export const ChatAudioPart = object(AudioPart.entries);
 export const ChatInputAudioPart = object({
@@ -44,12 +72,21 @@ export const ChatInputAudioPart = object({
   input_audio: object(InputAudio.entries),
 });
 
+/** Parts of earlier assistant messages, as clients send them back. Reasoning is not shown to the model again. */
+export const ChatRefusalPart = object({ type: v.literal('refusal'), refusal: v.string() });
+export const ChatThinkingPart = object({ type: v.literal('thinking') });
+export const ChatReasoningPart = object({ type: v.literal('reasoning') });
+const ASSISTANT_PARTS: ReadonlySet<string> = new Set(['refusal', 'thinking', 'reasoning']);
+
 export const ChatContentPart = variant('type', [
   ChatTextPart,
   ChatImageUrlPart,
   ChatImagePart,
   ChatAudioPart,
   ChatInputAudioPart,
+  ChatRefusalPart,
+  ChatThinkingPart,
+  ChatReasoningPart,
 ]);
 
 export const ChatMessage = v.pipe(
@@ -73,6 +110,11 @@ export const ChatMessage = v.pipe(
       : { code: 'missing_field', at: ['content'], message: 'is required' },
   ),
   rule((message) => toolFields(message)),
+  rule(({ role, content }) => {
+    const parts = typeof content === 'string' ? [] : (content ?? []);
+    const at = role === 'assistant' ? -1 : parts.findIndex(({ type }) => ASSISTANT_PARTS.has(type));
+    return at < 0 ? null : { code: 'invalid_value', at: ['content', at, 'type'], message: 'is for the role assistant' };
+  }),
 );
 export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 
@@ -88,7 +130,7 @@ export const JsonObjectFormat = object({
  * `type` in Responses.
  */
 export const jsonSchemaMembers = {
-  name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/)),
+  name: v.nullish(v.pipe(v.string(), v.maxLength(256), v.description('Has no effect.'))),
   description: v.nullish(v.string()),
   schema: v.pipe(
     jsonObject,
@@ -120,7 +162,13 @@ export const ChatCompletionRequest = v.pipe(
     temperature: sampling.temperature,
     top_p: sampling.topP,
     seed: v.nullish(
-      v.pipe(v.number(), v.integer(), v.minValue(Number.MIN_SAFE_INTEGER), v.maxValue(Number.MAX_SAFE_INTEGER)),
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(-(2 ** 64)),
+        v.maxValue(2 ** 64),
+        v.description('A whole number of up to 64 bits. Beyond 2^53, seeds that a double cannot tell apart are equal.'),
+      ),
     ),
     stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
     stream: v.nullish(v.boolean()),
@@ -162,7 +210,16 @@ export const ChatCompletionRequest = v.pipe(
     ),
     functions: noFunctions,
     function_call: noFunctionCall,
-    ...otherConstraints,
+    ...otherForms('response_format'),
+    text: unsupported((value) => !hasForm(value), 'is of the Responses API: send response_format'),
+    ...reasoningFields,
+    continue_final_message: v.nullish(
+      v.pipe(
+        v.boolean(),
+        v.description('Whether the answer continues the last message, which is an assistant message. Default: false.'),
+      ),
+    ),
+    add_generation_prompt: v.nullish(v.boolean()),
     logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
@@ -180,11 +237,58 @@ export const ChatCompletionRequest = v.pipe(
     toolUseFields(
       {
         names: (tools ?? []).map((tool) => tool.function.name),
-        choice: typeof tool_choice === 'object' ? tool_choice?.function : tool_choice,
+        choice: chatChoice(tool_choice),
       },
       ['tool_choice', 'function', 'name'],
     ),
   ),
+  rule((request) => contradictingReasoning(request)),
+  rule((request) => continuation(request)),
   rule((request) => answeredCalls(request)),
 );
+/** Returns a tool choice without the nesting of Chat Completions. */
+export function chatChoice(
+  sent: v.InferOutput<typeof ChatToolChoice> | null | undefined,
+): 'none' | 'auto' | 'required' | { name: string } | { names: string[]; mode: 'auto' | 'required' } | null | undefined {
+  if (!sent || typeof sent === 'string') return sent;
+  if (sent.type === 'function') return sent.function;
+  const { mode, tools } = sent.allowed_tools;
+  return { mode, names: tools.map((tool) => tool.function.name) };
+}
+
+/** Returns the issue of a request to continue its last message; null if there is none. */
+function continuation(request: {
+  continue_final_message?: boolean | null | undefined;
+  add_generation_prompt?: boolean | null | undefined;
+  messages: readonly v.InferOutput<typeof ChatMessage>[];
+  response_format?: { type: string } | null | undefined;
+  tool_choice?: unknown;
+}): Finding | null {
+  const { continue_final_message: continues, add_generation_prompt: begins, messages } = request;
+  const path = ['continue_final_message'];
+  if (!continues) {
+    return begins === false
+      ? {
+          code: 'unsupported_parameter',
+          at: ['add_generation_prompt'],
+          message: 'must not be false without continue_final_message',
+        }
+      : null;
+  }
+  if (begins === true) return { code: 'invalid_value', at: path, message: 'contradicts add_generation_prompt' };
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant' || last.tool_calls?.length || !last.content?.length) {
+    return {
+      code: 'invalid_value',
+      at: path,
+      message: 'needs a last message of the assistant with text, without calls',
+    };
+  }
+  const form = (request.response_format?.type ?? 'text') !== 'text';
+  const forced = request.tool_choice && request.tool_choice !== 'none' && request.tool_choice !== 'auto';
+  if (!form && !forced) return null;
+  const message = 'cannot be used with a response_format or a forced tool call, which the whole answer must obey';
+  return { code: 'unsupported_parameter', at: path, message };
+}
+
 export type ChatCompletionRequest = v.InferOutput<typeof ChatCompletionRequest>;

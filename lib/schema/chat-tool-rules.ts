@@ -1,12 +1,12 @@
 import type { Finding } from '../validation/rules.ts';
-import type { ChatToolCall } from './chat-tools.ts';
+import type { SentToolCall } from './chat-tools.ts';
 
 // Rules about tools that concern several members of a message or request (docs/interface.md, M-26).
 
 interface MessageFields {
   role: string;
   content?: string | readonly { type: string }[] | null | undefined;
-  tool_calls?: readonly ChatToolCall[] | null | undefined;
+  tool_calls?: readonly SentToolCall[] | null | undefined;
   tool_call_id?: string | null | undefined;
 }
 
@@ -29,7 +29,7 @@ export function toolFields({ role, content, tool_calls, tool_call_id }: MessageF
 
 interface ToolUseFields {
   names: readonly string[];
-  choice?: string | { name: string } | null | undefined;
+  choice?: string | { name: string } | { names: readonly string[] } | null | undefined;
 }
 
 /**
@@ -42,10 +42,12 @@ export function toolUseFields({ names, choice }: ToolUseFields, namePath: readon
     const calls = choice && choice !== 'none' && choice !== 'auto';
     return calls ? { code: 'invalid_value', at: ['tool_choice'], message: 'needs tools' } : null;
   }
-  if (choice && typeof choice === 'object' && !names.includes(choice.name)) {
-    return { code: 'invalid_value', at: namePath, message: 'must be one of the tools' };
-  }
-  return null;
+  if (!choice || typeof choice !== 'object') return null;
+  const chosen = 'name' in choice ? [choice.name] : choice.names;
+  const unknown = chosen.find((name) => !names.includes(name));
+  if (unknown === undefined) return null;
+  const at = 'name' in choice ? namePath : ['tool_choice'];
+  return { code: 'invalid_value', at, message: `must be one of the tools, not ${JSON.stringify(unknown)}` };
 }
 
 /**

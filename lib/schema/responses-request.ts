@@ -2,9 +2,16 @@ import * as v from 'valibot';
 import { object, record, variant } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
-import { JsonObjectFormat, jsonSchemaMembers, TextFormat } from './chat-request.ts';
+import { type chatChoice, JsonObjectFormat, jsonSchemaMembers, otherForms, TextFormat } from './chat-request.ts';
 import { toolUseFields } from './chat-tool-rules.ts';
-import { argumentsText, MOST_TOOLS, ResponsesToolChoice, responsesTools, TOOL_NAME } from './chat-tools.ts';
+import {
+  argumentsText,
+  isFunctionTool,
+  MOST_CALLS,
+  ResponsesToolChoice,
+  responsesTools,
+  TOOL_NAME,
+} from './chat-tools.ts';
 import {
   DecisionAudio,
   DecisionImage,
@@ -12,6 +19,7 @@ import {
   DecisionRefusalText,
   DecisionText,
 } from './decisions-request.ts';
+import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
 import { unsupported } from './unsupported.ts';
 
@@ -98,11 +106,11 @@ const fewCalls = rule<ResponsesItem[]>((items) => {
   for (const [i, { type }] of items.entries()) {
     if (type === 'function_call') calls++;
     else if (type !== 'reasoning') calls = 0;
-    if (calls > MOST_TOOLS) return { code: 'invalid_value', at: [i], message: FEW_CALLS };
+    if (calls > MOST_CALLS) return { code: 'invalid_value', at: [i], message: FEW_CALLS };
   }
   return null;
 });
-const FEW_CALLS = `is one function_call too many: at most ${MOST_TOOLS} may follow each other`;
+const FEW_CALLS = `is one function_call too many: at most ${MOST_CALLS} may follow each other`;
 
 /** The rule that each `function_call_output` follows a `function_call` with the same `call_id`. */
 const answeredCalls = rule<ResponsesItem[]>((items) => {
@@ -166,6 +174,9 @@ export const ResponsesRequest = v.pipe(
     ),
     tools: v.nullish(responsesTools),
     tool_choice: v.nullish(ResponsesToolChoice),
+    ...reasoningFields,
+    ...otherForms('text.format'),
+    response_format: otherForms('text.format').format,
     parallel_tool_calls: v.nullish(
       v.pipe(
         v.boolean(),
@@ -183,7 +194,19 @@ export const ResponsesRequest = v.pipe(
       : null,
   ),
   rule(({ tools, tool_choice }) =>
-    toolUseFields({ names: (tools ?? []).map(({ name }) => name), choice: tool_choice }, ['tool_choice', 'name']),
+    toolUseFields(
+      { names: (tools ?? []).filter(isFunctionTool).map(({ name }) => name), choice: responsesChoice(tool_choice) },
+      ['tool_choice', 'name'],
+    ),
   ),
+  rule((request) => contradictingReasoning(request)),
 );
+/** Returns a tool choice as that of a chat without nesting (`chatChoice`). */
+export function responsesChoice(
+  sent: v.InferOutput<typeof ResponsesToolChoice> | null | undefined,
+): ReturnType<typeof chatChoice> {
+  if (!sent || typeof sent === 'string' || sent.type === 'function') return sent;
+  return { mode: sent.mode, names: sent.tools.map(({ name }) => name) };
+}
+
 export type ResponsesRequest = v.InferOutput<typeof ResponsesRequest>;

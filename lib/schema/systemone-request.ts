@@ -3,6 +3,7 @@ import { textOf } from '../questions/structured.ts';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
+import { otherForms } from './chat-request.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
 import { extraction, fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
@@ -157,6 +158,8 @@ export const SystemOneRequest = object({
     }),
     v.description('The questions by name. The answers have the same names.'),
   ),
+  ...otherForms('questions of the type extract'),
+  response_format: otherForms('questions of the type extract').format,
   images: v.nullish(v.array(media)),
   assets: v.nullish(jsonObject),
   audio: v.nullish(v.array(media)),

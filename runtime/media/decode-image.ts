@@ -29,10 +29,30 @@ export async function imageSize(bytes: Uint8Array): Promise<{ width: number; hei
  * ignoring its colour profile. Throws an `Error` for a damaged file, and for one with more than `MOST_PIXELS`.
  */
 export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
+  if ((await open(bytes).metadata()).space === 'cmyk') return decodeCmyk(bytes);
   const image = open(bytes).autoOrient().removeAlpha().toColourspace('srgb');
   const { data, info } = await image.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
   if (info.channels !== 3) throw new Error(`decoded to ${info.channels} channels`);
   return { width: info.width, height: info.height, data };
+}
+
+/** Decodes an image with four inks. Pillow multiplies them, where libvips converts through the profile of a press. */
+async function decodeCmyk(bytes: Uint8Array): Promise<RgbImage> {
+  const image = open(bytes).pipelineColourspace('cmyk').autoOrient().toColourspace('cmyk');
+  const { data: inks, info } = await image.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
+  if (info.channels !== 4) throw new Error(`decoded to ${info.channels} channels`);
+  const data = new Uint8Array(info.width * info.height * 3);
+  for (let i = 0, to = 0; i < inks.length; i += 4) {
+    const paper = 255 - (inks[i + 3] ?? 0);
+    for (let ink = 0; ink < 3; ink++) data[to++] = Math.max(0, paper - multiplied(inks[i + ink] ?? 0, paper));
+  }
+  return { width: info.width, height: info.height, data };
+}
+
+/** Returns a * b / 255, rounded as Pillow does. */
+function multiplied(a: number, b: number): number {
+  const product = a * b + 128;
+  return ((product >> 8) + product) >> 8;
 }
 
 function open(bytes: Uint8Array): Sharp {

@@ -36,7 +36,7 @@ export const FromMedia = v.variant('type', [
   v.object({
     type: v.literal('failed'),
     id: Id,
-    fault: v.picklist(['undecodable', 'too_large', 'too_long', 'too_many_samples']),
+    fault: v.picklist(['undecodable', 'encoding', 'too_large', 'too_long', 'too_many_samples']),
     detail: v.pipe(v.string(), v.maxLength(4000)),
   }),
 ]);

@@ -1,16 +1,6 @@
-import { AUDIO_ALIASES, type AudioType } from './audio/sniff-audio.ts';
-
 /** Media types of the supported image formats. */
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/gif'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];
-
-/** Other media types that clients send for the supported formats. */
-const ALIASES: Readonly<Record<string, ImageType | AudioType>> = {
-  ...AUDIO_ALIASES,
-  'image/jpg': 'image/jpeg',
-  'image/pjpeg': 'image/jpeg',
-  'image/x-png': 'image/png',
-};
 
 /** Returns the media type of an image by its first bytes; null if the format is not supported. */
 export function sniffImage(bytes: Uint8Array): ImageType | null {
@@ -19,13 +9,4 @@ export function sniffImage(bytes: Uint8Array): ImageType | null {
   if (starts('\x89PNG\r\n\x1a\n')) return 'image/png';
   if (starts('RIFF') && starts('WEBP', 8)) return 'image/webp';
   return starts('GIF87a') || starts('GIF89a') ? 'image/gif' : null;
-}
-
-/**
- * Tells whether a media type that a client sent names this format; `image/*` and `audio/*` name any format of their
- * kind.
- */
-export function namesType(sent: string, type: ImageType | AudioType): boolean {
-  const name = sent.replace(/;.*$/su, '').trim().toLowerCase();
-  return name === type || name === type.replace(/[^/]*$/u, '*') || ALIASES[name] === type;
 }

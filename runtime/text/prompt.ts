@@ -111,8 +111,12 @@ export interface ChatTokens {
 }
 
 export interface ChatEncoding {
-  /** False to prevent reasoning, for answers under a grammar; absent: the model decides. */
-  thinking?: false;
+  /** False to prevent reasoning; true to ask for it; absent: the model decides. */
+  thinking?: boolean | undefined;
+  /** Level of effort, for a chat template that has levels. */
+  effort?: string | undefined;
+  /** True if the answer continues the last message. */
+  continues?: boolean | undefined;
   /** Tools that the model may call; absent: none. */
   tools?: readonly Tool[] | undefined;
   /** Maximum tokens of the prompt. Default: no limit. */
@@ -122,20 +126,20 @@ export interface ChatEncoding {
 /**
  * Encodes a chat. Throws `unsupported_modality` for media that the model does not read, `input_too_long` for more than
  * `limit` tokens, `unsupported_parameter` if the chat template supports no tools or refuses this conversation with
- * tools, and `engine_failed` if it fails otherwise.
+ * tools, `invalid_value` if it refuses the conversation otherwise, and `engine_failed` if it exceeds a limit.
  */
 export function encodeChat(
   model: TextModel,
   messages: readonly ChatMessage[],
-  { thinking, tools, limit = Number.POSITIVE_INFINITY }: ChatEncoding = {},
+  { thinking, effort, continues, tools, limit = Number.POSITIVE_INFINITY }: ChatEncoding = {},
 ): ChatTokens {
   const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind, model.mediaRefusal), messages);
   checkMessages(messages, limit);
   checkTools(model, rendered, tools);
-  const segments = model.template.render(rendered, { thinking, tools, media: model.media });
+  const segments = model.template.render(rendered, { thinking, effort, continues, tools, media: model.media });
   const ids = encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
-  return { ids, thinking: opensThinking(segments, model.template.reasoning) };
+  return { ids, thinking: opensThinking(segments, model.template.reasoning, continues) };
 }
 
 /**

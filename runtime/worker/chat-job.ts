@@ -68,8 +68,14 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
 export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
   const { format, tools } = request;
   // A grammar that covers the whole answer leaves no room for reasoning.
-  const withGrammar = format.type === 'json' && !isForced(tools) ? ({ thinking: false } as const) : {};
-  const encoding = { ...withGrammar, tools: tools?.tools, limit: limits.maxPromptLen };
+  const constrained = format.type === 'json' && !isForced(tools);
+  const encoding = {
+    thinking: constrained ? false : request.reasoning?.enabled,
+    effort: request.reasoning?.effort,
+    continues: request.continues,
+    tools: tools?.tools,
+    limit: limits.maxPromptLen,
+  };
   const { ids, thinking } = encodeChat(text, request.messages, encoding);
   const { constraint, output } = answerForm(text, request, thinking);
   const left = limits.contextLength - ids.length;

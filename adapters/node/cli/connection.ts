@@ -74,6 +74,7 @@ export async function connect(
     throw new UsageError(
       'The address must have no name and password. Give the key with --api-key-file or ASSAY_API_KEY.',
     );
+  if (isLoopback(url)) bypassProxy(new URL(url).hostname);
   const kind = await kindOf(url);
   if (box && kind === 'edge') {
     throw new UsageError(
@@ -129,6 +130,16 @@ function foreignHome(url: string, home: string): string {
     `The server at ${url} requires an API key, and does not keep its keys in ${home}. ` +
     'Name its folder with --home, or give a key with --api-key-file or ASSAY_API_KEY.'
   );
+}
+
+/**
+ * Excludes a host from the proxy that `HTTP_PROXY` names where `NODE_USE_ENV_PROXY` is set: a server on this machine is
+ * never behind one. Node reads the variable again for each request, the one in lower case first.
+ */
+function bypassProxy(hostname: string): void {
+  const { env } = process;
+  const name = env.no_proxy === undefined ? 'NO_PROXY' : 'no_proxy';
+  env[name] = [env[name], hostname].filter(Boolean).join(',');
 }
 
 function isLoopback(url: string): boolean {

@@ -21,9 +21,15 @@ export function chatBody(request: ChatRequest): string {
     response_format: format(request.format),
     cache_salt: request.cacheSalt,
     ...(request.tools ? toolFields(request.tools) : {}),
+    ...(request.reasoning ? reasoningFields(request.reasoning) : {}),
+    continue_final_message: request.continues,
     stream: true,
     stream_options: { include_usage: true },
   });
+}
+
+function reasoningFields({ enabled, effort }: NonNullable<ChatRequest['reasoning']>): object {
+  return effort === undefined ? { enable_thinking: enabled } : { reasoning_effort: effort };
 }
 
 function toolFields({ tools, choice, parallel }: ToolUse): object {

@@ -71,7 +71,10 @@ const scalar = fc.constantFrom('string', 'number', 'integer', 'boolean');
 const field = fc.oneof(fc.stringMatching(/^[a-z]{1,6}$/), fc.constantFrom('10', '2', 'type', 'items'));
 const shorthand = fc.letrec((tie) => ({
   node: fc.oneof({ maxDepth: 3 }, scalar, fc.tuple(tie('node')), tie('object')),
-  object: fc.dictionary(field, tie('node'), { minKeys: 1, maxKeys: 4 }),
+  // An object whose only member is `type` with a type name is JSON Schema.
+  object: fc
+    .dictionary(field, tie('node'), { minKeys: 1, maxKeys: 4 })
+    .filter((fields) => Object.keys(fields).length > 1 || typeof fields.type !== 'string'),
 }));
 const jsonSchema = fc.constantFrom(
   { type: 'object' },

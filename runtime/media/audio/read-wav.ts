@@ -64,7 +64,9 @@ function readFormat(view: DataView, from: number, length: number) {
   const rate = view.getUint32(from + 4, true);
   const block = view.getUint16(from + 12, true);
   const bits = view.getUint16(from + 14, true);
-  if (!READERS.has(`${tag}/${bits}`)) throw unreadable(`its format ${tag} with ${bits} bits is not known`);
+  if (!READERS.has(`${tag}/${bits}`)) {
+    throw new AudioFault('encoding', `its format ${tag} with ${bits} bits is not known`);
+  }
   if (channels === 0 || block !== (channels * bits) / 8) throw unreadable('its fmt chunk contradicts itself');
   return { tag, channels, rate, block, bits };
 }

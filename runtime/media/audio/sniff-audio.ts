@@ -5,19 +5,6 @@ export type AudioType = (typeof AUDIO_TYPES)[number];
 /** Names the supported codecs. An Ogg file contains one of the last two. */
 export type Codec = 'wav' | 'mp3' | 'flac' | 'vorbis' | 'opus';
 
-/** Other media types that clients send for the supported formats. */
-export const AUDIO_ALIASES: Readonly<Record<string, AudioType>> = {
-  'audio/x-wav': 'audio/wav',
-  'audio/wave': 'audio/wav',
-  'audio/vnd.wave': 'audio/wav',
-  'audio/mp3': 'audio/mpeg',
-  'audio/x-mp3': 'audio/mpeg',
-  'audio/x-flac': 'audio/flac',
-  'audio/opus': 'audio/ogg',
-  'audio/vorbis': 'audio/ogg',
-  'application/ogg': 'audio/ogg',
-};
-
 const TYPE_OF: Readonly<Record<Codec, AudioType>> = {
   wav: 'audio/wav',
   mp3: 'audio/mpeg',

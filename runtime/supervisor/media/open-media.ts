@@ -140,6 +140,7 @@ const REASONS: Readonly<Record<FaultKind | FetchFaultKind, string>> = {
   address_slow: 'was not fetched in time. Send the file itself.',
   address_unreachable: 'could not be fetched. Check the address, or send the file itself.',
   undecodable: 'cannot be decoded: the file is damaged or cut off. Send it again, or save it to a new file.',
+  encoding: 'has an encoding that is not supported. Save it as PNG or JPEG.',
   too_large: `has more than ${MOST_PIXELS / 1e6} megapixels. Send a smaller one.`,
   too_long: 'is too long. Send a shorter one.',
   too_many_samples: `has more than ${MOST_SAMPLES / 1e6} million samples in all its channels. Send it with one channel at 16 kHz.`,
@@ -151,6 +152,8 @@ const AUDIO_REASONS: typeof REASONS = {
   ...REASONS,
   undecodable:
     'cannot be decoded: the file is empty, damaged or cut off, or has a sample rate below 8 kHz or above 192 kHz. Send it again, or save it as WAV or FLAC.',
+  encoding:
+    'has samples in an encoding that is not supported, such as ADPCM or GSM. Save it as WAV with PCM samples, or as FLAC or MP3.',
   too_large: `is longer than ${MOST_SECONDS} seconds. Send it in parts.`,
   crash: 'could not be decoded: the decoder ended. Save it again as WAV or FLAC.',
 };

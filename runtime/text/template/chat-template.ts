@@ -47,8 +47,15 @@ export interface ChatTemplate {
 }
 
 export interface RenderOptions {
-  /** False to close the reasoning block before the model can begin it; absent: the model decides. */
+  /**
+   * False to close the reasoning block before the model can begin it; true to begin one where the template has to be
+   * asked; absent: as the template has it.
+   */
   thinking?: boolean | undefined;
+  /** Level of effort, for a template that has levels. */
+  effort?: string | undefined;
+  /** True to end the prompt in the text of the last message, which is an assistant's. */
+  continues?: boolean | undefined;
   /** Mark that the template writes for an image or a recording; absent if the model reads none. */
   media?: MediaMark | undefined;
   /** Tools to show to the model. */
@@ -99,15 +106,20 @@ export function createChatTemplate(
 ): ChatTemplate {
   const text = source ?? PLAIN_TEMPLATE;
   const { format, thinks } = reasoningFormat(text);
-  const switchable = text.includes('enable_thinking');
+  // Most templates name the switch `enable_thinking`; those of DeepSeek and Granite name it `thinking`.
+  const switches = ['enable_thinking', 'thinking'].filter((name) => new RegExp(`\\b${name}\\b`).test(text));
+  const hasLevels = /\breasoning_effort\b/.test(text);
   const jinja = usable(() => compileJinja(text, limits));
 
   function write(
     messages: readonly TemplateMessage[],
-    { thinking, media, tools }: RenderOptions,
+    { thinking, effort, continues, media, tools }: RenderOptions,
     { inParts, noTools }: TemplateInput,
   ): Segment[] {
-    const values = thinking === undefined || !switchable ? {} : { enable_thinking: thinking };
+    const values = {
+      ...(thinking === undefined ? {} : Object.fromEntries(switches.map((name) => [name, thinking]))),
+      ...(effort !== undefined && effort !== 'none' && hasLevels ? { reasoning_effort: effort } : {}),
+    };
     const { marked, parts } = markParts(messages, inParts, media);
     const shown = { tools: tools ? templateTools(tools) : noTools };
     const variables = {
@@ -116,9 +128,10 @@ export function createChatTemplate(
       ...values,
       ...shown,
       messages: marked,
-      add_generation_prompt: true,
+      add_generation_prompt: !continues,
     };
     const segments = splitMarked(jinja(variables), parts, media?.mark);
+    if (continues) return endingInText(segments, parts);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
   const tryOut = (input: TemplateInput) => ({ input, ...probe((messages) => write(messages, {}, input)) });
@@ -144,7 +157,7 @@ export function createChatTemplate(
     render(messages, options = {}) {
       const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
       if (!options.tools && !said.some(isToolUse)) {
-        return usable(() => write(fitMessages(said, traits), options, input));
+        return accepted(() => write(fitMessages(said, traits), options, input));
       }
       const fitted = fitMessages(fitCalls(said, tools()), traits);
       const { tools: sent } = options;
@@ -154,9 +167,13 @@ export function createChatTemplate(
   };
 }
 
-/** Tells whether a prompt ends inside an open reasoning block. */
-export function opensThinking(segments: readonly Segment[], { open, close }: ReasoningFormat): boolean {
-  const tail = tailOf(segments);
+/** Tells whether a prompt ends inside an open reasoning block, perhaps in a text that the answer continues. */
+export function opensThinking(
+  segments: readonly Segment[],
+  { open, close }: ReasoningFormat,
+  continues = false,
+): boolean {
+  const tail = continues ? (segments.at(-1)?.text ?? '') : tailOf(segments);
   return tail.lastIndexOf(open) > tail.lastIndexOf(close);
 }
 
@@ -220,6 +237,15 @@ function withoutThinking(segments: readonly Segment[], format: ReasoningFormat):
   return tail.includes(close) || tail.endsWith(none) ? [...segments] : [...segments, { text: none, trust: 'template' }];
 }
 
+/** Returns a prompt up to the end of its last message, whose text stays as it was sent where the template trims it. */
+function endingInText(segments: readonly Segment[], parts: readonly unknown[]): Segment[] {
+  const last = segments.findLastIndex(({ trust }) => trust === 'user');
+  const text = parts.at(-1);
+  const { text: written = '' } = segments[last] ?? {};
+  const spaces = typeof text === 'string' && text.trimEnd().endsWith(written) ? text.slice(text.trimEnd().length) : '';
+  return [...segments.slice(0, last), { text: written + spaces, trust: 'user' }];
+}
+
 /** Returns the template's own text after the last message. */
 function tailOf(segments: readonly Segment[]): string {
   const last = segments.at(-1);
@@ -238,12 +264,26 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
 }
 
 function usable<T>(work: () => T): T {
+  return converting(work, unusable);
+}
+
+function unusable(cause: TemplateError): AssayError {
+  return new AssayError(
+    'engine_failed',
+    `The model's chat template cannot be used: ${cause.message}. Try again, or use another model.`,
+    { cause },
+  );
+}
+
+/**
+ * Runs `work`. Converts a `TemplateError` to `invalid_value`: the template has rendered other conversations, so it is
+ * this one that it refuses, as templates do that need a user's message. Exceeding a limit stays `engine_failed`.
+ */
+function accepted<T>(work: () => T): T {
   return converting(work, (cause) => {
-    return new AssayError(
-      'engine_failed',
-      `The model's chat template cannot be used: ${cause.message}. Try again, or use another model.`,
-      { cause },
-    );
+    if (cause.ofLimits) return unusable(cause);
+    const message = `The model's chat template refuses this conversation: ${cause.message}. Send the messages as the template needs them, with at least one of the user.`;
+    return new AssayError('invalid_value', message, { param: 'messages', cause });
   });
 }
 

@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import { addMask, clearBit, setBit } from '../../../lib/grammar/vocabulary/token-mask.ts';
-import { MOST_TOOLS } from '../../../lib/schema/chat-tools.ts';
+import { MOST_CALLS } from '../../../lib/schema/chat-tools.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
 import type { CallGrammar, CallStep } from './call-grammar.ts';
@@ -167,7 +167,7 @@ export class ToolConstraint implements Constraint {
     if (!call.ended) return;
     const { next, ending } = this.#options.grammar;
     // The caller sends the calls back in one message, which may have no more.
-    if (!next || this.#calls.length === MOST_TOOLS) this.#phase = { is: 'ended' };
+    if (!next || this.#calls.length === MOST_CALLS) this.#phase = { is: 'ended' };
     else {
       const instead = { ending: ending ? this.#writer(ending) : null };
       this.#phase = { is: 'choosing', call: this.#writer(next), instead };

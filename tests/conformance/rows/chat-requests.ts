@@ -1,6 +1,24 @@
 import type { Row } from '../row.ts';
 import { asked, messages, model, path } from './chat-parts.ts';
 
+/** Fields of other servers that switch the reasoning, and what the backend is asked. docs/interface.md, M-15. */
+const reasoning: readonly [sent: object, reasoning: object][] = [
+  [{ chat_template_kwargs: { enable_thinking: false } }, { enabled: false }],
+  [{ chat_template_kwargs: { thinking: true } }, { enabled: true }],
+  [{ enable_thinking: false }, { enabled: false }],
+  [{ think: false }, { enabled: false }],
+  [{ think: 'high' }, { enabled: true, effort: 'high' }],
+  [{ thinking: { type: 'disabled' } }, { enabled: false }],
+  [{ reasoning_effort: 'none' }, { enabled: false, effort: 'none' }],
+  [
+    { reasoning_effort: 'low', enable_thinking: true },
+    { enabled: true, effort: 'low' },
+  ],
+  [{ reasoning: { effort: 'medium' } }, { enabled: true, effort: 'medium' }],
+  [{ reasoning: { enabled: false } }, { enabled: false }],
+  [{ reasoning_budget: 0 }, { enabled: false }],
+];
+
 /** docs/interface.md, M-13 and M-14. */
 export const chatRequests: readonly Row[] = [
   {
@@ -37,6 +55,92 @@ export const chatRequests: readonly Row[] = [
       frequencyPenalty: 2,
       format: { type: 'text' },
     }),
+  },
+  ...reasoning.map(
+    ([sent, reasoning]): Row => ({
+      name: `reasoning: ${JSON.stringify(sent)}`,
+      request: { path, json: { messages, ...sent } },
+      expect: asked({ reasoning }),
+    }),
+  ),
+  {
+    name: 'an assistant message is continued',
+    request: {
+      path,
+      json: {
+        messages: [...messages, { role: 'assistant', content: 'It is' }],
+        continue_final_message: true,
+        add_generation_prompt: false,
+      },
+    },
+    expect: asked({ continues: true }),
+  },
+  {
+    name: 'max_tokens -1 is no limit, a seed may have 64 bits, and forms that mean text have no effect',
+    request: {
+      path,
+      json: {
+        messages,
+        max_tokens: -1,
+        seed: 2 ** 63,
+        format: '',
+        guided_json: null,
+        text: { verbosity: 'low' },
+        response_format: { type: 'json_schema', json_schema: { schema: { type: 'object' } } },
+      },
+    },
+    expect: asked({
+      maxTokens: 1_048_576,
+      seed: 2 ** 63,
+      format: { type: 'json', shape: { kind: 'schema', schema: { type: 'object' } } },
+    }),
+  },
+  {
+    name: 'refusals, reasoning and arguments as objects in earlier messages; null for an absent detail',
+    request: {
+      path,
+      json: {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: null } }],
+          },
+          {
+            role: 'assistant',
+            content: [
+              { type: 'thinking', thinking: 'Hm' },
+              { type: 'refusal', refusal: 'No.' },
+            ],
+            tool_calls: [{ id: 'a', type: 'function', function: { name: 'a.b', arguments: { x: 1 } } }],
+          },
+        ],
+      },
+    },
+    expect: asked({
+      messages: [
+        { role: 'user' },
+        {
+          role: 'assistant',
+          parts: [{ type: 'text', text: 'No.' }],
+          toolCalls: [{ name: 'a.b', arguments: '{"x":1}' }],
+        },
+      ],
+    }),
+  },
+  {
+    name: 'allowed_tools: only these are shown, in the mode',
+    request: {
+      path,
+      json: {
+        messages,
+        tools: ['a.b', 'c'].map((name) => ({ type: 'function', function: { name } })),
+        tool_choice: {
+          type: 'allowed_tools',
+          allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'a.b' } }] },
+        },
+      },
+    },
+    expect: asked({ tools: { tools: [{ name: 'a.b' }], choice: 'required', parallel: true } }),
   },
   {
     name: 'stop may be one string',

@@ -25,7 +25,12 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   [{ input: 'Hi', prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
   [{ input: 'Hi', background: true }, 'unsupported_parameter', 'background'],
   [{ input: 'Hi', truncation: 'auto' }, 'unsupported_parameter', 'truncation'],
-  [{ input: 'Hi', tools: [{ type: 'web_search', name: 'w' }] }, 'unsupported_parameter', 'tools[0].type'],
+  [{ input: 'Hi', tools: [{ type: 'web_search' }], tool_choice: 'required' }, 'invalid_value', 'tool_choice'],
+  [{ input: 'Hi', tools: [{ type: 'function' }] }, 'missing_field', 'tools[0].name'],
+  [{ input: 'Hi', response_format: { type: 'json_object' } }, 'unsupported_parameter', 'response_format'],
+  [{ input: 'Hi', format: 'json' }, 'unsupported_parameter', 'format'],
+  [{ input: 'Hi', guided_json: { type: 'object' } }, 'unsupported_parameter', 'guided_json'],
+  [{ input: 'Hi', reasoning: { effort: 'much' } }, 'invalid_value', 'reasoning.effort'],
   [{ input: 'Hi', tools: [{ ...ping, name: 'a b' }] }, 'invalid_value', 'tools[0].name'],
   [{ input: 'Hi', tools: [ping, ping] }, 'invalid_value', 'tools[1].name'],
   [

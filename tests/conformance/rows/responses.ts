@@ -15,6 +15,26 @@ const ping = { type: 'function', name: 'ping' };
 const requests: readonly [name: string, sent: object, request: object][] = [
   ['a text', { input: 'Hi' }, { messages: [{ role: 'user', parts: text('Hi') }], ...plain }],
   [
+    'tools of other types are left out',
+    { input: 'Hi', tools: [{ type: 'web_search', external_web_access: false }, ping, { type: 'custom', name: 'c' }] },
+    { tools: { tools: [{ name: 'ping' }], choice: 'auto', parallel: true } },
+  ],
+  [
+    'allowed_tools and reasoning',
+    {
+      input: 'Hi',
+      tools: [ping, { ...ping, name: 'b.c' }],
+      tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'b.c' }] },
+      reasoning: { effort: 'none', summary: 'auto' },
+      max_output_tokens: -1,
+    },
+    {
+      tools: { tools: [{ name: 'b.c' }], choice: 'auto', parallel: true },
+      reasoning: { enabled: false, effort: 'none' },
+      maxTokens: 1_048_576,
+    },
+  ],
+  [
     'instructions come first, as the system',
     { model, input: 'Hi', instructions: 'Be brief.' },
     {
