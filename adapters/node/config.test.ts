@@ -117,7 +117,10 @@ test.each([
   [{ isolation: 'some' }, '--isolation (ASSAY_ISOLATION) must be one of auto, strict, off.'],
   [{ apiKey: 'a b' }, 'The API key has a space or a character that is not ASCII. Check that it was copied whole.'],
   [{ apiKey: 'a'.repeat(257) }, '--api-key (ASSAY_API_KEY) must be 1 to 256 visible ASCII characters.'],
-  [{ allowOrigin: ['http://x/'] }, '--allow-origin must be an origin, such as http://localhost:3000 or app://obsidian.md.'],
+  [
+    { allowOrigin: ['http://x/'] },
+    '--allow-origin must be an origin, such as http://localhost:3000 or app://obsidian.md.',
+  ],
   [
     { allowMediaHost: ['https://a.example.com'] },
     '--allow-media-host must be a host name, such as images.example.com or *.example.com.',
