@@ -84,6 +84,7 @@ const decisions = { ...asking, errors: [400, 422, 429] } as const;
 const extracting = {
   ...asking,
   ...answering(EXTRACTIONS),
+  part: 'extractions',
   response: ExtractionsResponse,
   errors: [400, 404, 409, 413, 415, 429],
 } as const;

@@ -1,7 +1,7 @@
 /** Describes how the contract must be written for one client generator, because generators differ. */
 export interface Form {
   /** Tags of the operations whose schemas the client needs. */
-  tags: readonly ('decision service' | 'decision formats' | 'model server')[];
+  tags: readonly ('decision service' | 'decision formats' | 'extractions' | 'model server')[];
   /**
    * Form of enums of strings. `union`: one of the known values, or any other string. `text`: a string whose
    * description lists the known values.

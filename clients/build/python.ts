@@ -24,7 +24,7 @@ export const python: Language = {
   async generate() {
     checkVersion(`${HOME}/pyproject.toml`, /^version = "(.*)"$/m);
     const input = writeContract('python', {
-      tags: ['decision service', 'decision formats', 'model server'],
+      tags: ['decision service', 'decision formats', 'extractions', 'model server'],
       enums: 'union',
       unions: 'keep',
       tag: 'default',

@@ -20,7 +20,7 @@ export const typescript: Language = {
   async generate() {
     checkVersion(`${HOME}/package.json`, /"version": "(.*)"/);
     writeContract('typescript', {
-      tags: ['decision service', 'decision formats'],
+      tags: ['decision service', 'decision formats', 'extractions'],
       enums: 'union',
       unions: 'keep',
       tag: 'keep',

@@ -31,6 +31,11 @@ export function openApiDocument(operations: readonly Operation[]): object {
           "Decisions with probabilities, in the formats of OpenAI's Decisions API and System One. Every call needs an API key.",
       },
       {
+        name: TAGS.extractions,
+        description:
+          "Typed fields of a text with probabilities and spans, in the format of Cloudflare's Clairic. Every call needs an API key.",
+      },
+      {
         name: TAGS.models,
         description: 'Manage the models on this machine, and chat. On the loopback address no API key is needed.',
       },
@@ -49,7 +54,8 @@ const TAGS = {
   decisions: 'decision service',
   openai: 'decision formats',
   systemone: 'decision formats',
-  workersai: 'decision formats',
+  workersai: 'extractions',
+  extractions: 'extractions',
   models: 'model server',
   own: 'this server',
 };
@@ -70,10 +76,10 @@ function paths(operations: readonly Operation[]): Record<string, object> {
 }
 
 function operation(row: Operation): object {
-  const { api, own, path, id, summary, description, key, request, unavailable } = row;
+  const { api, own, part, path, id, summary, description, key, request, unavailable } = row;
   return {
     operationId: id,
-    tags: [TAGS[own ? 'own' : api]],
+    tags: [TAGS[part ?? (own ? 'own' : api)]],
     summary,
     ...(description ? { description } : {}),
     ...(path.includes('{') ? { parameters: parametersOf(path) } : {}),

@@ -58,6 +58,22 @@ def test_system_one_async() -> None:
     assert team.type == "choice" and set(team.probabilities) == {"billing", "shipping"}
 
 
+def test_extractions() -> None:
+    with assay.Assay(base_url=URL, api_key="demo") as client:
+        answers = client.extractions(
+            state=TEXT,
+            fields={
+                "what": assay.TextField(instructions="What came late?"),
+                "days": assay.NumberField(integer=True),
+            },
+        ).answers
+    what = answers["what"]
+    assert what.type == "text" and what.span is not None
+    start, end = what.span
+    assert TEXT[start:end] == what.guess
+    assert answers["days"].type == "number" and 0 <= answers["days"].p_null <= 1
+
+
 def test_errors() -> None:
     with assay.Assay(base_url=URL, api_key="demo") as client:
         with pytest.raises(assay.BadRequestError) as refused:

@@ -5,6 +5,8 @@ import type {
   DecideResponse,
   DecisionsRequest,
   DecisionsResponse,
+  ExtractionsRequest,
+  ExtractionsResponse,
   ExtractRequest,
   ExtractResponse,
   RunTasksRequest,
@@ -85,6 +87,11 @@ export class Assay {
   /** Answers named questions with the probability of every option, in the format of System One. */
   systemOne(request: SystemOneRequest, options?: CallOptions): Promise<SystemOneResponse> {
     return this.#post('/v1/systemone', request, options, hasAnswers);
+  }
+
+  /** Extracts typed fields of a text, each with the probability that the text does not contain it. */
+  extractions(request: ExtractionsRequest, options?: CallOptions): Promise<ExtractionsResponse> {
+    return this.#post('/v1/extractions', request, options, hasAnswers);
   }
 
   async #post<R>(path: string, body: object, { signal }: CallOptions = {}, isAnswer = hasResults): Promise<R> {

@@ -101,6 +101,13 @@ test('the two decision formats, against the real server', async () => {
   assert.ok(team?.type === 'choice');
   const sum = Object.values(team.probabilities).reduce((total, probability) => total + probability, 0);
   assert.ok(Math.abs(sum - 1) < 1e-6);
+  const extracted = await client.extractions({
+    state: text,
+    fields: { what: { type: 'text', instructions: 'What came late?' }, urgent: { type: 'boolean' } },
+  });
+  const { what, urgent } = extracted.answers;
+  assert.ok(what?.type === 'text' && urgent?.type === 'boolean');
+  assert.ok(what.span && [...text].slice(...(what.span as [number, number])).join('') === what.guess);
   await assert.rejects(client.decisions({ model: 'assay/starter', input: text, questions: [] }), {
     name: 'BadRequestError',
     code: 'invalid_value',

@@ -20,6 +20,9 @@ from .models import (
     DecisionsResponse,
     ExtractRequest,
     ExtractResponse,
+    ExtractionField,
+    ExtractionsRequest,
+    ExtractionsResponse,
     ImageInput,
     Language,
     Message,
@@ -62,6 +65,19 @@ class ExtractFields(SharedFields, total=False):
     keys: Sequence[str]
     fields: Sequence[str]
     schema: dict[str, Any]
+
+
+class ExtractionOptions(TypedDict, total=False):
+    """Optional fields of an extraction. Without `model`, the loaded one answers."""
+
+    model: str
+    questions: Mapping[str, SystemOneQuestion]
+    images: Sequence[Any]
+    reference_date: str
+    options: Mapping[str, Any]
+    calibrated: bool
+    max_output_tokens: int
+    extra_body: Mapping[str, Any]
 
 
 class QuestionFields(TypedDict, total=False):
@@ -135,6 +151,16 @@ class Assay:
         """Answers named questions with the probability of every option, in the format of System One."""
         return self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
 
+    def extractions(
+        self,
+        *,
+        state: str | dict[str, Any] | list[Any],
+        fields: Mapping[str, ExtractionField],
+        **options: Unpack[ExtractionOptions],
+    ) -> ExtractionsResponse:
+        """Extracts typed fields of a text, each with the probability that the text does not contain it."""
+        return self._send("/v1/extractions", extractions_body(state, fields, options), ExtractionsResponse)
+
     def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return send(self._http, self._max_retries, path, body, answer)
 
@@ -205,6 +231,16 @@ class AsyncAssay:
         """Answers named questions with the probability of every option, in the format of System One."""
         return await self._send("/v1/systemone", system_one_body(model, state, questions, fields), SystemOneResponse)
 
+    async def extractions(
+        self,
+        *,
+        state: str | dict[str, Any] | list[Any],
+        fields: Mapping[str, ExtractionField],
+        **options: Unpack[ExtractionOptions],
+    ) -> ExtractionsResponse:
+        """Extracts typed fields of a text, each with the probability that the text does not contain it."""
+        return await self._send("/v1/extractions", extractions_body(state, fields, options), ExtractionsResponse)
+
     async def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return await send_async(self._http, self._max_retries, path, body, answer)
 
@@ -241,6 +277,12 @@ def system_one_body(
     model: str, state: str | dict[str, Any] | list[Any], questions: Mapping[str, SystemOneQuestion], fields: QuestionFields
 ) -> dict[str, Any]:
     return _body(SystemOneRequest(model=model, state=state, questions=dict(questions), **fields))
+
+
+def extractions_body(
+    state: str | dict[str, Any] | list[Any], fields: Mapping[str, ExtractionField], options: ExtractionOptions
+) -> dict[str, Any]:
+    return _body(ExtractionsRequest(state=state, fields=dict(fields), **options))
 
 
 def _body(request: BaseModel) -> dict[str, Any]:
