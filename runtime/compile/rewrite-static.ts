@@ -35,6 +35,8 @@ export function rewriteStatic(
   }
   if (isHalf(model)) toFloat32(model);
   const attention = attentionNodes(model.graph, layout);
+  if (attention && attention.length > layout.kv.length)
+    throw unusable('its layers share keys and values, which has no static form');
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
   if (precision !== 'float' && precision !== 'keep') {

@@ -20,6 +20,10 @@ export interface Architecture {
   /** True if the configuration lets the embeddings be the output head. The checkpoint may still have a head. */
   tied: boolean;
   layers: readonly Layer[];
+  /** Embeddings that each layer has of its own (Gemma 4 E2B): their size and their vocabulary; null for none. */
+  layerInputs: { size: number; vocab: number } | null;
+  /** True if the stream is multiplied by a factor at the end of each layer (Gemma 4). */
+  layerFactors: boolean;
   names: Names;
 }
 
@@ -103,6 +107,12 @@ export interface Attention {
   biases: { inputs: boolean; output: boolean };
   /** Norm of queries and keys: of each head, of all heads together, or none. */
   norm: 'head' | 'row' | null;
+  /** True if the values of each head have a norm without weights. */
+  valueNorm: boolean;
+  /** True if keys before their norm are the values, too. */
+  keysAsValues: boolean;
+  /** Number of the earlier layer whose keys and values are used instead of own ones; null for own ones. */
+  sharedFrom: number | null;
   /** True if the result is multiplied by a gate that is computed together with the queries. */
   gated: boolean;
   /** True if each head has a score for seeing nothing. */

@@ -18,6 +18,8 @@ export class AttentionInputs {
   /** Index of the last key of each sequence, and the number of keys, as GroupQueryAttention reads them. */
   readonly last: string;
   readonly total: string;
+  /** New keys and values of each layer, for layers that share them. */
+  readonly fresh = new Map<number, [key: string, value: string]>();
 
   constructor(graph: GraphBuilder, context: number) {
     this.#graph = graph;
@@ -97,8 +99,12 @@ export function attention(
     query = project(names.query, mixer.gated ? 2 * queries : queries);
     if (mixer.gated) [query, gate] = gateOf(graph, query, heads, headSize);
     query = headNorm(graph, query, at(names.queryNorm), heads, { architecture, mixer, weights });
-    key = headNorm(graph, project(names.key, keys), at(names.keyNorm), kvHeads, { architecture, mixer, weights });
-    value = project(names.value, keys);
+    if (mixer.sharedFrom === null) {
+      key = project(names.key, keys);
+      value = mixer.keysAsValues ? key : project(names.value, keys);
+      key = headNorm(graph, key, at(names.keyNorm), kvHeads, { architecture, mixer, weights });
+      if (mixer.valueNorm) value = plainNorm(graph, value, kvHeads, { architecture, headSize });
+    } else weights.skip(...[names.key, names.value, names.keyNorm, 'self_attn.v_norm'].map(at));
   } else query = project(names.joint, queries + 2 * keys);
   const rotates = mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
   if (names.joint !== null && (mixer.growth || (mixer.rotary && !rotates))) {
@@ -106,18 +112,24 @@ export function attention(
   }
   if (mixer.rotary && !rotates) {
     query = shared.rotated(query, mixer.rotary, heads);
-    key = shared.rotated(key, mixer.rotary, kvHeads);
+    if (key) key = shared.rotated(key, mixer.rotary, kvHeads);
   }
+  const source = mixer.sharedFrom ?? layer;
+  if (mixer.sharedFrom === null) shared.fresh.set(layer, [key, value]);
+  else [key, value] = shared.fresh.get(mixer.sharedFrom) ?? ['', ''];
   if (mixer.growth) query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
   const pasts = ['key', 'value'].map((kind) =>
-    graph.input(`past_key_values.${layer}.${kind}`, DataType.float, [
+    graph.input(`past_key_values.${source}.${kind}`, DataType.float, [
       'batch_size',
       kvHeads,
       'past_sequence_length',
       headSize,
     ]),
   );
-  const presents = ['key', 'value'].map((kind) => `present.${layer}.${kind}`);
+  // A layer that shares writes what the other layer has written already, to nowhere.
+  const presents = ['key', 'value'].map((kind) =>
+    mixer.sharedFrom === null ? `present.${layer}.${kind}` : graph.name(),
+  );
   const inputs = [
     query,
     key,
@@ -141,7 +153,8 @@ export function attention(
     },
     [graph.name(), ...presents],
   );
-  for (const name of presents) graph.output(name, ['batch_size', kvHeads, 'total_sequence_length', headSize]);
+  for (const name of mixer.sharedFrom === null ? presents : [])
+    graph.output(name, ['batch_size', kvHeads, 'total_sequence_length', headSize]);
   const result = gate ? graph.add('Mul', [seen, graph.add('Sigmoid', [gate])]) : seen;
   const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
   return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
@@ -186,5 +199,19 @@ function headNorm(
   if (norm === 'row') return rmsNorm(graph, x, weights.get(`${name}.weight`, count * headSize), architecture);
   const heads = graph.add('Reshape', [x, graph.integers(0, 0, count, headSize)]);
   const normed = rmsNorm(graph, heads, weights.get(`${name}.weight`, headSize), architecture);
+  return graph.add('Reshape', [normed, graph.integers(0, 0, count * headSize)]);
+}
+
+/** Adds the norm of each head without weights. */
+function plainNorm(
+  graph: GraphBuilder,
+  x: string,
+  count: number,
+  { architecture, headSize }: { architecture: Architecture; headSize: number },
+): string {
+  const ones = graph.computed(`ones/${headSize}`, [headSize], () => [new Float32Array(headSize).fill(1)]);
+  const heads = graph.add('Reshape', [x, graph.integers(0, 0, count, headSize)]);
+  const epsilon = { float: architecture.epsilon };
+  const normed = graph.add('SimplifiedLayerNormalization', [heads, ones], { axis: -1, epsilon, stash_type: 1 });
   return graph.add('Reshape', [normed, graph.integers(0, 0, count * headSize)]);
 }

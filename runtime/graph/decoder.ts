@@ -40,11 +40,9 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
   const tokens = graph.input('input_ids', DataType.int64, ['batch_size', 'sequence_length']);
   const shared = new AttentionInputs(graph, context);
   const embedding = weights.get(`${names.embedding}.weight`, vocab, hidden);
-  const stream = new Stream(
-    graph,
-    graph.scaled(graph.add('Gather', [graph.weight(embedding), tokens]), scales.embedding),
-    architecture,
-  );
+  const start = graph.scaled(graph.add('Gather', [graph.weight(embedding), tokens]), scales.embedding);
+  const layerInputs = layerInputsOf(graph, start, { architecture, weights, tokens });
+  const stream = new Stream(graph, start, architecture);
   for (const [number, layer] of architecture.layers.entries()) {
     const at = (name: string | null) => name && `layers.${number}.${name}`;
     const norm = (name: string | null) => (name === null ? undefined : weights.get(`${at(name)}.weight`, hidden));
@@ -63,6 +61,12 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
       ? mixture(graph, inner, { ...common, experts })
       : feedForward(graph, inner, { architecture, layer, number, weights });
     stream.write(made, norm(names.innerEndNorm));
+    if (layerInputs) {
+      const whole = stream.read(undefined);
+      const own = layerInput(graph, whole, { architecture, weights, number, input: layerInputs });
+      stream.write(own, norm('post_per_layer_input_norm'));
+    }
+    if (architecture.layerFactors) stream.multiply(graph.weight(weights.get(`layers.${number}.layer_scalar`, 1)));
   }
   const last = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
   const head = weights.head(vocab, hidden);
@@ -110,12 +114,54 @@ class Stream {
     return normed;
   }
 
+  /** Multiplies the whole stream. */
+  multiply(factor: string): void {
+    this.#sum = this.#graph.add('Mul', [this.read(undefined), factor]);
+  }
+
   /** Adds what a part has computed, after its own norm if it has one. */
   write(value: string, norm: StoredTensor | undefined): void {
     const { scales } = this.#architecture;
     const normed = norm ? rmsNorm(this.#graph, value, norm, this.#architecture) : value;
     this.#pending = this.#graph.scaled(normed, scales.residual);
   }
+}
+
+/**
+ * Adds the embeddings that each layer has of its own, `[batch, rows, layers, size]`, mixed with a projection of the
+ * common ones (Gemma 4). Returns null if layers have none.
+ */
+function layerInputsOf(
+  graph: GraphBuilder,
+  embedded: string,
+  { architecture, weights, tokens }: { architecture: Architecture; weights: Weights; tokens: string },
+): string | null {
+  const { layerInputs, layers, hidden } = architecture;
+  if (!layerInputs) return null;
+  const { size, vocab } = layerInputs;
+  const width = layers.length * size;
+  const split = (x: string) => graph.add('Reshape', [x, graph.integers(0, 0, layers.length, size)]);
+  const table = graph.weight(weights.get('embed_tokens_per_layer.weight', vocab, width));
+  const own = graph.scaled(graph.add('Gather', [table, tokens]), Math.fround(Math.sqrt(size)));
+  const projected = linear(graph, embedded, weights.get('per_layer_model_projection.weight', width, hidden));
+  const norm = weights.get('per_layer_projection_norm.weight', size);
+  const normed = rmsNorm(graph, split(graph.scaled(projected, hidden ** -0.5)), norm, architecture);
+  return graph.scaled(graph.add('Add', [normed, split(own)]), Math.SQRT1_2);
+}
+
+/** Adds what a layer makes of its own embeddings, gated by the stream `x`. */
+function layerInput(
+  graph: GraphBuilder,
+  x: string,
+  parts: { architecture: Architecture; weights: Weights; number: number; input: string },
+): string {
+  const { architecture, weights, number, input } = parts;
+  const { hidden, activation, layerInputs } = architecture;
+  const size = layerInputs?.size ?? 0;
+  const at = (name: string) => `layers.${number}.${name}.weight`;
+  const gate = activated(graph, linear(graph, x, weights.get(at('per_layer_input_gate'), size, hidden)), activation);
+  const own = graph.add('Gather', [input, graph.integer(number)], { axis: 2 });
+  return linear(graph, graph.add('Mul', [gate, own]), weights.get(at('per_layer_projection'), hidden, size));
 }
 
 interface LayerParts {

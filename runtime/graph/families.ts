@@ -33,6 +33,10 @@ interface Family {
   ignoresKinds?: boolean;
   /** Number of tokens that layers with a window see. Default: there are no windows. */
   window?: (config: ConfigKeys) => number | null;
+  /** Reads what differs in the attention of a kind of layers. */
+  attentionOf?: (kind: RotaryKind, config: ConfigKeys) => Partial<Attention>;
+  /** Reads what differs in one layer, from the kinds of all. */
+  layer?: (layer: Layer, index: number, kinds: readonly string[], config: ConfigKeys) => Layer;
   /** Layers without rotary positions. */
   unrotated?: (layer: number, config: ConfigKeys) => boolean;
   rotary?: {
@@ -221,6 +225,72 @@ const LFM2: Family = {
   rotary: { theta: 1e6 },
 };
 
+const GEMMA4: Family = {
+  ...GEMMA,
+  classes: ['Gemma4ForCausalLM', 'Gemma4ForConditionalGeneration'],
+  defaults: {
+    ...{ ...GEMMA_SIZES, vocab_size: 262_144, num_hidden_layers: 30, max_position_embeddings: 131_072 },
+    ...{ sliding_window: 512, hidden_size_per_layer_input: 256, vocab_size_per_layer_input: 262_144 },
+    rope_parameters: {
+      sliding_attention: { rope_type: 'default', rope_theta: 1e4 },
+      full_attention: { rope_type: 'proportional', partial_rotary_factor: 0.25, rope_theta: 1e6 },
+    },
+  },
+  // Tokens of images see each other in both directions; text does not.
+  only: { use_bidirectional_attention: ['vision'], enable_moe_block: [false] },
+  ignored: ['num_experts', 'top_k_experts', 'moe_intermediate_size', 'query_pre_attn_scalar', 'hidden_act'],
+  model(config) {
+    const size = config.number('hidden_size_per_layer_input', 0);
+    const vocab = config.size('vocab_size_per_layer_input', config.size('vocab_size'));
+    if (size !== 0 && vocab < config.size('vocab_size')) throw config.refusal('vocab_size_per_layer_input');
+    return {
+      ...GEMMA.model?.(config),
+      normOffset: 0,
+      layerFactors: true,
+      layerInputs: size === 0 ? null : { size, vocab },
+    };
+  },
+  biases: 'configured',
+  attention: () => ({ norm: 'head', scale: 1, valueNorm: true }),
+  attentionOf(kind, config) {
+    if (kind === SLIDING) return {};
+    const keysAsValues = config.flag('attention_k_eq_v', false);
+    const stated = perLayerConfig(config);
+    if (stated) return { ...stated, keysAsValues };
+    const kvHeads = keysAsValues ? config.size('num_global_key_value_heads', null) : null;
+    return { headSize: config.size('global_head_dim', 512), ...(kvHeads === null ? {} : { kvHeads }), keysAsValues };
+  },
+  kind: (layer, config) => ((layer + 1) % 6 === 0 || layer + 1 === config.size('num_hidden_layers') ? FULL : SLIDING),
+  layer(layer, index, kinds, config) {
+    const first = kinds.length - config.number('num_kv_shared_layers', 0);
+    const wide = config.flag('use_double_wide_mlp', false);
+    if (kinds.at(-1) !== FULL) throw config.refusal('layer_types', 'whose last layer must have full attention');
+    if (index < first || layer.mixer.kind !== 'attention') return layer;
+    const sharedFrom = kinds.slice(0, first).lastIndexOf(kinds[index] ?? '');
+    if (sharedFrom < 0) throw config.refusal('num_kv_shared_layers', 'and no earlier layer of the same kind');
+    return { ...layer, mixer: { ...layer.mixer, sharedFrom }, inner: layer.inner * (wide ? 2 : 1) };
+  },
+  rotary: { kinds: { full_attention: ['rope_theta', 1e6], sliding_attention: ['rope_theta', 1e4] } },
+};
+
+/** Reads the sizes of full attention from `per_layer_config`, which must be the same for all such layers. */
+function perLayerConfig(config: ConfigKeys): Partial<Attention> | null {
+  const stated = config.value('per_layer_config');
+  const kinds = config.value('layer_types');
+  config.ignore(['global_head_dim', 'num_global_key_value_heads']);
+  if (typeof stated !== 'object' || stated === null || !Array.isArray(kinds)) return null;
+  const full = kinds.flatMap((kind, layer) => (kind === FULL ? [String(layer)] : []));
+  const [first] = Object.values(stated);
+  const same = Object.entries(stated).every(
+    ([layer, sizes]) => full.includes(layer) && JSON.stringify(sizes) === JSON.stringify(first),
+  );
+  if (!same || Object.keys(stated).length !== full.length) throw config.refusal('per_layer_config');
+  const sizes = new ConfigKeys(typeof first === 'object' && first !== null ? first : {}, {}, 'per_layer_config.');
+  const [headSize, kvHeads] = [sizes.size('head_dim', null), sizes.size('num_key_value_heads', null)];
+  sizes.end();
+  return { ...(headSize === null ? {} : { headSize }), ...(kvHeads === null ? {} : { kvHeads }) };
+}
+
 /** Families with other layers than attention, or with experts. */
 const OTHERS: Readonly<Record<string, Family>> = {
   qwen3_5_text: {
@@ -308,6 +378,15 @@ const OTHERS: Readonly<Record<string, Family>> = {
       names: { ...MIXTURE_NAMES, router: 'mlp.router', single: '', singleGate: '', singleUp: '', singleDown: '' },
     }),
     rotary: { theta: 150_000 },
+  },
+  gemma4_text: GEMMA4,
+  gemma4_unified_text: {
+    ...GEMMA4,
+    classes: ['Gemma4UnifiedForCausalLM', 'Gemma4UnifiedForConditionalGeneration'],
+    defaults: {
+      ...{ ...GEMMA4.defaults, sliding_window: 1024, max_position_embeddings: 262_144 },
+      hidden_size_per_layer_input: 0,
+    },
   },
   lfm2: LFM2,
   lfm2_moe: {
@@ -445,12 +524,16 @@ const WRAPPERS: Readonly<Record<string, { tied: boolean }>> = {
   mistral3: { tied: true },
   qwen3_5: { tied: false },
   lfm2_vl: { tied: true },
+  gemma4: { tied: true },
+  gemma4_unified: { tied: true },
 };
 /** Keys of such a model beside those of its text part. */
 const WRAPPER_KEYS: readonly string[] = [
   ...['text_config', 'vision_config', 'audio_config', 'tie_word_embeddings', 'spatial_merge_size', 'initializer_range'],
   ...['image_token_id', 'image_token_index', 'boi_token_index', 'eoi_token_index', 'mm_tokens_per_image'],
   ...['video_token_id', 'vision_start_token_id', 'vision_end_token_id', 'projector_hidden_size', 'projector_bias'],
+  ...['audio_token_id', 'boa_token_id', 'boi_token_id', 'eoa_token_id', 'eoa_token_index', 'eoi_token_id'],
+  ...['vision_soft_tokens_per_image', 'eoi_token_index', 'audio_ms_per_token', 'use_bidirectional_attention'],
   ...['projector_use_layernorm', 'downsample_factor', 'tie_embedding'],
   ...['projector_hidden_act', 'vision_feature_layer', 'multimodal_projector_bias', 'quantization_config'],
 ];
@@ -556,10 +639,13 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
       inputs: row.biases === 'inputs' || (row.biases === 'configured' && config.flag('attention_bias', false)),
       output: row.biases === 'configured' && config.flag('attention_bias', false),
     },
-    ...{ growth: null, gated: false, sinks: false },
+    ...{ growth: null, gated: false, sinks: false, valueNorm: false, keysAsValues: false, sharedFrom: null },
     ...row.attention?.(config),
   };
-  const rotaryFor = rotaryReader(row, config, { headSize, context, maxPromptLen });
+  const ofKind = (kind: RotaryKind): Attention => ({ ...base, ...row.attentionOf?.(kind, config) });
+  const rotaryFor = rotaryReader(row, config, (kind) => ({
+    ...{ headSize: ofKind(kind).headSize, context, maxPromptLen },
+  }));
   const inner: number = row.inner?.(config) ?? config.size(row.innerKey ?? 'intermediate_size');
   const innerBias = config.flag('mlp_bias', false);
   const layers = kinds.map((named, index): Layer => {
@@ -571,7 +657,8 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
     if (kind === SLIDING && window === null) throw config.refusal('layer_types', 'and no sliding_window');
     const rotary = row.unrotated?.(index, config) ? null : rotaryFor(kind);
     const seen = kind === SLIDING && window !== null && window < context ? window : null;
-    return { mixer: { ...base, window: seen, rotary }, ...rest };
+    const layer = { mixer: { ...ofKind(kind), window: seen, rotary }, ...rest };
+    return row.layer?.(layer, index, kinds, config) ?? layer;
   });
   const architecture: Architecture = {
     family,
@@ -587,6 +674,7 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
       logitCap: null,
       tied: config.flag('tie_word_embeddings', false),
     },
+    ...{ layerInputs: null, layerFactors: false },
     ...row.model?.(config),
     ...{ layers, names: { ...NAMES, ...row.names } },
     context: Math.min(
@@ -606,17 +694,22 @@ function isActivation(name: string): name is keyof typeof ACTIVATIONS {
 function rotaryReader(
   row: Family,
   config: ConfigKeys,
-  sizes: { headSize: number; context: number; maxPromptLen: number },
+  sizesOf: (kind: RotaryKind) => { headSize: number; context: number; maxPromptLen: number },
 ): (kind: RotaryKind) => Attention['rotary'] {
   const { theta = 1e4, partial = false, longRope = [], others = [], kinds } = row.rotary ?? {};
-  const options = { ...sizes, partial, longRope, others };
+  const options = { partial, longRope, others };
   if (!kinds) {
-    const rotary = readRotary(rotaryParameters(config), { ...options, theta, nested: false });
+    const rotary = readRotary(rotaryParameters(config), { ...options, ...sizesOf(FULL), theta, nested: false });
     return () => rotary;
   }
   const read = (kind: RotaryKind) => {
     const [key, base] = kinds[kind];
-    return readRotary(rotaryParametersOf(config, kind, key), { ...options, theta: base, nested: true });
+    return readRotary(rotaryParametersOf(config, kind, key), {
+      ...options,
+      ...sizesOf(kind),
+      theta: base,
+      nested: true,
+    });
   };
   const both = { [FULL]: read(FULL), [SLIDING]: read(SLIDING) };
   return (kind) => both[kind];

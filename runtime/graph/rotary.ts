@@ -67,7 +67,7 @@ function frequencies(parameters: ConfigKeys, options: RotaryOptions): Rotary {
   const theta = positive(parameters, 'rope_theta', options.theta);
   const part = positive(parameters, 'partial_rotary_factor', 1);
   const first = parameters.size('original_max_position_embeddings', context);
-  if (!partial && part !== 1) throw parameters.refusal('partial_rotary_factor');
+  if (!partial && type !== 'proportional' && part !== 1) throw parameters.refusal('partial_rotary_factor');
   const width = type === 'proportional' ? headSize : Math.floor(headSize * part);
   if (width % 2 !== 0 || width > headSize || width === 0) {
     throw parameters.refusal(

@@ -47,6 +47,13 @@ export class Weights {
     return this.#source.has(`${this.#prefix}${name}`);
   }
 
+  /** Counts weights as given whose names begin like this, because the model has them and does not use them. */
+  skip(...prefixes: readonly string[]): void {
+    for (const name of this.#source.keys()) {
+      if (prefixes.some((prefix) => name.startsWith(`${this.#prefix}${prefix}.`))) this.#given.add(name);
+    }
+  }
+
   /** Returns the output head; undefined if the checkpoint has none. */
   head(...dims: number[]): StoredTensor | undefined {
     const stored = HEADS.map((name) => this.#source.get(name)).find((found) => found !== undefined);

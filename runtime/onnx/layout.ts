@@ -118,24 +118,30 @@ function mediaInputs({ inputs, initializers }: Graph): Layout['media'] {
 }
 
 /**
- * Returns the attention nodes, in the order of the layers, if the engine can pack branches with them: one
- * GroupQueryAttention for each layer, on that layer's own KV cache. Returns undefined otherwise.
+ * Returns the attention nodes if the engine can pack branches with them: one GroupQueryAttention for each layer, on
+ * that layer's own KV cache, in the order of the layers; then those of layers that read the KV of another one
+ * (Gemma 4). Returns undefined otherwise.
  */
 export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
   const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
-  const byPast = new Map(nodes.map((node) => [node.inputs[3], node]));
-  const ordered = layout.kv.map((layer) => byPast.get(layer.past[0]));
-  const fits = ordered.every(
-    (node, index) =>
-      node &&
-      node.inputs[4] === at(layout.kv, index).past[1] &&
-      node.outputs[1] === at(layout.kv, index).present[0] &&
-      node.outputs[2] === at(layout.kv, index).present[1] &&
-      !node.inputs[9] &&
-      !node.inputs[10],
-  );
+  const written = new Set(graph.outputs.map(({ name }) => name));
+  const own = layout.kv.map(({ present }) => nodes.find((node) => node.outputs[1] === present[0]));
+  const others = nodes.filter((node) => !own.includes(node));
+  const reads = (node: Node | undefined, { past }: KvLayer) =>
+    node !== undefined &&
+    past.every((name, index) => node.inputs[3 + index] === name) &&
+    !node.inputs[9] &&
+    !node.inputs[10];
+  const fits =
+    own.every(
+      (node, index) => reads(node, at(layout.kv, index)) && node?.outputs[2] === at(layout.kv, index).present[1],
+    ) &&
+    others.every(
+      (node) =>
+        layout.kv.some((layer) => reads(node, layer)) && !node.outputs.slice(1).some((name) => written.has(name)),
+    );
   // A cast: `fits` is true only if there is a node for every layer.
-  return fits && nodes.length === layout.kv.length ? (ordered as Node[]) : undefined;
+  return fits ? ([...own, ...others] as Node[]) : undefined;
 }
 
 /** Returns the number of key-value heads of the GroupQueryAttention that reads a past; undefined if none reads it. */

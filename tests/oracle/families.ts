@@ -22,6 +22,8 @@ export interface FamilyCase {
 
 /** Every tested family, in each layout that its exporters produce. */
 export const FAMILIES: readonly FamilyCase[] = [
+  { family: 'Gemma 4 (12B)', fixture: 'families/safetensors/gemma4', path: 'packed' },
+  { family: 'Gemma 4 (E2B, E4B)', fixture: 'families/safetensors/gemma4-e2b', path: 'packed' },
   { family: 'GPT-OSS (mixture of experts)', fixture: 'families/safetensors/gpt-oss', path: 'packed' },
   { family: 'LFM2, LFM2.5', fixture: 'families/safetensors/lfm2', path: 'packed' },
   { family: 'LFM2, LFM2.5', fixture: 'families/safetensors/lfm2-biases', path: 'packed' },

@@ -97,17 +97,21 @@ function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: st
 }
 
 /**
- * Stores the embedding table in 8 bits with a scale for each token. It needs a quarter of the memory of 32 bits, and
- * only the rows of the given tokens are converted back. Leaves a graph unchanged whose table is not a constant matrix
- * of floats.
+ * Stores the embedding table, and those of the layers if there are any, in 8 bits with a scale for each token. They
+ * need a quarter of the memory of 32 bits, and only the rows of the given tokens are converted back. Leaves a table
+ * unchanged that is not a constant matrix of floats.
  *
- * @param tokens input of the token ids, by which the table is found
+ * @param tokens input of the token ids, by which the tables are found
  */
 export function int8Embedding({ graph }: Model, tokens: string): void {
+  for (const node of graph.nodes.filter(({ op, inputs }) => op === 'Gather' && inputs[1] === tokens)) {
+    int8Table(graph, node, tokens);
+  }
+}
+
+function int8Table(graph: Graph, node: Node, tokens: string): void {
   const constant = constantMatrices(graph);
-  const index = graph.nodes.findIndex((node) => node.op === 'Gather' && node.inputs[1] === tokens);
-  const node = graph.nodes[index];
-  const found = node && constant(at(node.inputs, 0));
+  const found = constant(at(node.inputs, 0));
   if (!found) return;
   const linear = asLinear({ ...node, op: 'MatMul', inputs: ['', at(node.inputs, 0)] }, graph, constant);
   if (!linear) return;
@@ -138,7 +142,7 @@ export function int8Embedding({ graph }: Model, tokens: string): void {
   });
   const output = at(node.outputs, 0);
   graph.nodes.splice(
-    index,
+    graph.nodes.indexOf(node),
     1,
     makeNode('Gather', [name, tokens], [`${output}/int8`]),
     makeNode('Cast', [`${output}/int8`], [`${output}/float`], { to: DataType.float }),
