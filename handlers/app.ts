@@ -13,7 +13,7 @@ import { mountPath } from './mount.ts';
 import { notFound } from './not-found.ts';
 import { page } from './pages.ts';
 import { requestId } from './request-id.ts';
-import { ROUTES, type Route } from './routes.ts';
+import { INTERNAL_ROUTES, type MountedRoute, ROUTES } from './routes.ts';
 
 /**
  * Creates the app that serves the decision service, the model server, or both (`deps.apis`). Its `fetch` takes a
@@ -46,12 +46,16 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   }
   const key = requireKey(deps.keys);
   const counted = takeQuota(deps.quota);
-  const before = ({ key: needed, admin, counts }: Route) => {
+  const before = ({ key: needed, admin, counts }: MountedRoute) => {
     if (needed === 'never' || (needed === 'off loopback' && !deps.keyForModels)) return [];
     return [key, ...(admin ? [requireAdmin] : []), ...(counts ? [counted] : [])];
   };
   const mounted = new Set<ErrorFormat>(deps.apis ?? APIS);
-  const routes = ROUTES.filter(({ own, api }) => own || mounted.has(api === 'models' ? 'models' : 'decisions'));
+  const routes: readonly MountedRoute[] = [
+    ...ROUTES.filter(({ own, api }) => own || mounted.has(api === 'models' ? 'models' : 'decisions')),
+    // Only a box has a host, and an edge stands before boxes alone.
+    ...(deps.host ? INTERNAL_ROUTES : []),
+  ];
   // Hono takes the first pattern that matches, and `/v1/models/{model_id}` also matches `/v1/models/load`.
   const paths = [...Map.groupBy(routes, ({ path }) => path)].sort(
     ([one], [other]) => parameters(one) - parameters(other),

@@ -1,5 +1,5 @@
 import type * as v from 'valibot';
-import { checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
+import { type BodyLimits, checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
 import type { BodyBudget } from '../lib/json/body-budget.ts';
 import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
@@ -30,8 +30,9 @@ export function limitBodies(budget: BodyBudget): AppMiddleware {
 export async function readRequest<TSchema extends v.GenericSchema>(
   c: AppContext,
   schema: TSchema,
+  limits: BodyLimits = {},
 ): Promise<v.InferOutput<TSchema>> {
-  return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body') }));
+  return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body'), ...limits }));
 }
 
 /**

@@ -1,5 +1,7 @@
-import { type CompletionHead, completion, completionChunks } from '../lib/chat/completion.ts';
+import { type CompletionHead, completion, completionChunks, endedEarly } from '../lib/chat/completion.ts';
 import { chatRequest } from '../lib/chat/request.ts';
+import type { ChatRequest } from '../lib/contract/chat.ts';
+import { checkedChat } from '../lib/contract/internal.ts';
 import type { ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
 import type { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
 import { SSE_DONE, sseData } from '../lib/sse.ts';
@@ -15,6 +17,25 @@ export function chatCompletions(services: Services) {
     if (!sent.stream) return c.json(await completion(head, events));
     const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);
     return eventStream(c, services, chunkTexts(chunks), leaving);
+  };
+}
+
+/**
+ * Handles a chat that an edge sends as it is to a box of the same version: streams the backend's own events
+ * (`ChatEvent`).
+ */
+export function internalChat(services: Services) {
+  return async (c: AppContext, sent: ChatRequest): Promise<Response> => {
+    const { model, events, leaving } = await startChat(c, services, checkedChat(sent));
+    const texts = async function* () {
+      yield sseData({ type: 'start', model });
+      for await (const event of events) {
+        yield sseData(event);
+        if (event.type === 'finish') return;
+      }
+      throw endedEarly();
+    };
+    return eventStream(c, services, texts(), leaving);
   };
 }
 

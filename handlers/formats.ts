@@ -1,6 +1,9 @@
 import type * as v from 'valibot';
-import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
+import type { BatchAnswer } from '../lib/backend.ts';
+import { TaskBatch } from '../lib/contract/batch.ts';
+import { checkedBatch, INTERNAL_LIMITS } from '../lib/contract/internal.ts';
 import type { ErrorFormat } from '../lib/error-status.ts';
+import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
@@ -48,12 +51,15 @@ interface FormatParts<TSchema extends v.GenericSchema> {
    * the path's first format applies.
    */
   claims?(body: JsonValue): boolean;
+  /** Limits of the body, if not those of the public routes. */
+  limits?: BodyLimits;
 }
 
 /** Represents a format without the type of its requests. */
 export interface Format {
   readonly api: ErrorFormat;
   readonly schema: v.GenericSchema;
+  readonly limits: BodyLimits;
   claims(body: JsonValue): boolean;
   /** Reads a body as a batch. Throws the error of its first issue if it is not valid. */
   read(
@@ -63,10 +69,11 @@ export interface Format {
 }
 
 function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
-  const { api, schema, batchOf, bodyOf, claims = () => false } = parts;
+  const { api, schema, batchOf, bodyOf, claims = () => false, limits = {} } = parts;
   return {
     api,
     schema,
+    limits,
     claims,
     read(body, model) {
       const request = validate(schema, body);
@@ -131,6 +138,15 @@ export const RUN = format({
     batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
   bodyOf: (answer, request, { requestId, questions }) =>
     `{"result":${extractionsBody(request, answer, requestId, questions)},"success":true,"errors":[],"messages":[]}`,
+});
+
+/** The format of an edge: the batch itself, for a box of the same version. */
+export const INTERNAL_TASKS = format({
+  api: 'models',
+  schema: TaskBatch,
+  batchOf: checkedBatch,
+  bodyOf: (answer) => JSON.stringify(answer),
+  limits: INTERNAL_LIMITS,
 });
 
 function has(body: JsonValue, name: string): boolean {

@@ -1,4 +1,7 @@
 import type * as v from 'valibot';
+import { ChatRequest } from '../lib/contract/chat.ts';
+import { CHAT_PATH, INTERNAL_LIMITS, TASKS_PATH } from '../lib/contract/internal.ts';
+import type { BodyLimits } from '../lib/json/body.ts';
 import { openApiText } from '../lib/openapi/document.ts';
 import type { Operation } from '../lib/openapi/operation.ts';
 import { ChatCompletion, ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
@@ -32,10 +35,19 @@ import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
 import { answering } from './answer.ts';
 import { readRequest } from './body.ts';
-import { chatCompletions } from './chat.ts';
+import { chatCompletions, internalChat } from './chat.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { download } from './download.ts';
-import { DECISION, EXTRACTION, EXTRACTIONS, OPENAI_DECISIONS, RUN, SYSTEM_ONE, TASKS } from './formats.ts';
+import {
+  DECISION,
+  EXTRACTION,
+  EXTRACTIONS,
+  INTERNAL_TASKS,
+  OPENAI_DECISIONS,
+  RUN,
+  SYSTEM_ONE,
+  TASKS,
+} from './formats.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels, retrieveModel } from './models.ts';
 import { responses } from './responses.ts';
@@ -60,6 +72,9 @@ export interface Route extends Operation {
   handler(services: Services): AppHandler | undefined;
 }
 
+/** The part of a route that the app needs. */
+export type MountedRoute = Pick<Route, 'api' | 'method' | 'path' | 'key' | 'admin' | 'own' | 'counts' | 'handler'>;
+
 /**
  * Returns the members of a route whose handler gets the body of the request, checked against a schema. The content type
  * must be JSON.
@@ -69,12 +84,13 @@ function reading<TSchema extends v.GenericSchema>(
   handlerOf: (
     services: Services,
   ) => ((c: AppContext, sent: v.InferOutput<TSchema>) => Promise<Response> | Response) | undefined,
+  limits?: BodyLimits,
 ): Pick<Route, 'request' | 'handler'> {
   return {
     request,
     handler(services) {
       const handle = handlerOf(services);
-      return handle && (async (c) => handle(c, await readRequest(c, request)));
+      return handle && (async (c) => handle(c, await readRequest(c, request, limits)));
     },
   };
 }
@@ -369,6 +385,12 @@ export const ROUTES: readonly Route[] = [
     handler: ({ metrics, bodies }) =>
       metrics && ((c) => metrics({ bodyBytes: bodies.used, accept: c.req.header('accept') })),
   },
+];
+
+/** The routes by which an edge sends a box of the same version its requests (internal.ts). No document lists them. */
+export const INTERNAL_ROUTES: readonly MountedRoute[] = [
+  { ...asking, path: TASKS_PATH, ...answering(INTERNAL_TASKS) },
+  { ...asking, path: CHAT_PATH, api: 'models', ...reading(ChatRequest, internalChat, INTERNAL_LIMITS) },
 ];
 
 /** Handles `GET /openapi.json`: returns the OpenAPI contract of both APIs, which is built at the first request. */

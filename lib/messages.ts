@@ -58,16 +58,6 @@ function mediaPart(type: MediaKind, { url, data, mime_type }: MediaInput, param:
 }
 
 /**
- * Returns the `format` of OpenAI's `input_audio` for a MIME type; null for a type that `audioSource` would not return
- * for any format, such as `audio/mp3`.
- */
-export function audioFormat(mimeType: string): string | null {
-  const name = /^audio\/([\w.+-]+)$/u.exec(mimeType)?.[1] ?? null;
-  if (name === 'mpeg') return 'mp3';
-  return name === 'mp3' ? null : name;
-}
-
-/**
  * Converts OpenAI's `input_audio` to a media source. Its `format` is usually `wav` or `mp3`; `mp3` means the MIME type
  * `audio/mpeg` (RFC 3003).
  */

@@ -6,9 +6,14 @@ import { type JsonValue, parseJson } from './parse.ts';
 /** Maximum size of a body, 20 MiB, counted as it is read (docs/interface.md, D-10). */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
-export interface JsonBodyRules {
+export interface BodyLimits {
   /** Maximum size of the body in bytes; `MAX_BODY_BYTES` by default. */
   maxBytes?: number;
+  /** Maximum number of members and items; `MAX_PARTS` by default. */
+  maxParts?: number;
+}
+
+export interface JsonBodyRules extends BodyLimits {
   /**
    * `required` for the model server, which needs a JSON `Content-Type` on every body. `optional` for the decision
    * service, which checks the header only if it is sent.
@@ -26,9 +31,9 @@ export interface JsonBodyRules {
  *   `parseJson` for bytes that it refuses
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
-  const { contentType, share, maxBytes = MAX_BODY_BYTES } = rules;
+  const { contentType, share, maxBytes = MAX_BODY_BYTES, maxParts } = rules;
   checkContentType(request.headers, contentType);
-  return parseJson(await readBody(request, maxBytes, share));
+  return parseJson(await readBody(request, maxBytes, share), maxParts);
 }
 
 /**

@@ -13,10 +13,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * `Infinity`, which every schema refuses. How numbers are written is noted (`writtenNumber`).
  *
  * @throws AssayError `malformed_json` for no bytes, bytes that are not UTF-8, more than 64 nested objects and arrays,
- *   half a surrogate pair, or a syntax error; `request_too_large` for more than 250,000 members and items
+ *   half a surrogate pair, or a syntax error; `request_too_large` for more than `maxParts` members and items
  */
-export function parseJson(bytes: Uint8Array): JsonValue {
-  const text = checked(bytes);
+export function parseJson(bytes: Uint8Array, maxParts = MAX_PARTS): JsonValue {
+  const text = checked(bytes, maxParts);
   try {
     const value = parseAsWritten(text);
     if (typeof value === 'object' && value !== null) sources.set(value, text);
@@ -38,14 +38,14 @@ export function sourceText(value: JsonValue): string | undefined {
 }
 
 /** Decodes a body and checks its limits. Returns its text, whose syntax is not checked. */
-function checked(bytes: Uint8Array): string {
+function checked(bytes: Uint8Array, maxParts: number): string {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const text = decode(bytes);
-  const excess = excessOf(text);
+  const excess = excessOf(text, maxParts);
   if (excess === 'parts') {
     throw new AssayError(
       'request_too_large',
-      `The body has more than ${MAX_PARTS} members and items. Send less in one request.`,
+      `The body has more than ${maxParts} members and items. Send less in one request.`,
     );
   }
   if (excess === 'depth') {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../handlers/app.ts';
-import { ROUTES } from '../../handlers/routes.ts';
+import { INTERNAL_ROUTES, ROUTES } from '../../handlers/routes.ts';
 import { pointerStep } from '../../lib/json/leaves.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
 import { openApiDocument, openApiText } from '../../lib/openapi/document.ts';
@@ -42,7 +42,8 @@ describe('every operation of the contract is there, and takes no other method', 
 
 test('every route of the app is in the contract', async () => {
   const app = await appWith({});
-  const known = new Set([...ROUTES.map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1{.+}')), '/*']);
+  const paths = [...ROUTES, ...INTERNAL_ROUTES].map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1{.+}'));
+  const known = new Set([...paths, '/*']);
   expect(app.routes.map(({ path }) => path).filter((path) => !known.has(path))).toEqual([]);
 });
 

@@ -100,7 +100,7 @@ function scriptedAnswer(
   const json = said.answers?.[index] ?? madeUpAnswer(task);
   if (!probabilities) return { name: task.name, json };
   if (task.type === 'decide' && task.options) {
-    const optionLogprobs = said.probabilities?.[index]?.map(Math.log) ?? madeUpLogprobs(task.options.length);
+    const optionLogprobs = said.probabilities?.[index]?.map(finiteLog) ?? madeUpLogprobs(task.options.length);
     const abstained = said.abstained ? { abstained: true } : {};
     return { name: task.name, json, optionLogprobs, ...abstained };
   }
@@ -110,6 +110,9 @@ function scriptedAnswer(
     task.type === 'extract' && task.present ? { absent: said.absent?.[index] ?? 0.25, certainty: 0.5 } : {};
   return { name: task.name, json, fields, ...present };
 }
+
+/** The logarithm of a probability, which JSON can carry: that of 0 is a number whose exponential is 0. */
+const finiteLog = (probability: number) => Math.max(Math.log(probability), -1000);
 
 /** Each option is half as probable as the one before it. */
 function madeUpLogprobs(options: number): number[] {

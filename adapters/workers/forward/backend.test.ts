@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Call, ChatEvent, TaskBatch } from '../../../lib/backend.ts';
 import { systemClock } from '../../../lib/clock.ts';
+import { TASKS_PATH } from '../../../lib/contract/internal.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { SSE_COMMENT, SSE_DONE, sseData } from '../../../lib/sse.ts';
@@ -17,7 +18,7 @@ type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Respons
  * Creates a backend whose upstreams give these answers: the first upstream that is asked gives the first one, and so
  * on. Then the last answer is repeated.
  */
-function edge(answers: readonly Answer[], upstreams = 4) {
+function edge(answers: readonly Answer[], upstreams = 4, otherVersion = false) {
   const asked: Request[] = [];
   const attempts: AttemptRecord[] = [];
   const list: Upstream[] = Array.from({ length: upstreams }, (_, i) => ({
@@ -36,6 +37,7 @@ function edge(answers: readonly Answer[], upstreams = 4) {
   });
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const request = new Request(url as string, init);
+    if (otherVersion && request.url.includes('/internal/')) return error(404, 'route_not_found');
     const answer = answers[Math.min(asked.length, answers.length - 1)]!;
     asked.push(request);
     if (answer === 'refuses') throw new TypeError('connection refused');
@@ -82,7 +84,15 @@ const batch: TaskBatch = {
   maxOutputTokens: 16,
 };
 
-const ok = new Response(
+const batchUsage = { promptTokens: 7, completionTokens: 3 };
+const answers = [
+  { name: '10', json: '{"value":"1.50"}' },
+  { name: '__proto__', json: '{"value":"no"}' },
+  { name: '2', json: '{"value":"May"}' },
+];
+const ok = Response.json({ model, answers, finishReason: 'stop', usage: batchUsage });
+/** The same answer in the public format. */
+const publicOk = new Response(
   `{"id":"x","model":"assay/starter","choices":[{"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}],
   "results":{"10":{"value":"1.50"},"__proto__":{"value":"no"},"2":{"value":"May"}},"tasks":{},
   "usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`,
@@ -197,6 +207,49 @@ describe('runTasks', () => {
     expect(await asError(edge(waits).backend.runTasks(batch, call()))).toMatchObject({ retryAfterSeconds: 4 });
   });
 
+  it('sends the batch itself to a box of the same version', async () => {
+    const { backend, asked } = edge([ok]);
+    await backend.runTasks({ ...batch, cacheSalt: 's' }, call());
+    expect(asked[0]?.url.endsWith(TASKS_PATH)).toBe(true);
+    expect(await asked[0]!.json()).toEqual({ ...batch, cacheSalt: 's' });
+  });
+
+  it('sends a box of another version the public format', async () => {
+    const { backend, asked } = edge([publicOk], 1, true);
+    for (let i = 0; i < 2; i++) expect(await backend.runTasks(batch, call())).toMatchObject({ model, answers });
+    expect(asked.map(({ url }) => new URL(url).pathname.slice(2))).toEqual(['/v1/tasks', '/v1/tasks']);
+  });
+
+  it('sends probabilities to boxes of the same version only', async () => {
+    const tasks = [{ type: 'decide', name: 'q0', question: 'Due?', options: ['a', 'b'] }] as const;
+    const asking = { ...batch, tasks, probabilities: { calibrated: true } };
+    const optionLogprobs = [-0.1, Math.log(1 - Math.exp(-0.1))];
+    const told = [{ name: 'q0', json: '{"value":"a"}', optionLogprobs }];
+    const own = edge([
+      Response.json({ model, answers: told, finishReason: 'stop', usage: batchUsage, cachedTokens: 2 }),
+    ]);
+    expect(await own.backend.runTasks(asking, call())).toMatchObject({ answers: told, cachedTokens: 2 });
+    const { backend, asked, fleet } = edge([publicOk], 1, true);
+    expect(await asError(backend.runTasks(asking, call()))).toMatchObject({
+      code: 'backend_unreachable',
+      message: expect.stringContaining('Update both to the same version.'),
+    });
+    expect([asked.length, fleet.status()[0]?.state]).toEqual([0, 'closed']);
+  });
+
+  it.each([
+    ['too few probabilities', { optionLogprobs: [-0.1] }],
+    ['a text that is no JSON', { json: '{', optionLogprobs: [-0.1, -2] }],
+    ['another name', { name: 'q1', optionLogprobs: [-0.1, -2] }],
+    ['a member that is not of the contract', { optionLogprobs: [-0.1, -2], extra: 1 }],
+  ])('passes on no answer with %s', async (_, changes) => {
+    const tasks = [{ type: 'decide', name: 'q0', question: 'Due?', options: ['a', 'b'] }] as const;
+    const told = [{ name: 'q0', json: '{"value":"a"}', ...changes }];
+    const { backend } = edge([Response.json({ model, answers: told, finishReason: 'stop', usage: batchUsage })]);
+    const asking = { ...batch, tasks, probabilities: { calibrated: true } };
+    expect(await asError(backend.runTasks(asking, call()))).toMatchObject({ code: 'backend_unreachable' });
+  });
+
   it('asks no box and takes no quota for a model that none serves', async () => {
     const { backend, asked } = edge([ok]);
     const one = call();
@@ -256,9 +309,19 @@ const metrics = {
   tokens_per_second: 10.5,
   device: 'NPU',
 };
-const begin = chunk({ role: 'assistant' });
 const usage = { prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 };
-const end = chunk({}, { finish_reason: 'stop' }) + sseData({ ...head, choices: [], usage, metrics }) + SSE_DONE;
+
+/** The events of a chat as a box sends them over the internal route, and in the public format. */
+const INTERNAL = {
+  begin: sseData({ type: 'start', model }),
+  said: (text: string) => sseData({ type: 'content', text }),
+  end: sseData({ type: 'finish', reason: 'stop', usage: { promptTokens: 6, completionTokens: 8 }, metrics }),
+};
+const PUBLIC = {
+  begin: chunk({ role: 'assistant' }),
+  said: (text: string) => chunk({ content: text }),
+  end: chunk({}, { finish_reason: 'stop' }) + sseData({ ...head, choices: [], usage, metrics }) + SSE_DONE,
+};
 
 function endless(headers: Record<string, string> = {}): () => Response {
   const mebibyte = new Uint8Array(1024 * 1024).fill(0x20);
@@ -285,8 +348,8 @@ function stream(...pieces: (string | Uint8Array | Error | null)[]): () => Respon
   };
 }
 
-async function chat(answers: Answer[]) {
-  const { backend, asked, attempts } = edge(answers);
+async function chat(answers: Answer[], otherVersion: boolean) {
+  const { backend, asked, attempts } = edge(answers, 4, otherVersion);
   const events: ChatEvent[] = [];
   const request = {
     messages: [],
@@ -307,13 +370,21 @@ async function chat(answers: Answer[]) {
 const said = (events: readonly ChatEvent[]) =>
   events.map((event) => ('text' in event ? `${event.type}: ${event.text}` : event.type));
 
-describe('chat', () => {
+describe.each([
+  ['of the same version', INTERNAL, false],
+  ['of another version', PUBLIC, true],
+] as const)('chat with boxes %s', (_, { begin, said: says, end }, otherVersion) => {
   it('reads reasoning, content with log-probabilities, usage and metrics', async () => {
     const token = { token: 'Hi', logprob: -0.5, bytes: [72, 105] };
     const logprobs = { content: [{ ...token, top_logprobs: [token] }], refusal: null };
-    const { events, code, attempts } = await chat([
-      stream(begin, chunk({ reasoning_content: 'Hm.' }), SSE_COMMENT, chunk({ content: 'Hi' }, { logprobs }), end),
-    ]);
+    const parts = otherVersion
+      ? [chunk({ reasoning_content: 'Hm.' }), SSE_COMMENT, chunk({ content: 'Hi' }, { logprobs })]
+      : [
+          sseData({ type: 'reasoning', text: 'Hm.' }),
+          SSE_COMMENT,
+          sseData({ type: 'content', text: 'Hi', logprobs: [{ ...token, top: [token] }] }),
+        ];
+    const { events, code, attempts } = await chat([stream(begin, ...parts, end)], otherVersion);
     expect(code).toBeNull();
     expect(events).toEqual([
       { type: 'start', model },
@@ -325,29 +396,29 @@ describe('chat', () => {
   });
 
   it('joins chunks wherever the network splits them', async () => {
-    const bytes = new TextEncoder().encode(begin + chunk({ content: 'Grüße 🎉' }) + end);
-    const { events } = await chat([stream(...Array.from(bytes, (byte) => new Uint8Array([byte])))]);
+    const bytes = new TextEncoder().encode(begin + says('Grüße 🎉') + end);
+    const { events } = await chat([stream(...Array.from(bytes, (byte) => new Uint8Array([byte])))], otherVersion);
     expect(said(events)).toEqual(['start', 'content: Grüße 🎉', 'finish']);
   });
 
   it.each<[string, Answer[], number, string | null, string[]]>([
     [
       'a box that dies before its first word is replaced',
-      [stream(begin, new Error('gone')), stream(begin, chunk({ content: 'a' }), end)],
+      [stream(begin, new Error('gone')), stream(begin, says('a'), end)],
       2,
       null,
       ['start', 'content: a', 'finish'],
     ],
     [
       'a box whose stream names no model',
-      [stream(begin.replaceAll(head.model, 'none'), end), stream(begin, end)],
+      [stream(begin.replaceAll(model, 'none'), end), stream(begin, end)],
       2,
       null,
       ['start', 'finish'],
     ],
     [
       'a box whose stream begins with a word',
-      [stream(chunk({ content: 'a' }), end), stream(begin, end)],
+      [stream(says('a'), end), stream(begin, end)],
       2,
       null,
       ['start', 'finish'],
@@ -369,26 +440,20 @@ describe('chat', () => {
     ['a model not loaded', [error(409, 'model_not_loaded'), stream(begin, end)], 2, null, ['start', 'finish']],
     [
       'a box that dies after a word is not replaced',
-      [stream(begin, chunk({ content: 'a' }), new Error('gone'))],
+      [stream(begin, says('a'), new Error('gone'))],
       1,
       'backend_unreachable',
       ['start', 'content: a'],
     ],
     [
       'an error after a word is passed on',
-      [stream(begin, chunk({ content: 'a' }), sseData({ error: { code: 'engine_failed', message: 'm', type: 't' } }))],
+      [stream(begin, says('a'), sseData({ error: { code: 'engine_failed', message: 'm', type: 't' } }))],
       1,
       'engine_failed',
       ['start', 'content: a'],
     ],
-    [
-      'an end without a finish',
-      [stream(begin, chunk({ content: 'a' }))],
-      1,
-      'backend_unreachable',
-      ['start', 'content: a'],
-    ],
-    ['a box that falls silent', [stream(begin, chunk({ content: 'a' }), null)], 1, 'timeout', ['start', 'content: a']],
+    ['an end without a finish', [stream(begin, says('a'))], 1, 'backend_unreachable', ['start', 'content: a']],
+    ['a box that falls silent', [stream(begin, says('a'), null)], 1, 'timeout', ['start', 'content: a']],
     [
       'a box silent before its first word is replaced',
       [stream(begin, null), stream(begin, end)],
@@ -399,7 +464,7 @@ describe('chat', () => {
     ['bytes that are no chunk', [stream('data: {"a":1}\n\n')], 3, 'backend_unreachable', []],
     ['an event without an end', [stream(`data: ${'x'.repeat(2_000_000)}`)], 3, 'backend_unreachable', []],
   ])('%s', async (_, answers, tried, code, expected) => {
-    const result = await chat(answers);
+    const result = await chat(answers, otherVersion);
     expect({ code: result.code, tried: result.tried, said: said(result.events) }).toEqual({
       code,
       tried,
@@ -408,7 +473,7 @@ describe('chat', () => {
   });
 
   it('counts an answer whose reader stops at its end', async () => {
-    const { backend, attempts } = edge([stream(begin, end, null)]);
+    const { backend, attempts } = edge([stream(begin, end, null)], 4, otherVersion);
     const request = {
       messages: [],
       stop: [],
@@ -423,12 +488,12 @@ describe('chat', () => {
   it('tells the box when the caller stops reading', async () => {
     let cancelled = false;
     const body = new ReadableStream({
-      pull: (controller) => controller.enqueue(new TextEncoder().encode(begin + chunk({ content: 'a' }))),
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(begin + says('a'))),
       cancel: () => {
         cancelled = true;
       },
     });
-    const { backend, attempts } = edge([() => new Response(body)]);
+    const { backend, attempts } = edge([() => new Response(body)], 4, otherVersion);
     const request = {
       messages: [],
       stop: [],

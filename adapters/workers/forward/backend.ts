@@ -11,6 +11,7 @@ import type {
   Usage,
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import { CHAT_PATH, TASKS_PATH } from '../../../lib/contract/internal.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
 import { sizeOfRequest } from '../../../lib/request-size.ts';
@@ -19,20 +20,18 @@ import type { Fleet } from '../upstreams/fleet.ts';
 import { hash64 } from '../upstreams/rendezvous.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
-import { withCallersParam } from './callers-param.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
+import { readBatchAnswer, readChatEvents } from './internal.ts';
 import { mergeModels, UpstreamModels } from './model-list.ts';
 import { chatPrefix, taskPrefix } from './prefix.ts';
-import { questionsAnswer } from './questions-answer.ts';
-import { questionsBody, withBatchParam } from './questions-wire.ts';
 import { readChunks } from './read-chunks.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { taskAnswer } from './task-answer.ts';
 import { tasksBody } from './task-wire.ts';
 import { type Attempt, type Tries, tryUpstreams, verdict } from './try-upstreams.ts';
 import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamRequest } from './upstream-client.ts';
-import { UpstreamFault, unreachable } from './upstream-fault.ts';
+import { OtherVersion, UpstreamFault, unreachable } from './upstream-fault.ts';
 
 export interface Deadlines {
   /** Timeout in milliseconds until a chat's answer must begin, and until the answer to tasks must be complete. */
@@ -55,8 +54,8 @@ export interface ForwardingDeps extends UpstreamClientDeps {
  */
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
 
-/** Matches the path of a content part in a chat request. Captures the index of the message and that of the part. */
-const PART_PATH = /^messages\[(\d+)\]\.content\[(\d+)\]/u;
+/** Milliseconds until an upstream of another version is asked over the internal route again. */
+const OTHER_VERSION_MS = 60_000;
 
 /**
  * Number of upstreams that are asked for their model list. In a larger fleet, the other upstreams contribute only the
@@ -66,13 +65,17 @@ const MOST_LISTED = 6;
 
 /**
  * Answers requests by forwarding them to upstreams. Requests are already validated. If an upstream still refuses one,
- * throws its error, with a `param` that refers to the caller's request.
+ * throws its error. An upstream of the same version gets the batch or chat itself, over the internal route. One of
+ * another version gets tasks and chats in their public formats, and no requests for probabilities: a public format
+ * cannot say all that these ask.
  */
 export class ForwardingBackend implements InferenceBackend {
   readonly #fleet: Fleet;
   readonly #deps: ForwardingDeps;
   readonly #deadlines: Deadlines;
   readonly #retries: Pick<Tries<unknown>, 'budget' | 'now'>;
+  /** Times until which the named upstreams count as of another version. */
+  readonly #otherVersion = new Map<string, number>();
 
   constructor(fleet: Fleet, deps: ForwardingDeps, deadlines = DEADLINES) {
     this.#fleet = fleet;
@@ -84,15 +87,15 @@ export class ForwardingBackend implements InferenceBackend {
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
     const model = batch.model ?? this.#fleet.activeModel();
     if (model === undefined) throw noModelLoaded();
-    // Most formats of a box need a name.
+    // The public format needs a name.
     const named = { ...batch, model };
     const upstreams = await this.#upstreams(model, taskPrefix(named));
     await call.admit(sizeOfRequest(batch).tokens);
-    const exchange = exchangeOf(named);
+    const body = JSON.stringify(named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
-      ask: (upstream) => this.#answer(upstream, exchange, call),
+      ask: (upstream) => this.#answer(upstream, named, body, call),
       isOutput: () => true,
       isLast: () => true,
     });
@@ -103,7 +106,7 @@ export class ForwardingBackend implements InferenceBackend {
       }
     } catch (error) {
       if (isOverloaded(error)) await call.recount?.(0);
-      throw exchange.translateError(error);
+      throw error;
     }
     throw unreachable(new Error('no answer')).error;
   }
@@ -111,11 +114,11 @@ export class ForwardingBackend implements InferenceBackend {
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
     const upstreams = await this.#upstreams(request.model, chatPrefix(request));
     await call.admit(sizeOfRequest(request).tokens);
-    const body = chatBody(request);
+    const body = JSON.stringify(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
       ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'chat', call),
-      ask: (upstream) => this.#events(upstream, body, call),
+      ask: (upstream) => this.#events(upstream, request, body, call),
       isOutput: ({ type }) => type !== 'start',
       isLast: ({ type }) => type === 'finish',
     });
@@ -129,7 +132,7 @@ export class ForwardingBackend implements InferenceBackend {
       }
     } catch (error) {
       if (isOverloaded(error)) await call.recount?.(0);
-      throw withCallersParam(error, PART_PATH, request.messages);
+      throw error;
     }
   }
 
@@ -187,18 +190,38 @@ export class ForwardingBackend implements InferenceBackend {
     };
   }
 
-  async *#answer(upstream: Upstream, { path, body, read }: Exchange, call: Call): AsyncGenerator<BatchAnswer> {
-    const request = this.#request(call, { method: 'POST', path, body });
-    yield read(await readUpstream(upstream, request, this.#deps));
+  async *#answer(upstream: Upstream, batch: TaskBatch, body: string, call: Call): AsyncGenerator<BatchAnswer> {
+    const ask = (path: string, body: string) =>
+      readUpstream(upstream, this.#request(call, { method: 'POST', path, body }), this.#deps);
+    const answer = await this.#internally(upstream, () => ask(TASKS_PATH, body));
+    if (answer) yield readBatchAnswer(answer.text, batch);
+    else if (!isPublic(batch)) throw new OtherVersion();
+    else yield taskAnswer(await ask('/v1/tasks', tasksBody(batch)), batch);
   }
 
-  async *#events(upstream: Upstream, body: string, call: Call): AsyncGenerator<ChatEvent> {
-    const request = this.#request(call, { method: 'POST', path: '/v1/chat/completions', body });
-    const response = await askUpstream(upstream, request, this.#deps);
+  async *#events(upstream: Upstream, chat: ChatRequest, body: string, call: Call): AsyncGenerator<ChatEvent> {
+    const ask = (path: string, body: string) =>
+      askUpstream(upstream, this.#request(call, { method: 'POST', path, body }), this.#deps);
+    const internal = await this.#internally(upstream, () => ask(CHAT_PATH, body));
+    const response = internal ?? (await ask('/v1/chat/completions', chatBody(chat)));
     if (!response.body) throw unreachable(new Error('an answer without a body'));
     const { clock } = this.#deps;
     const { silenceMs } = this.#deadlines;
-    yield* chatEvents(readChunks(response.body, { clock, silenceMs, signal: call.signal }));
+    const bytes = readChunks(response.body, { clock, silenceMs, signal: call.signal });
+    yield* internal ? readChatEvents(bytes) : chatEvents(bytes);
+  }
+
+  /** Returns the response over the internal route; undefined if the upstream has another version and thus no such. */
+  async #internally<T>(upstream: Upstream, ask: () => Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#deps;
+    if (clock.now() < (this.#otherVersion.get(upstream.name) ?? 0)) return undefined;
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof OtherVersion)) throw error;
+      this.#otherVersion.set(upstream.name, clock.now() + OTHER_VERSION_MS);
+      return undefined;
+    }
   }
 
   #request(
@@ -247,31 +270,7 @@ function isOverloaded(error: unknown): boolean {
   return error instanceof AssayError && error.code === 'overloaded';
 }
 
-/** Describes how a batch is forwarded: the path and body of the request, and how its answer is read. */
-interface Exchange {
-  path: string;
-  body: string;
-  read(answer: { text: string; headers: Headers }): BatchAnswer;
-  /** Returns an upstream's error with a `param` that refers to the caller's request. */
-  translateError(error: unknown): unknown;
-}
-
-/**
- * Returns how a batch is forwarded: to the upstream's `/v1/decisions` if the caller wants probabilities, otherwise to
- * `/v1/tasks`.
- */
-function exchangeOf(batch: TaskBatch): Exchange {
-  return batch.probabilities
-    ? {
-        path: '/v1/decisions',
-        body: questionsBody(batch),
-        read: ({ text }) => questionsAnswer(text, batch),
-        translateError: (error) => withBatchParam(error, batch),
-      }
-    : {
-        path: '/v1/tasks',
-        body: tasksBody(batch),
-        read: (answer) => taskAnswer(answer, batch),
-        translateError: (error) => error,
-      };
+/** Tells whether the public format of tasks says all of a batch. */
+function isPublic({ probabilities, tasks }: TaskBatch): boolean {
+  return !probabilities && !tasks.some((task) => task.type === 'extract' && (task.present || task.verbatim));
 }

@@ -12,7 +12,7 @@ type FinishReason = v.InferOutput<typeof ChatFinishReason> | 'repetition';
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * Converts the bytes of an upstream's chat stream to events, each as soon as it has arrived. Throws `timeout` if the
+ * Converts the bytes of the public chat stream of an upstream of another version to events, each as soon as it has arrived. Throws `timeout` if the
  * stream reports that, and `UpstreamFault` if it reports another error, has an invalid chunk, or ends before its last
  * chunk. Also throws what `bytes` throws.
  */
@@ -36,7 +36,7 @@ export async function* chatEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenera
 }
 
 /** Yields the data of each server-sent event in a stream of bytes. */
-async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const data: string[] = [];
   const parser = createParser({
     onEvent: (event) => data.push(event.data),

@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import { AssayError, ERROR_CODES, type ErrorCode } from '../../../lib/errors.ts';
+import { VERSION } from '../../../lib/version.ts';
 
 /** Reports that an upstream could not answer a request that may be valid, so another upstream may be tried. */
 export class UpstreamFault extends Error {
-  override readonly name = 'UpstreamFault';
+  override readonly name: string = 'UpstreamFault';
   /** Error for the caller if no other upstream answers either. */
   readonly error: AssayError;
   /**
@@ -16,6 +17,16 @@ export class UpstreamFault extends Error {
     super(error.message, { cause: error });
     this.error = error;
     this.broken = broken;
+  }
+}
+
+/** Reports that an upstream has no such route, because it runs another version of Assay. */
+export class OtherVersion extends UpstreamFault {
+  constructor() {
+    const message =
+      `The boxes run another version of Assay than this edge (${VERSION}), which cannot send them this request. ` +
+      'Update both to the same version.';
+    super(new AssayError('backend_unreachable', message), false);
   }
 }
 
@@ -34,7 +45,6 @@ const NOT_OF_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'invalid_api_key',
   'model_not_allowed',
   'forbidden_origin',
-  'route_not_found',
   'method_not_allowed',
 ]);
 
@@ -68,6 +78,7 @@ export function upstreamError(status: number, text: string, retryAfter: string |
   const body = readErrorBody(text);
   if (!body) return unreachable(new Error(`status ${status} without an error body`));
   const { code, message, param } = body;
+  if (code === 'route_not_found') return new OtherVersion();
   if (NOT_OF_THE_REQUEST.has(code)) return unreachable(new Error(`the box answered ${code}`));
   if (status === 429) {
     const busy = 'All boxes are busy. Try again after the time in Retry-After.';

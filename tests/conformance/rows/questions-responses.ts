@@ -195,7 +195,7 @@ export const questionsResponses: readonly Row[] = [
         [0.2, 0.7, 0.1],
         [a, b, c],
       ],
-      answers: ['', '', '', data],
+      answers: ['{}', '{}', '{}', data],
     }),
     request: { path: '/v1/decisions', json: { model, input: text, questions: [predicate, choice, score, extract] } },
     expect: { like: { answers: [{ type: 'predicate' }, { type: 'choice' }, { type: 'score' }, { type: 'extract' }] } },
