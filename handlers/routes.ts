@@ -72,7 +72,7 @@ export interface Route extends Operation {
   handler(services: Services): AppHandler | undefined;
 }
 
-/** The part of a route that the app needs. */
+/** Holds the part of a route that the app needs. */
 export type MountedRoute = Pick<Route, 'api' | 'method' | 'path' | 'key' | 'admin' | 'own' | 'counts' | 'handler'>;
 
 /**

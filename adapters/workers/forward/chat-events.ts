@@ -12,9 +12,9 @@ type FinishReason = v.InferOutput<typeof ChatFinishReason> | 'repetition';
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * Converts the bytes of the public chat stream of an upstream of another version to events, each as soon as it has arrived. Throws `timeout` if the
- * stream reports that, and `UpstreamFault` if it reports another error, has an invalid chunk, or ends before its last
- * chunk. Also throws what `bytes` throws.
+ * Converts the bytes of the public chat stream of an upstream of another version to events, each as soon as it has
+ * arrived. Throws `timeout` if the stream reports that, and `UpstreamFault` if it reports another error, has an invalid
+ * chunk, or ends before its last chunk. Also throws what `bytes` throws.
  */
 export async function* chatEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ChatEvent> {
   let started = false;
