@@ -80,7 +80,7 @@ const TABLE: Record<ErrorCode, { readonly decisions?: ErrorStatus; readonly mode
   alias_conflict: { decisions: bad(422), models: bad(400) },
   unsupported_schema: { decisions: bad(422), models: bad(400) },
   unsupported_modality: { decisions: bad(422), models: bad(400) },
-  unsupported_parameter: { models: bad(400) },
+  unsupported_parameter: { decisions: bad(422), models: bad(400) },
   input_too_long: { decisions: bad(422), models: bad(400) },
   invalid_model_id: { models: bad(400) },
   route_not_found: { decisions: notFound, models: notFound },

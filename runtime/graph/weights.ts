@@ -2,7 +2,9 @@ import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts'
 import { unusable } from '../onnx/unusable.ts';
 
 /** Begins the names of the text model: alone, without its head, or in a model with images or audio. */
-const PREFIXES = ['model.', '', 'model.language_model.', 'language_model.model.', 'model.text_model.'];
+const PREFIXES = [
+  ...['model.', '', 'model.language_model.', 'language_model.model.', 'language_model.', 'model.text_model.'],
+];
 /** Names of an output head, which is beside the text model. */
 const HEADS = ['lm_head.weight', 'language_model.lm_head.weight', 'model.lm_head.weight'];
 

@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
@@ -120,7 +120,7 @@ export async function examineModel(
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
   const format = layout === 'checkpoint' ? 'fp16' : files.dtype;
   const weights = format && bytesOf(new Set([files.graph, ...data])) / WEIGHT_BYTES[format];
-  const below = base && 'model' in base ? await examineModel(hub, base.model, baseOptions(options, base)) : null;
+  const below = base && 'model' in base ? await examineBase(hub, base, options) : null;
   const refusals = [found, base].map((one) => (one && 'refusal' in one ? one.refusal : null));
   return {
     model,
@@ -144,12 +144,18 @@ export async function examineModel(
   };
 }
 
-/** Returns the options for examining the base model of an adapter. */
-function baseOptions(
+/** Examines the base model of an adapter, as a pull would fetch it. */
+async function examineBase(
+  hub: HubAccess,
+  { model, revision }: BaseModelId,
   { device, signal }: { device: Device; signal: AbortSignal },
-  { revision }: BaseModelId,
-): Parameters<typeof examineModel>[2] {
-  return { device, signal, base: true, ...(revision === null ? {} : { revision }) };
+): Promise<ModelExamination> {
+  const options = { device, signal, base: true };
+  if (revision === null) return examineModel(hub, model, options);
+  return examineModel(hub, model, { ...options, revision }).catch((error: unknown) => {
+    if (!isAssayError(error, 'model_not_found')) throw error;
+    return examineModel(hub, model, options);
+  });
 }
 
 /**

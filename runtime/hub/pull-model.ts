@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, isAssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
@@ -133,11 +133,21 @@ async function fetchAll(
   return { bytes: below + fetcher.fetchedBytes, files, graph: selection.files.graph };
 }
 
-/** Downloads the checkpoint of the model that an adapter changes; returns the number of bytes received. */
-async function pullBase(context: PullContext, base: BaseModelId, options: PullOptions): Promise<number> {
-  const { dtype: _, listingSignal: __, revision: ___, ...others } = options;
-  const revision = base.revision === null ? {} : { revision: base.revision };
-  const { bytes } = await pullModel(context, base.model, { ...others, ...revision, base: true });
+/**
+ * Downloads the checkpoint of the model that an adapter changes, at the revision that the adapter names; where the hub
+ * no longer has that one, the newest. Returns the number of bytes received.
+ */
+async function pullBase(
+  context: PullContext,
+  { model, revision }: BaseModelId,
+  { device, signal, onProgress }: PullOptions,
+): Promise<number> {
+  const pull = (wanted: string | null) =>
+    pullModel(context, model, { device, signal, onProgress, base: true, ...(wanted ? { revision: wanted } : {}) });
+  const { bytes } = await pull(revision).catch((error: unknown) => {
+    if (revision === null || !isAssayError(error, 'model_not_found')) throw error;
+    return pull(null);
+  });
   return bytes;
 }
 
