@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { getPath } from 'hono/utils/url';
 import { at } from '../lib/at.ts';
 import { systemClock } from '../lib/clock.ts';
 import { APIS, type ErrorFormat } from '../lib/error-status.ts';
@@ -20,7 +21,7 @@ import { INTERNAL_ROUTES, type MountedRoute, ROUTES } from './routes.ts';
  * `Request` and returns a `Response`, so it runs on any host: `createApp({ backend, host, keys }).fetch(request)`.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
-  const app = new Hono<AppEnv>();
+  const app = new Hono<AppEnv>({ getPath: pathOf });
   const bodies = new BodyBudget(deps.bodyBytes ?? 256 * 1024 * 1024);
   const services: Services = {
     aliases: new Set(),
@@ -79,4 +80,14 @@ function failed(error: Error, c: AppContext): Response {
   // request", which Hono's types do not include.
   if (c.req.raw.signal.aborted) return c.body(null, 499 as 500);
   return errorResponse(error, c.get('api') ?? 'models');
+}
+
+/**
+ * Returns the path of a request. Base URLs are pasted with and without a slash at their end, so repeated slashes count
+ * as one, and one at the end of a path of the interface as none.
+ */
+function pathOf(request: Request): string {
+  const path = getPath(request);
+  if (request.method === 'GET' || request.method === 'HEAD' || !/\/\/|.\/$/.test(path)) return path;
+  return path.replaceAll(/\/{2,}/g, '/').replace(/(.)\/$/, '$1');
 }

@@ -46,6 +46,7 @@ export class JobRun {
       vocabSize,
       share: spec.unmetered ? budget.unmetered(spec.maxTokens) : budget.addShare(spec.maxTokens),
       onToken: (token) => job.onToken?.(index, token),
+      onForced: (tokens) => job.onForced?.(index, tokens),
     }));
     this.#branches = job.branches.map((_, index) => this.#unbegun(index));
   }

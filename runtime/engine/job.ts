@@ -30,6 +30,8 @@ export interface Job {
    * `JobResult` is authoritative. Returning `'stop'` ends the branch after this token.
    */
   onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
+  /** Receives the tokens that the constraint forces, in order with those of `onToken`, under the same conditions. */
+  onForced?(branch: number, tokens: readonly number[]): void;
 }
 
 export interface BranchSpec {

@@ -110,6 +110,9 @@ export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimi
         }
         return output.stopped || loop.looping ? 'stop' : undefined;
       },
+      ...(request.topLogprobs === undefined || !('force' in output)
+        ? {}
+        : { onForced: (_: number, tokens: readonly number[]) => output.force(tokens, request.topLogprobs !== 0) }),
     }),
     end({ branches: [branch] }) {
       const repeats = loop.looping && !constraint?.complete;

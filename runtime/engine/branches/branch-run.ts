@@ -15,6 +15,7 @@ export interface BranchContext {
   vocabSize: number;
   share: BudgetShare;
   onToken(token: ChosenToken): 'stop' | undefined;
+  onForced?(tokens: readonly number[]): void;
 }
 
 /**

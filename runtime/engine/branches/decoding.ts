@@ -21,6 +21,7 @@ export interface DecodingContext {
   contextLength: number;
   vocabSize: number;
   onToken(token: ChosenToken): 'stop' | undefined;
+  onForced?(tokens: readonly number[]): void;
 }
 
 type DecodingSpec = Pick<BranchSpec, 'sampling' | 'endTokens' | 'scored' | 'measured'>;
@@ -85,9 +86,10 @@ export class Decoding {
    * the answer is complete or a limit is reached, ends decoding instead and queues nothing.
    */
   feed(tokens: readonly number[]): void {
-    const { queue, share, contextLength } = this.#context;
+    const { queue, share, contextLength, onForced } = this.#context;
     const forced = this.#begins ? [] : (this.#constraint?.takeForced() ?? []);
     this.#tokens.push(...forced);
+    if (forced.length > 0) onForced?.(forced);
     const fed = [...tokens, ...forced];
     if (this.#constraint?.complete) this.#reason = 'stop';
     else if (share.used >= share.limit || queue.length + fed.length > contextLength) this.#reason = 'length';

@@ -38,6 +38,18 @@ export class JsonOutput {
   }
 
   /**
+   * Adds tokens that the grammar forces, each with the log-probability 0, so that the tokens spell the answer.
+   *
+   * @param top true if alternatives are reported: the only one of a forced token is itself
+   */
+  force(tokens: readonly number[], top: boolean): void {
+    for (const token of tokens) {
+      const sampled = { token, ...(top ? { top: [{ token, logprob: 0 }] } : {}) };
+      this.#pending.push(spellToken(this.#vocabulary, sampled, 0));
+    }
+  }
+
+  /**
    * Returns the rest of the answer. If the answer was cut, the text that closes its JSON is added. The model did not
    * write that text, so stop strings do not apply to it.
    */

@@ -140,6 +140,11 @@ export class JsonOrCallsOutput {
     return this.#chosen.push(sampled);
   }
 
+  /** Adds tokens that the grammar forces, as `JsonOutput.force`; those of calls have no log-probabilities. */
+  force(tokens: readonly number[], top: boolean): void {
+    if (this.#chosen === this.#json) this.#json.force(tokens, top);
+  }
+
   /** Returns the rest of the answer, as `JsonOutput.end` and `ToolOutput.end`. */
   end(cut: boolean): ChatDelta {
     return (this.#chosen ?? this.#json).end(cut);

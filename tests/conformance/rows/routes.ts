@@ -23,6 +23,14 @@ const open = new Set(['/', '/health']);
 
 /** docs/interface.md, M-1, M-5 and M-19, every route: methods, and the key on a server for other machines. */
 export const routeRows: readonly Row[] = [
+  // Base URLs are pasted with and without a slash at their end.
+  ...['/v1/chat/completions/', '//v1//chat/completions'].map(
+    (path): Row => ({
+      name: `POST ${path} is that path without the additional slash`,
+      request: { method: 'POST', path, json: { messages: [] } },
+      expect: { status: 400, error: { code: 'invalid_value', param: 'messages' }, calls: [] },
+    }),
+  ),
   ...modelServer.flatMap(([method, path, allow = method === 'GET' ? 'GET, HEAD' : method]): Row[] => [
     {
       name: `PUT ${path} is 405 and names ${method}`,
@@ -94,7 +102,6 @@ export const routeRows: readonly Row[] = [
     ['/v1/task', '/v1/tasks'],
     ['/chat/completions', '/v1/chat/completions'],
     ['/v1/v1/chat/completions', '/v1/chat/completions'],
-    ['/v1/tasks/', '/v1/tasks'],
     ['/v1/completions', '/v1/chat/completions'],
     ['/openai/deployments/x/chat/completions', '/v1/chat/completions'],
   ].map(
