@@ -32,14 +32,22 @@ export function noKeyYet(home: string): string {
 }
 
 /**
- * Returns a message that recommends a model larger than the bundled one, for a machine with `totalMemory` bytes of
- * memory; null if none fits.
+ * Returns a message that recommends larger models than the bundled one, for a machine with `totalMemory` bytes of
+ * memory: a decision model, and one that also extracts and chats; null if none fits.
  */
 export function nextModel(totalMemory: number): string | null {
-  const model = modelFor(totalMemory);
-  if (!model) return null;
-  const size = (downloadBytes(model) / 1e9).toFixed(1);
-  return `The bundled model is small and often wrong. For real work on this machine (${size} GB to download, ${model.licence}; ${COMMAND} models lists more):\n  ${COMMAND} pull ${model.id} && ${COMMAND} load ${model.id}\n`;
+  const wanted = [
+    ['decisions', modelFor(totalMemory, 'decisions')],
+    ['all tasks', modelFor(totalMemory, 'extraction')],
+  ] as const;
+  const lines = wanted.flatMap(([what, model]) => {
+    if (!model) return [];
+    const size = (downloadBytes(model) / 1e9).toFixed(1);
+    const facts = `${what}: ${size} GB to download, ${model.licence}`;
+    return [`  ${COMMAND} pull ${model.id} && ${COMMAND} load ${model.id}    # ${facts}`];
+  });
+  if (lines.length === 0) return null;
+  return `The bundled model is small and often wrong. For real work on this machine (${COMMAND} models lists more):\n${lines.join('\n')}\n`;
 }
 
 /** Returns a message with an example request: a curl command for a shell in which `ASSAY_API_KEY` is set. */

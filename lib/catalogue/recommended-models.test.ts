@@ -23,11 +23,16 @@ test.each([
 });
 
 test.each([
-  [64, 'onnx-community/Qwen3-4B-Instruct-2507-ONNX'],
-  [24, 'onnx-community/Qwen3-1.7B-ONNX'],
-  [16, 'onnx-community/Llama-3.2-1B-Instruct-ONNX'],
-  [4, 'HuggingFaceTB/SmolLM2-360M-Instruct'],
-  [0.25, undefined],
-])('with %s GiB of memory: %s', (gib, id) => {
-  expect(modelFor(gib * GIB)?.id).toBe(id);
+  [64, 'Mapika/decider-4b', 'onnx-community/Qwen3-4B-Instruct-2507-ONNX'],
+  [24, 'Mapika/decider-2b', 'onnx-community/Qwen3-1.7B-ONNX'],
+  [8, 'Mapika/decider-0.8b', 'onnx-community/Qwen2.5-0.5B-Instruct'],
+  [0.25, undefined, undefined],
+])('with %s GiB of memory: %s to decide, %s to extract', (gib, decides, extracts) => {
+  expect(modelFor(gib * GIB, 'decisions')?.id).toBe(decides);
+  expect(modelFor(gib * GIB, 'extraction')?.id).toBe(extracts);
+});
+
+test('decision models come first, and say what they are', () => {
+  const families = RECOMMENDED_MODELS.map(({ family }) => family !== undefined);
+  expect(families).toEqual(families.toSorted((one, other) => Number(other) - Number(one)));
 });

@@ -1,6 +1,12 @@
 /** Names a use for which a model is recommended. Models too small to decide or extract well have only `chat`. */
 export type Use = 'decisions' | 'extraction' | 'chat';
 
+/** Gives a result of a public benchmark, as the model's makers publish it. It was not measured here. */
+export interface PublishedRow {
+  benchmark: string;
+  result: string;
+}
+
 /** Describes a published model by the facts in its model card and configuration. */
 export interface RecommendedModel {
   /** Name of the repository with the ONNX files on the Hugging Face hub, which is also the model id. */
@@ -14,6 +20,12 @@ export interface RecommendedModel {
   /** Context length: maximum number of tokens of prompt and answer together. */
   context: number;
   uses: readonly Use[];
+  /** Family of a decision model, which only answers questions with options (docs/decision-models.md). */
+  family?: string;
+  /** Results that its makers publish; absent if they name none that are compared widely. */
+  rows?: readonly PublishedRow[];
+  /** True if the weights are published in 16 bits, without a 4-bit copy. */
+  half?: true;
   /** Number of all parameters, with those of the embedding matrix. */
   parameters: number;
   /** Number of parameters of the embedding matrix, which 4-bit model files store as floats. */
@@ -26,11 +38,80 @@ const ALL: readonly Use[] = ['decisions', 'extraction', 'chat'];
 const TEXT = ['text'] as const;
 const card = (id: string) => `https://huggingface.co/${id}`;
 
+const DECISIONS = { modalities: TEXT, uses: ['decisions'], half: true } as const;
+const APACHE = 'Apache-2.0';
+const NON_COMMERCIAL = 'CC BY-NC 4.0';
+const ENGLISH = ['en'] as const;
+const INDEX = 'Decision Index 0.2.1';
+
 /**
- * Published models to start with, the one likely to be best first. The order follows size, age and the publishers'
+ * Published models to start with: decision models first, then models for all uses, each time the one likely to be best
+ * first, and those for any use before those for non-commercial use. The order follows size, age and the publishers'
  * benchmarks, not our own measurements. `assay models --check` compares this list with the hub.
  */
 export const RECOMMENDED_MODELS: readonly RecommendedModel[] = [
+  {
+    ...DECISIONS,
+    id: 'Mapika/decider-4b',
+    source: card('Mapika/decider-4b'),
+    family: 'decider',
+    licence: APACHE,
+    languages: ENGLISH,
+    context: 36_864,
+    parameters: 4_200_000_000,
+    embedding: 248_320 * 2560,
+    kv: { layers: 8, heads: 4, headSize: 256 },
+  },
+  {
+    ...DECISIONS,
+    id: 'Mapika/decider-2b',
+    source: card('Mapika/decider-2b'),
+    family: 'decider',
+    licence: APACHE,
+    languages: ENGLISH,
+    context: 36_864,
+    parameters: 1_890_000_000,
+    embedding: 248_320 * 2048,
+    kv: { layers: 6, heads: 2, headSize: 256 },
+  },
+  {
+    ...DECISIONS,
+    id: 'Mapika/decider-0.8b',
+    source: card('Mapika/decider-0.8b'),
+    family: 'decider',
+    licence: APACHE,
+    languages: ENGLISH,
+    context: 36_864,
+    parameters: 800_000_000,
+    embedding: 248_320 * 1024,
+    kv: { layers: 6, heads: 2, headSize: 256 },
+  },
+  {
+    ...DECISIONS,
+    id: 'startlux-models/StartLux-Decision-v1-4B',
+    source: card('startlux-models/StartLux-Decision-v1-4B'),
+    family: 'startlux',
+    licence: NON_COMMERCIAL,
+    languages: ENGLISH,
+    context: 262_144,
+    rows: [{ benchmark: INDEX, result: '52.75' }],
+    parameters: 4_500_000_000,
+    embedding: 248_320 * 2560,
+    kv: { layers: 8, heads: 4, headSize: 256 },
+  },
+  {
+    ...DECISIONS,
+    id: 'startlux-models/StartLux-Decision-v1-2B',
+    source: card('startlux-models/StartLux-Decision-v1-2B'),
+    family: 'startlux',
+    licence: NON_COMMERCIAL,
+    languages: ENGLISH,
+    context: 262_144,
+    rows: [{ benchmark: INDEX, result: '44.19' }],
+    parameters: 2_300_000_000,
+    embedding: 248_320 * 2048,
+    kv: { layers: 6, heads: 2, headSize: 256 },
+  },
   {
     id: 'onnx-community/Qwen3-4B-Instruct-2507-ONNX',
     source: card('Qwen/Qwen3-4B-Instruct-2507'),
@@ -143,9 +224,11 @@ const FITS = 0.7;
 
 /**
  * Estimates the number of bytes that `assay pull` downloads for a CPU: all weights in 4 bits, and the embedding also in
- * 32-bit floats, because published files store it once for the lookup and once, in 4 bits, as the output head.
+ * 32-bit floats, because published files store it once for the lookup and once, in 4 bits, as the output head. A model
+ * that is only published in 16 bits has two bytes for each weight.
  */
-export function downloadBytes({ parameters, embedding }: RecommendedModel): number {
+export function downloadBytes({ parameters, embedding, half }: RecommendedModel): number {
+  if (half) return 2 * parameters;
   return Math.round(parameters * Q4_BYTES + embedding * 4);
 }
 
@@ -164,11 +247,12 @@ export function fitsMemory(model: RecommendedModel, totalMemory: number): boolea
 
 /**
  * Returns the model to recommend first for a machine with this many bytes of memory: the first of `RECOMMENDED_MODELS`
- * that needs at most the share `COMFORTABLE` of it, or else the last one that fits; undefined if none fits.
+ * with a use that needs at most the share `COMFORTABLE` of it, or else the last one that fits; undefined if none fits.
  */
-export function modelFor(totalMemory: number): RecommendedModel | undefined {
+export function modelFor(totalMemory: number, use: Use): RecommendedModel | undefined {
+  const models = RECOMMENDED_MODELS.filter(({ uses }) => uses.includes(use));
   return (
-    RECOMMENDED_MODELS.find((model) => memoryBytes(model) <= COMFORTABLE * totalMemory) ??
-    RECOMMENDED_MODELS.findLast((model) => fitsMemory(model, totalMemory))
+    models.find((model) => memoryBytes(model) <= COMFORTABLE * totalMemory) ??
+    models.findLast((model) => fitsMemory(model, totalMemory))
   );
 }

@@ -30,8 +30,8 @@ const ASK = [`${COMMAND} decide "Is this urgent?" -o yes -o no -c "The server is
 
 /** Returns the step that fetches the model recommended for this machine, if `active` is the small starter model. */
 function larger(active: string): string[][] {
-  const model = modelFor(totalmem());
-  return model && active === 'assay/starter' ? [[`${COMMAND} pull ${model.id}`, 'fetch a larger model']] : [];
+  const model = modelFor(totalmem(), 'decisions');
+  return model && active === 'assay/starter' ? [[`${COMMAND} pull ${model.id}`, 'fetch a decision model']] : [];
 }
 
 async function stepsOf(flags: ConnectionFlags): Promise<[state: string, steps: string[][]]> {

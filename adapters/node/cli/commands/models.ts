@@ -38,7 +38,7 @@ export function addModels(program: Command): void {
         download_bytes: downloadBytes(model),
         memory_bytes: memoryBytes(model),
         fits: fitsMemory(model, memory),
-        recommended: model === modelFor(memory),
+        recommended: [modelFor(memory, 'decisions'), modelFor(memory, 'extraction')].includes(model),
       }));
       if (check) return checkAll(json ?? false);
       if (json) return screen.json(models);
@@ -52,11 +52,12 @@ export function addModels(program: Command): void {
         model.modalities.join('+'),
         languagesOf(model),
         model.licence,
-        model.uses.join(', '),
+        model.family ? `decisions (${model.family})` : model.uses.join(', '),
+        (model.rows ?? []).map(({ benchmark, result }) => `${benchmark}: ${result}`).join(', '),
       ]);
       screen.line(table([HEAD, ...rows]));
-      const recommended = models.find((model) => model.recommended);
-      if (recommended) screen.line(`\n* for this machine: ${COMMAND} pull ${recommended.id}`);
+      const recommended = models.filter((model) => model.recommended).map(({ id }) => `${COMMAND} pull ${id}`);
+      if (recommended.length > 0) screen.line(`\n* for this machine: ${recommended.join(', or ')}`);
     });
 }
 
@@ -71,10 +72,12 @@ const HEAD = [
   'LANGUAGES',
   'LICENCE',
   'GOOD FOR',
+  'AS ITS MAKERS MEASURED',
 ] as const;
 
 const MODELS_HELP = `
-Sizes are approximate: the download is of 4-bit weights; memory is for 8-bit weights and the KV of a prompt of 4,096 tokens. The order follows
+Decision models come first: they only answer questions with options, with their authors' prompts and probabilities (docs/decision-models.md).
+Sizes are approximate: the download is of 4-bit weights, of decision models of 16-bit ones; memory is for 8-bit weights and the KV of a prompt of 4,096 tokens. The order follows
 the publishers' benchmarks; it was not measured here. You can pull other models, too: assay doctor --model <id> tells whether one runs.
 
 Examples:
