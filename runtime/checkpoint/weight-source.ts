@@ -1,6 +1,7 @@
 import { DataType, dataLength, type Tensor, type TensorData } from '../onnx/format/model.ts';
 import { openData } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
+import { asFloats, blockType } from './gguf/blocks.ts';
 
 /** Holds the weights of a checkpoint by name. Their bytes stay in the files until they are read. */
 export type WeightSource = ReadonlyMap<string, StoredTensor>;
@@ -23,10 +24,13 @@ const FLOATS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Returns a stored tensor as a tensor of a graph that reads the checkpoint's own bytes. Throws `engine_failed` for any
- * type other than floats of 32 or 16 bits.
+ * Returns a stored tensor as a tensor of a graph that reads the checkpoint's own bytes; blocks of GGUF files are
+ * converted to 32-bit floats when they are read. Throws `engine_failed` for any other type than floats of 32 or 16 bits
+ * and these blocks.
  */
-export function floatTensor({ name, dtype, dims, data }: StoredTensor): Tensor {
+export function floatTensor(stored: StoredTensor): Tensor {
+  const type = blockType(stored);
+  const { name, dtype, dims, data } = type ? asFloats(stored, type) : stored;
   const dataType = FLOATS[dtype];
   if (dataType === undefined) {
     throw unusable(

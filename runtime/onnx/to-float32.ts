@@ -54,6 +54,11 @@ export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32A
   return floats;
 }
 
+/** Returns the value of a half-precision float from its bits. */
+export function fromHalf(bits: number): number {
+  return halfTable()[bits]!;
+}
+
 let halfValues: Float32Array | undefined;
 
 /** Returns a table of all 65,536 half-precision values (IEEE 754 binary16), by their bits. */
