@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { readGguf } from '../checkpoint/gguf/read-gguf.ts';
 import { mergeLora } from '../checkpoint/lora.ts';
 import { readCheckpoint, readSafetensors } from '../checkpoint/safetensors.ts';
 import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts';
@@ -8,7 +9,8 @@ import type { DecisionContract, LastLayer } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { readContractFiles } from '../contracts/read-files.ts';
 import type { Readout } from '../graph/decoder.ts';
-import { ADAPTER_WEIGHTS, BACKBONE_FOLDER } from '../store/model-files.ts';
+import { ggufWeights } from '../graph/gguf.ts';
+import { ADAPTER_WEIGHTS, BACKBONE_FOLDER, GGUF_FILE } from '../store/model-files.ts';
 import { loadTextModel } from '../text/text-model.ts';
 
 /** Returns the folder of a checkpoint that has the configuration and the weights of its language model. */
@@ -22,6 +24,8 @@ export function weightsFolder(source: string): string {
  * for files that are damaged or do not fit each other, and `RefusedContract` for an adapter of an unknown kind.
  */
 export async function sourceWeights(source: string): Promise<WeightSource> {
+  const gguf = join(source, GGUF_FILE);
+  if (existsSync(gguf)) return ggufWeights(readGguf(gguf));
   const base = readCheckpoint(weightsFolder(source));
   const adapter = join(source, ADAPTER_WEIGHTS);
   if (!existsSync(adapter)) return base;

@@ -7,7 +7,7 @@ import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
 import { ENCODERS } from '../store/media-models.ts';
-import { BACKBONE_FOLDER } from '../store/model-files.ts';
+import { BACKBONE_FOLDER, GGUF_FILE } from '../store/model-files.ts';
 import type { Precision } from './precision.ts';
 
 /**
@@ -34,7 +34,9 @@ export interface SourceGraphs {
  */
 export function isCheckpoint(folder: string): boolean {
   if (graphsIn(folder).length > 0) return false;
-  const files = ['', BACKBONE_FOLDER].flatMap((inner) => [SINGLE_FILE, INDEX_FILE].map((name) => join(inner, name)));
+  const files = ['', BACKBONE_FOLDER].flatMap((inner) =>
+    [GGUF_FILE, SINGLE_FILE, INDEX_FILE].map((name) => join(inner, name)),
+  );
   return files.some((file) => existsSync(join(folder, file)));
 }
 

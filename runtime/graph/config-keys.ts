@@ -44,12 +44,14 @@ export class ConfigKeys {
   readonly #values: Readonly<Record<string, unknown>>;
   /** Path of this object in the file, with a point at its end; empty for the file itself. */
   readonly #path: string;
+  readonly #file: string;
   readonly #read = new Set<string>();
 
   /** @param defaults values of the model's class, which transformers leaves out of the file */
-  constructor(values: object, defaults: Readonly<Record<string, unknown>> = {}, path = '') {
+  constructor(values: object, defaults: Readonly<Record<string, unknown>> = {}, path = '', file = 'config.json') {
     this.#values = { ...defaults, ...values };
     this.#path = path;
+    this.#file = file;
   }
 
   /** Returns the value of a key; undefined if it is absent or null. */
@@ -124,13 +126,13 @@ export class ConfigKeys {
   refusal(key: string, why = 'which is not known to leave its numbers as they are computed here'): Refused {
     const text = JSON.stringify(this.#values[key]) ?? 'nothing';
     return new Refused(
-      `config.json says ${this.#path}${key}: ${text.length > 80 ? `${text.slice(0, 80)}…` : text}, ${why}`,
+      `${this.#file} says ${this.#path}${key}: ${text.length > 80 ? `${text.slice(0, 80)}…` : text}, ${why}`,
     );
   }
 
   #absent<T>(key: string, value: unknown, what: string, fallback: [] | [T]): T {
     if (value !== undefined) throw this.refusal(key, `which is not ${what}`);
-    if (fallback.length === 0) throw new Refused(`config.json does not say ${this.#path}${key}`);
+    if (fallback.length === 0) throw new Refused(`${this.#file} does not say ${this.#path}${key}`);
     return fallback[0];
   }
 }

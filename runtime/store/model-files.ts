@@ -12,6 +12,8 @@ export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 
 /** Names of a checkpoint in one file, and of the list of its shards (`checkpoint/safetensors.ts`). */
 const [SINGLE_FILE, INDEX_FILE] = ['model.safetensors', 'model.safetensors.index.json'];
+/** Name of a GGUF file on this machine, beside the files that are made from its metadata. */
+export const GGUF_FILE = 'model.gguf';
 /** Matches the name of a shard, in both forms that are published. */
 const SHARD = /^(model(?:\.safetensors)?-)(\d{5})-of-(\d{5})\.safetensors$/u;
 
@@ -233,6 +235,7 @@ function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dt
 function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptions, 'base'>): Selection {
   const support = supportIn(paths, '');
   const common = { layout: 'checkpoint' as const, dtype: null, support };
+  if (paths.has(GGUF_FILE)) return withSupport({ ...common, graph: GGUF_FILE, data: [] });
   const found: ModelFiles[] = [];
   let missing = '';
   for (const folder of ['', `${BACKBONE_FOLDER}/`]) {

@@ -9,6 +9,7 @@ import { addDecide } from './commands/decide.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addPlugins } from './commands/ep.ts';
 import { addExtract } from './commands/extract.ts';
+import { addImport } from './commands/import.ts';
 import { addKeys } from './commands/keys.ts';
 import { addList } from './commands/list.ts';
 import { addLoad } from './commands/load.ts';
@@ -48,6 +49,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   program.commandsGroup('Models and machine:');
   addModels(program);
   addPull(program);
+  addImport(program);
   addList(program);
   addRemove(program);
   addDoctor(program);

@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
-import { openData, PIECE_BYTES } from '../../onnx/format/tensor-data.ts';
+import type { TensorData } from '../../onnx/format/model.ts';
+import { computedRows, openData } from '../../onnx/format/tensor-data.ts';
 import { fromHalf } from '../../onnx/to-float32.ts';
-import type { StoredTensor } from '../weight-source.ts';
 
 /** Receives what a block holds: a level for each weight, and a scale (and a minimum) for each group of weights. */
 interface Decoded {
@@ -220,73 +220,62 @@ function sixBitScales(block: Uint8Array, scales: Float32Array, mins: Float32Arra
   }
 }
 
-/** Holds some rows of a matrix as levels, one a byte, with the scale and the minimum of each group. */
-export interface DecodedRows extends Decoded {
-  /** Number of the first row. */
-  first: number;
-  rows: number;
+/** A tensor whose rows are blocks (`StoredTensor`). */
+interface Blocks {
+  dtype: string;
+  dims: number[];
+  data: TensorData;
 }
 
 /** Returns the type of a tensor's blocks; undefined for floats. */
-export function blockType({ dtype }: Pick<StoredTensor, 'dtype'>): BlockType | undefined {
+export function blockType({ dtype }: Blocks): BlockType | undefined {
   return Object.hasOwn(BLOCK_TYPES, dtype) ? BLOCK_TYPES[dtype] : undefined;
 }
 
-/** Decodes the rows of a tensor of blocks, some at a time. */
-export function* decodedRows({ dims, data }: StoredTensor, type: BlockType): Iterable<DecodedRows> {
+/** Decodes `count` rows of a tensor of blocks from the row `first` on, one level a byte. */
+function decodedRows({ dims, data }: Blocks, type: BlockType, first: number, count: number): Decoded {
   const { elements, bytes, group, decode } = type;
   const columns = at(dims, dims.length - 1);
-  const rows = dims.slice(0, -1).reduce((product, dim) => product * dim, 1);
   const rowBytes = (columns / elements) * bytes;
-  const most = Math.max(1, Math.floor(PIECE_BYTES / (4 * columns)));
+  const blocks = (count * columns) / elements;
   const groups = elements / group;
+  const decoded = {
+    levels: new Uint8Array(count * columns),
+    scales: new Float32Array(blocks * groups),
+    mins: new Float32Array(blocks * groups),
+  };
   const reader = openData(data);
   try {
-    for (let first = 0; first < rows; first += most) {
-      const count = Math.min(most, rows - first);
-      const packed = reader.read(first * rowBytes, (first + count) * rowBytes);
-      const blocks = (count * columns) / elements;
-      const decoded = {
-        levels: new Uint8Array(count * columns),
-        scales: new Float32Array(blocks * groups),
-        mins: new Float32Array(blocks * groups),
-      };
-      for (let block = 0; block < blocks; block++) {
-        const [place, part] = [block * elements, block * groups];
-        decode(packed.subarray(block * bytes, (block + 1) * bytes), {
-          levels: decoded.levels.subarray(place, place + elements),
-          scales: decoded.scales.subarray(part, part + groups),
-          mins: decoded.mins.subarray(part, part + groups),
-        });
-      }
-      yield { first, rows: count, ...decoded };
+    const packed = reader.read(first * rowBytes, (first + count) * rowBytes);
+    for (let block = 0; block < blocks; block++) {
+      const [place, part] = [block * elements, block * groups];
+      decode(packed.subarray(block * bytes, (block + 1) * bytes), {
+        levels: decoded.levels.subarray(place, place + elements),
+        scales: decoded.scales.subarray(part, part + groups),
+        mins: decoded.mins.subarray(part, part + groups),
+      });
     }
   } finally {
     reader.close();
   }
+  return decoded;
 }
 
 /** Returns a tensor of blocks as one of 32-bit floats, computed when it is read, as GGML computes them. */
-export function asFloats(stored: StoredTensor, type: BlockType): StoredTensor {
+export function asFloats<Stored extends Blocks>(stored: Stored, type: BlockType): Stored {
   const { group, zero, min } = type;
-  const length = stored.dims.reduce((product, dim) => product * dim, 4);
-  return {
-    ...stored,
-    dtype: 'F32',
-    data: {
-      length,
-      *pieces() {
-        for (const { levels, scales, mins } of decodedRows(stored, type)) {
-          const floats = new Float32Array(levels.length);
-          for (let place = 0; place < levels.length; place++) {
-            const own = Math.floor(place / group);
-            const value = (levels[place]! - zero) * scales[own]!;
-            // GGML rounds the product to 32 bits before it adds the minimum.
-            floats[place] = min ? Math.fround(value) + mins[own]! : value;
-          }
-          yield new Uint8Array(floats.buffer);
-        }
-      },
-    },
-  };
+  const columns = at(stored.dims, stored.dims.length - 1);
+  const rows = stored.dims.slice(0, -1).reduce((product, dim) => product * dim, 1);
+  const data = computedRows(rows, columns, (first, count) => {
+    const { levels, scales, mins } = decodedRows(stored, type, first, count);
+    const floats = new Float32Array(levels.length);
+    for (let place = 0; place < levels.length; place++) {
+      const own = Math.floor(place / group);
+      const value = (levels[place]! - zero) * scales[own]!;
+      // GGML rounds the product to 32 bits before it adds the minimum.
+      floats[place] = min ? Math.fround(value) + mins[own]! : value;
+    }
+    return floats;
+  });
+  return { ...stored, dtype: 'F32', data };
 }

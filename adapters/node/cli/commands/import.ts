@@ -1,0 +1,56 @@
+import { basename, resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
+import { importGguf } from '../../../../runtime/compile/import-gguf.ts';
+import { systemCode } from '../../../../runtime/store/disk-error.ts';
+import { hubEnvironment } from '../../../../runtime/store/environment.ts';
+import { StorePaths } from '../../../../runtime/store/paths.ts';
+import { COMMAND } from '../../command.ts';
+import { assayHome } from '../../config.ts';
+import { UsageError } from '../../usage-error.ts';
+import { screen } from '../screen.ts';
+
+/** Namespace of imported models without a name of their own. */
+const NAMESPACE = 'local';
+
+/** Adds the command `assay import`. */
+export function addImport(program: Command): void {
+  program
+    .command('import')
+    .description('Add a GGUF file on this machine to its models.')
+    .argument('<file.gguf>')
+    .option('--name <id>', 'id of the model (default: local/ and the name of the file)')
+    .addOption(new Option('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)'))
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', IMPORT_HELP)
+    .action(async (given: string, flags: { name?: string; home?: string; json?: boolean }) => {
+      const file = resolve(given);
+      const model = parseModelId(flags.name ?? `${NAMESPACE}/${nameOf(file)}`);
+      const { hubCache } = hubEnvironment();
+      const paths = new StorePaths({ hubCache, assayHome: assayHome(flags, process.env), bundled: null });
+      const bytes = await importGguf(paths, model, file).catch((cause: unknown) => {
+        const code = systemCode(cause);
+        throw code === undefined ? cause : new UsageError(`${file} cannot be read (${code}).`, { cause });
+      });
+      if (flags.json) return screen.json({ model, bytes });
+      screen.line(`Imported ${formatBytes(bytes)}. Load it with: ${COMMAND} load ${model}`);
+    });
+}
+
+/** Returns the name of a file as the second part of a model id. */
+function nameOf(file: string): string {
+  const name = basename(file)
+    .replace(/\.gguf$/i, '')
+    .replace(/[^\w.-]+|\.{2,}/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '');
+  return name.slice(0, 96) || 'model';
+}
+
+const IMPORT_HELP = `
+The file stays where it is and is not changed. The cache of Hugging Face tools shares it if that is on the same disk,
+and gets a copy otherwise. The model is compiled when it is loaded.
+
+Examples:
+  $ assay import ./SmolLM2-135M-Instruct.Q4_K_M.gguf && assay load local/SmolLM2-135M-Instruct.Q4_K_M
+  $ assay import ./model.gguf --name me/judge`;
