@@ -1,6 +1,6 @@
 import type { GgufFile } from '../checkpoint/gguf/read-gguf.ts';
 import { floatTensor, rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weight-source.ts';
-import { computedRows, readFloats } from '../onnx/format/tensor-data.ts';
+import { readFloats } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Names } from './architecture.ts';
 import { ConfigKeys, Refused } from './config-keys.ts';
@@ -12,64 +12,24 @@ interface GgufFamily {
   className: string;
   /** True if the rows of queries and keys are in llama.cpp's order: the two elements of a rotated pair side by side. */
   permuted?: true;
-  /** True if norms hold their weight plus one. */
-  normPlusOne?: true;
   /** Tells whether attention or the feed-forward part can have biases, which their tensors then show. */
   biases?: true;
-  /** Returns what else the configuration of the family needs. */
-  config?: (keys: ConfigKeys, sizes: { layers: number; hidden: number; heads: number; headSize: number }) => object;
 }
-
-/** Returns the length that scales queries of Gemma: of a head, but in the size of so many layers of a mean head. */
-const gemmaScale = (largest: number) => (sizes: { layers: number; hidden: number; heads: number; headSize: number }) =>
-  sizes.layers === largest ? sizes.hidden / sizes.heads : sizes.headSize;
 
 const FAMILIES: Readonly<Record<string, GgufFamily>> = {
   llama: { type: 'llama', className: 'LlamaForCausalLM', permuted: true, biases: true },
   qwen2: { type: 'qwen2', className: 'Qwen2ForCausalLM' },
   qwen3: { type: 'qwen3', className: 'Qwen3ForCausalLM' },
-  gemma2: {
-    ...{ type: 'gemma2', className: 'Gemma2ForCausalLM', normPlusOne: true },
-    config: (keys, sizes) => ({
-      hidden_activation: 'gelu_pytorch_tanh',
-      sliding_window: keys.size('attention.sliding_window'),
-      attn_logit_softcapping: keys.number('attn_logit_softcapping'),
-      final_logit_softcapping: keys.number('final_logit_softcapping'),
-      query_pre_attn_scalar: gemmaScale(46)(sizes),
-    }),
-  },
-  gemma3: {
-    ...{ type: 'gemma3_text', className: 'Gemma3ForCausalLM', normPlusOne: true },
-    config: (keys, sizes) => ({
-      hidden_activation: 'gelu_pytorch_tanh',
-      sliding_window: keys.size('attention.sliding_window'),
-      sliding_window_pattern: keys.size('attention.sliding_window_pattern', 6),
-      rope_local_base_freq: keys.number('rope.freq_base_swa', 1e4),
-      query_pre_attn_scalar: gemmaScale(62)(sizes),
-    }),
-  },
-  granite: {
-    ...{ type: 'granite', className: 'GraniteForCausalLM', permuted: true },
-    config: (keys) => ({
-      embedding_multiplier: keys.number('embedding_scale', 1),
-      residual_multiplier: keys.number('residual_scale', 1),
-      attention_multiplier: keys.number('attention.scale', 1),
-      logits_scaling: keys.number('logit_scale', 1),
-    }),
-  },
-  smollm3: { type: 'smollm3', className: 'SmolLM3ForCausalLM', permuted: true },
-  olmo2: { type: 'olmo2', className: 'Olmo2ForCausalLM' },
 };
 
 /** Tensors that are rotary parameters. */
 const ROTARY_FACTORS = 'rope_freqs.weight';
 
-/** Names of a layer's tensors by their role; several roles share a name where families differ. */
-const ROLES: Readonly<Record<string, readonly (keyof Names)[]>> = {
-  ...{ attn_norm: ['mixerNorm'], post_attention_norm: ['mixerEndNorm'], ffn_norm: ['innerNorm'] },
-  ...{ post_ffw_norm: ['innerEndNorm'], attn_q: ['query'], attn_k: ['key'], attn_v: ['value'] },
-  ...{ attn_output: ['output'], attn_q_norm: ['queryNorm'], attn_k_norm: ['keyNorm'], attn_qkv: ['joint'] },
-  ...{ ffn_gate: ['gate'], ffn_up: ['gateUp', 'up'], ffn_down: ['down'] },
+/** Roles of a layer's tensors by their names. */
+const ROLES: Readonly<Record<string, keyof Names>> = {
+  ...{ attn_norm: 'mixerNorm', attn_q: 'query', attn_k: 'key', attn_v: 'value', attn_output: 'output' },
+  ...{ attn_q_norm: 'queryNorm', attn_k_norm: 'keyNorm', ffn_norm: 'innerNorm' },
+  ...{ ffn_gate: 'gate', ffn_up: 'up', ffn_down: 'down' },
 };
 
 /**
@@ -116,7 +76,6 @@ export function ggufConfig({ metadata, tensors }: GgufFile): Readonly<Record<str
     rope_theta: keys.number('rope.freq_base', 1e4),
     ...(rotated === headSize ? {} : { partial_rotary_factor: rotated / headSize }),
     ...rotaryScaling(keys, tensors, context),
-    ...family.config?.(keys, { layers, hidden, heads, headSize }),
     ...tokenIds(metadata),
   };
   keys.end();
@@ -187,17 +146,13 @@ export function ggufWeights(gguf: GgufFile): WeightSource {
   for (const [name, stored] of gguf.tensors) {
     if (name === ROTARY_FACTORS) continue;
     const [, layer, role = '', kind = ''] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? [];
-    const own = ROLES[role]?.map((one) => names[one]).find((one) => one !== null);
-    const path =
-      TOP[name]?.(names) ?? (layer === undefined || own === undefined ? name : `model.layers.${layer}.${own}.${kind}`);
+    const own = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
+    const path = TOP[name]?.(names) ?? (own ? `model.layers.${layer}.${names[own]}.${kind}` : name);
     const mixer = layers[Number(layer)]?.mixer;
-    const isNorm = family.normPlusOne && name.endsWith('norm.weight');
     const moved =
       family.permuted && mixer?.kind === 'attention' && (role === 'attn_q' || role === 'attn_k')
-        ? rowsOf(stored, rowOrder(role === 'attn_q' ? mixer.heads : mixer.kvHeads, mixer.headSize))
-        : isNorm
-          ? lessOne(stored)
-          : stored;
+        ? inHalves(stored, role === 'attn_q' ? mixer.heads : mixer.kvHeads, mixer.headSize)
+        : stored;
     weights.set(path, { ...moved, name: path });
   }
   return weights;
@@ -209,17 +164,14 @@ const TOP: Readonly<Record<string, (names: Names) => string>> = {
   'output.weight': () => 'lm_head.weight',
 };
 
-/** Returns, for each row of transformers' order, its number in llama.cpp's: pairs side by side, instead of halves. */
-function rowOrder(heads: number, headSize: number): number[] {
-  return Array.from({ length: heads * headSize }, (_, row) => {
+/** Returns the rows of queries or keys in transformers' order: two halves of a head, instead of pairs side by side. */
+function inHalves(stored: StoredTensor, heads: number, headSize: number): StoredTensor {
+  const rows = heads * headSize;
+  if (stored.dims[0] !== rows) throw unusable(`the tensor "${stored.name}" has not ${rows} rows`);
+  const half = headSize / 2;
+  const order = Array.from({ length: rows }, (_, row) => {
     const place = row % headSize;
-    const half = headSize / 2;
     return row - place + (place < half ? 2 * place : 2 * (place - half) + 1);
   });
-}
-
-function lessOne(stored: StoredTensor): StoredTensor {
-  const [width = 1] = stored.dims;
-  const data = computedRows(1, width, () => readFloats(floatTensor(stored)).map((value) => value - 1));
-  return { ...stored, dtype: 'F32', data };
+  return rowsOf(stored, order);
 }

@@ -8,6 +8,8 @@ import { AssayError } from '../../lib/errors.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseJson } from '../../lib/json/parse.ts';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
+import { readGguf } from '../../runtime/checkpoint/gguf/read-gguf.ts';
+import { ggufTokenizer } from '../../runtime/checkpoint/gguf/tokenizer.ts';
 import { readSafetensors } from '../../runtime/checkpoint/safetensors.ts';
 import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/template/chat-template.ts';
@@ -188,6 +190,36 @@ export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
         for (const { data, dims } of readSafetensors(file).values()) {
           assert('file' in data && data.offset + data.length <= bytes.length && dims.every(Number.isSafeInteger));
         }
+      });
+    },
+  },
+  /** The GGUF reader: every tensor that it names is within the file. */
+  gguf: {
+    words: [
+      ...[
+        'GGUF\x03\x00\x00\x00',
+        'general.architecture',
+        'llama',
+        'general.alignment',
+        'tokenizer.ggml.tokens',
+        'blk.0.',
+      ],
+      ...[
+        'token_embd.weight',
+        '\x09\x00\x00\x00\x09\x00\x00\x00',
+        '\x08\x00\x00\x00',
+        '\xff\xff\xff\xff\xff\xff\xff\x7f',
+      ],
+    ],
+    async run(bytes) {
+      const file = join(modelFolder(), 'model.gguf');
+      writeFileSync(file, bytes);
+      await named(() => {
+        const gguf = readGguf(file);
+        for (const { data, dims } of gguf.tensors.values()) {
+          assert('file' in data && data.offset + data.length <= bytes.length && dims.every(Number.isSafeInteger));
+        }
+        ggufTokenizer(gguf);
       });
     },
   },
