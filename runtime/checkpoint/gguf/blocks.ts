@@ -202,7 +202,7 @@ function planes(place: number): [part: number, plane: number, column: number] {
   return [place >> 7, (place >> 5) & 3, place & 31];
 }
 
-/** Returns a level of 4 bits: 32 bytes have those of 32 weights in their low halves, of the next 32 in the high ones. */
+/** Returns a level of 4 bits: 32 bytes have those of 32 weights in their low halves, and of the next 32 in the high. */
 function halfByte(block: Uint8Array, from: number, place: number): number {
   return (byte(block, from + 32 * (place >> 6) + (place & 31)) >> ((place >> 5) & 1 ? 4 : 0)) & 15;
 }
@@ -220,7 +220,7 @@ function sixBitScales(block: Uint8Array, scales: Float32Array, mins: Float32Arra
   }
 }
 
-/** A tensor whose rows are blocks (`StoredTensor`). */
+/** Describes a tensor whose rows are blocks (`StoredTensor`). */
 interface Blocks {
   dtype: string;
   dims: number[];
@@ -271,9 +271,9 @@ export function asFloats<Stored extends Blocks>(stored: Stored, type: BlockType)
     const floats = new Float32Array(levels.length);
     for (let place = 0; place < levels.length; place++) {
       const own = Math.floor(place / group);
-      const value = (levels[place]! - zero) * scales[own]!;
+      const value = ((levels[place] ?? 0) - zero) * (scales[own] ?? 0);
       // GGML rounds the product to 32 bits before it adds the minimum.
-      floats[place] = min ? Math.fround(value) + mins[own]! : value;
+      floats[place] = min ? Math.fround(value) + (mins[own] ?? 0) : value;
     }
     return floats;
   });
