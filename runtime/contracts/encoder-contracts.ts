@@ -124,6 +124,15 @@ export function graphRoles({ name }: EncoderContract): readonly (readonly string
     : [['model']];
 }
 
+/** Families on ModernBERT encoders whose graphs are written from checkpoints (`graph/encoder-graph.ts`). */
+const FROM_CHECKPOINT: readonly string[] = ['laya', 'decision-tune', 'open-decision', 'verdict'];
+
+/** Tells whether the graph of a contract can be written from a checkpoint. */
+export function writesGraph(contract: EncoderContract): boolean {
+  // The plain hypothesis is that of NLI models on ModernBERT.
+  return FROM_CHECKPOINT.includes(contract.name) || (contract.name === 'nli' && contract.hypothesis === 'plain');
+}
+
 /** Token limits of the families whose files state none. */
 const FIXED_TOKENS = { julia: 1024, jevhome: 512, verdict: 512 } as const;
 

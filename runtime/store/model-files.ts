@@ -1,6 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
-import { ENCODER_FILES, type EncoderContract, graphRoles } from '../contracts/encoder-contracts.ts';
+import { ENCODER_FILES, type EncoderContract, graphRoles, writesGraph } from '../contracts/encoder-contracts.ts';
 import { DTYPE_SUFFIX, DTYPES, type Dtype } from './dtypes.ts';
 import { folderOf, GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from './genai-config.ts';
 import { ENCODERS } from './media-models.ts';
@@ -220,6 +220,10 @@ function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dt
       const files = { layout: 'encoder' as const, dtype: format, graph: main[1], roles: Object.fromEntries(found) };
       return { files: { ...files, data, support } };
     }
+  }
+  if (writesGraph(contract) && paths.has(SINGLE_FILE) && dtype === undefined) {
+    if (!('tokenizer.json' in support)) return { missing: 'It has no tokenizer.json.' };
+    return { files: { layout: 'encoder', dtype: null, graph: SINGLE_FILE, data: [], support } };
   }
   const there = [...paths].filter((path) => path.endsWith('.onnx')).sort();
   const has = there.length > 0 ? `It has ${there.slice(0, 8).join(', ')}.` : 'It has no ONNX file at all.';

@@ -1,6 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
+import { property } from '../../lib/json/property.ts';
+import { readCheckpoint, readSafetensors, SINGLE_FILE } from '../checkpoint/safetensors.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import { ENCODER_REFERENCE, type EncoderManifest, writeEncoderManifest } from '../compile/encoder-manifest.ts';
 import { choiceOf, formTiers } from '../compile/form-choice.ts';
@@ -17,6 +19,9 @@ import { checkGraph } from '../encoder/graph-signature.ts';
 import { openAdapter } from '../encoder/open-adapter.ts';
 import { probeLogits, probeMs } from '../encoder/probe.ts';
 import { logitError } from '../engine/self-check/logit-error.ts';
+import { Refused } from '../graph/config-keys.ts';
+import { buildEncoder } from '../graph/encoder-graph.ts';
+import type { Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/rewrites/prune.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
@@ -96,7 +101,30 @@ function graphsIn(folder: string, contract: EncoderContract): Record<string, str
     });
     if (found[0]?.[0] === roles[0]) return Object.fromEntries(found);
   }
+  if (existsSync(join(folder, SINGLE_FILE))) return { model: 'model.onnx' };
   throw unusable('there is no graph of it in 32 or 16 bits');
+}
+
+/** Reads a published graph, or writes the graph of a checkpoint. */
+function graphOf(source: string, role: string, file: string, contract: EncoderContract): Model {
+  if (!existsSync(join(source, file))) return checkpointGraph(source, contract);
+  const model = readModel(join(source, file));
+  checkGraph(contract, role, model.graph);
+  return model;
+}
+
+/** Writes the graph of the checkpoint in a folder; its head may be in a file of its own. */
+function checkpointGraph(source: string, contract: EncoderContract): Model {
+  const config: unknown = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
+  const encoder = property(config, 'encoder_config') ?? config;
+  const head = join(source, 'head.safetensors');
+  const weights = new Map([...readCheckpoint(source), ...(existsSync(head) ? readSafetensors(head) : [])]);
+  try {
+    if (typeof encoder !== 'object' || encoder === null) throw new Refused('config.json is not an object');
+    return buildEncoder(contract, encoder, weights);
+  } catch (error) {
+    throw error instanceof Refused ? unusable(error.message) : error;
+  }
 }
 
 /** Prepares the graphs of a model in a form. Only the encoder is converted: its heads are small. */
@@ -108,8 +136,7 @@ function planForm(
 ): PlannedGraphs & { form: MeasuredForm['form'] } {
   let form: MeasuredForm['form'] = 'float';
   const parts = Object.entries(graphs).map(([role, file]) => {
-    const model = readModel(join(source, file));
-    checkGraph(contract, role, model.graph);
+    const model = graphOf(source, role, file, contract);
     if (isHalf(model)) toFloat32(model);
     if (role === 'model' || role === 'encoder') form = convertWeights(model, 'input_ids', precision);
     prune(model.graph);

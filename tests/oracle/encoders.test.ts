@@ -266,35 +266,38 @@ async function answersOf(model: ServedModel, batch: TaskBatch): Promise<readonly
   return answers;
 }
 
-describe.each(['laya', 'decision-tune', 'nli-deberta'])('%s, compiled and loaded', (family) => {
-  it('answers as the author does, each question as if it were alone', async () => {
-    const model = await loadFixture(family);
-    try {
-      for (const { name, state, questions, expected } of goldenOf(family).cases) {
-        const batch = asked(state, questions);
-        const fits = batch.tasks.filter((task) => {
-          try {
-            prepared(model, { ...batch, tasks: [task] });
-            return true;
-          } catch {
-            return false;
-          }
-        });
-        const tasks = fits.filter((task) => task.type === 'decide');
-        if (tasks.length === 0) continue;
-        const together = await answersOf(model, { ...batch, tasks });
-        for (const [i, task] of tasks.entries()) {
-          const want = expected[task.sent!.id];
-          const { optionLogprobs = [] } = at(together, i);
-          expectAnswer(`${name}/${task.sent!.id}`, task, { logprobs: optionLogprobs }, { ...want, abstained: false });
-          const [alone] = await answersOf(model, { ...batch, tasks: [task] });
-          for (const [k, logprob] of alone!.optionLogprobs!.entries()) {
-            expect(logprob).toBeCloseTo(at(optionLogprobs, k), 5);
+describe.each(['laya', 'decision-tune', 'nli-deberta', 'verdict', 'open-decision'])(
+  '%s, compiled and loaded',
+  (family) => {
+    it('answers as the author does, each question as if it were alone', async () => {
+      const model = await loadFixture(family);
+      try {
+        for (const { name, state, questions, expected } of goldenOf(family).cases) {
+          const batch = asked(state, questions);
+          const fits = batch.tasks.filter((task) => {
+            try {
+              prepared(model, { ...batch, tasks: [task] });
+              return true;
+            } catch {
+              return false;
+            }
+          });
+          const tasks = fits.filter((task) => task.type === 'decide');
+          if (tasks.length === 0) continue;
+          const together = await answersOf(model, { ...batch, tasks });
+          for (const [i, task] of tasks.entries()) {
+            const want = expected[task.sent!.id];
+            const { optionLogprobs = [] } = at(together, i);
+            expectAnswer(`${name}/${task.sent!.id}`, task, { logprobs: optionLogprobs }, { ...want, abstained: false });
+            const [alone] = await answersOf(model, { ...batch, tasks: [task] });
+            for (const [k, logprob] of alone!.optionLogprobs!.entries()) {
+              expect(logprob).toBeCloseTo(at(optionLogprobs, k), 5);
+            }
           }
         }
+      } finally {
+        model.close();
       }
-    } finally {
-      model.close();
-    }
-  });
-});
+    });
+  },
+);
