@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ChatTab } from './chat/chat-tab.tsx';
 import { KeyField } from './key-field.tsx';
 import { ModelsTab } from './models/models-tab.tsx';
-import { useStatus } from './status.ts';
+import { useAbilities, useStatus } from './status.ts';
 import { StatusLine } from './status-line.tsx';
 import { TasksTab } from './tasks/tasks-tab.tsx';
 
@@ -13,6 +13,10 @@ export function App() {
   const [tab, setTab] = useState<Tab>(tabOfHash());
   const { status, refresh } = useStatus();
   const { state, active_model: active = 'none' } = status.health ?? {};
+  const model = active === 'none' ? '' : active;
+  const abilities = useAbilities(model);
+  // A tab for which the loaded model is of no use stays in its place, but cannot be opened.
+  const useless = (name: Tab) => name === 'Chat' && abilities?.chat === false;
   useEffect(() => {
     const follow = () => setTab(tabOfHash());
     addEventListener('hashchange', follow);
@@ -37,6 +41,8 @@ export function App() {
               aria-controls={`panel-${name}`}
               aria-selected={tab === name}
               tabIndex={tab === name ? 0 : -1}
+              disabled={useless(name)}
+              title={useless(name) ? 'The loaded model answers questions and does not chat' : undefined}
               onClick={() => open(name)}
               onKeyDown={(event) => {
                 const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -55,7 +61,7 @@ export function App() {
       <main>
         {/* All tabs stay mounted, so that a running answer and what was typed survive a look at another tab. */}
         <section id="panel-Tasks" role="tabpanel" aria-labelledby="tab-Tasks" hidden={tab !== 'Tasks'}>
-          <TasksTab model={active === 'none' ? '' : active} loading={state === 'loading'} />
+          <TasksTab model={model} abilities={abilities} loading={state === 'loading'} />
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
           <ChatTab loading={state === 'loading'} />

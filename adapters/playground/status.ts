@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { ModelCapabilities, ModelList } from '../../lib/schema/model-list.ts';
 import type { Health } from '../../lib/schema/status.ts';
 import { call, poll } from './api.ts';
 
@@ -48,6 +49,30 @@ export function useStatus(): { status: Status; refresh(): void } {
     };
   }, [refresh]);
   return { status, refresh };
+}
+
+/** Returns what the loaded model can do; null while it is not known. `active` is its id, empty if there is none. */
+export function useAbilities(active: string): ModelCapabilities | null {
+  const [abilities, setAbilities] = useState<ModelCapabilities | null>(null);
+  useEffect(() => {
+    let current = true;
+    setAbilities(null);
+    if (active !== '') {
+      void readAbilities(active).then(
+        (read) => current && setAbilities(read),
+        () => undefined,
+      );
+    }
+    return () => {
+      current = false;
+    };
+  }, [active]);
+  return abilities;
+}
+
+async function readAbilities(active: string): Promise<ModelCapabilities | null> {
+  const list: ModelList = await (await poll('/v1/models')).json();
+  return list.data.find(({ id }) => id === active)?.capabilities ?? null;
 }
 
 async function readStatus(): Promise<Status> {

@@ -1,7 +1,10 @@
+import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import type { TaskDraft } from './task.ts';
 
 interface Props {
   task: TaskDraft;
+  /** Describes what the loaded model can do; null if it is not known. */
+  abilities: ModelCapabilities | null;
   index: number;
   count: number;
   onChange(task: TaskDraft): void;
@@ -13,7 +16,7 @@ interface Props {
 export const taskElementId = ({ id }: TaskDraft, name: 'type' | 'name' | 'text' | 'list' | 'up' | 'down'): string =>
   `task-${id}-${name}`;
 
-export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: Props) {
+export function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove }: Props) {
   const decide = task.type === 'decide';
   const title = task.name || `task ${index + 1}`;
   return (
@@ -28,7 +31,9 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
             onChange={(event) => onChange({ ...task, type: event.currentTarget.value as TaskDraft['type'] })}
           >
             <option value="decide">decide</option>
-            <option value="extract">extract</option>
+            <option value="extract" disabled={abilities?.extract === false}>
+              extract
+            </option>
           </select>
         </label>
         <label for={taskElementId(task, 'name')}>
@@ -75,7 +80,7 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
         />
       </label>
       <label for={taskElementId(task, 'list')}>
-        {decide ? 'Options, one per line (empty: a free answer)' : 'Keys, one per line'}
+        {decide ? optionsLabel(abilities) : 'Keys, one per line'}
         <textarea
           id={taskElementId(task, 'list')}
           rows={Math.min(6, Math.max(2, task.list.split('\n').length))}
@@ -85,4 +90,8 @@ export function TaskEditor({ task, index, count, onChange, onMove, onRemove }: P
       </label>
     </fieldset>
   );
+}
+
+function optionsLabel(abilities: ModelCapabilities | null): string {
+  return abilities?.decide === 'options' ? 'Options, one per line' : 'Options, one per line (empty: a free answer)';
 }

@@ -1,14 +1,17 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import { anotherTask, moved, type TaskDraft } from './task.ts';
 import { TaskEditor, taskElementId } from './task-editor.tsx';
 
 interface Props {
   tasks: readonly TaskDraft[];
+  /** Describes what the loaded model can do; null if it is not known. */
+  abilities: ModelCapabilities | null;
   onChange(tasks: TaskDraft[]): void;
 }
 
 /** Shows the tasks, and adds, moves and deletes them. */
-export function TaskList({ tasks, onChange }: Props) {
+export function TaskList({ tasks, abilities, onChange }: Props) {
   // Id of the element that gets the focus once the new list is shown. The one that had it may be gone or disabled.
   const focus = useRef('');
   useLayoutEffect(() => {
@@ -42,6 +45,7 @@ export function TaskList({ tasks, onChange }: Props) {
         <TaskEditor
           key={task.id}
           task={task}
+          abilities={abilities}
           index={i}
           count={tasks.length}
           onChange={(changed) => onChange(tasks.with(i, changed))}

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import { call } from '../api.ts';
 import { MediaField } from '../media/media-field.tsx';
 import { withoutContent } from '../media/media-file.ts';
@@ -13,9 +14,17 @@ import { TaskList } from './task-list.tsx';
 
 /**
  * Shows a context, a list of tasks about it, and their answers. `model` is the id of the loaded model, empty if there
- * is none; `loading` is true while one is being loaded, when nothing can be asked.
+ * is none, and `abilities` what it can do; `loading` is true while one is being loaded, when nothing can be asked.
  */
-export function TasksTab({ model, loading }: { model: string; loading: boolean }) {
+export function TasksTab({
+  model,
+  abilities,
+  loading,
+}: {
+  model: string;
+  abilities: ModelCapabilities | null;
+  loading: boolean;
+}) {
   const [draft, setDraft] = useState<Draft>(() => storedDraft() ?? complaint.make());
   // Stored before the browser paints, because a reload right after a change must not lose it.
   useLayoutEffect(() => storeDraft(draft), [draft]);
@@ -104,7 +113,7 @@ export function TasksTab({ model, loading }: { model: string; loading: boolean }
           }}
           onError={setError}
         />
-        <TaskList tasks={draft.tasks} onChange={(tasks) => setDraft({ ...draft, tasks })} />
+        <TaskList tasks={draft.tasks} abilities={abilities} onChange={(tasks) => setDraft({ ...draft, tasks })} />
         <div class="row actions">
           <button type="submit" class="primary" disabled={running !== null || loading}>
             {loading ? 'Loading the model…' : running ? 'Asking…' : 'Ask'}
