@@ -37,8 +37,8 @@ const FAMILIES: Partial<Record<EncoderContract['name'], Family>> = {
 const OTHERS = /^(?:act_head\.|temperature$|model\.logit_scale$)/u;
 
 /**
- * Writes the graph of an encoder model from its checkpoint. Throws `engine_failed` for a family or checkpoint that is not
- * known, and `Refused` for an unknown configuration.
+ * Writes the graph of an encoder model from its checkpoint. Throws `engine_failed` for a family or checkpoint that is
+ * not known, and `Refused` for an unknown configuration.
  *
  * @param config parsed `config.json` of the encoder
  */

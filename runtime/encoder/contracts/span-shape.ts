@@ -76,15 +76,16 @@ interface Place {
 
 function fieldOf(name: string, property: JsonSchema, { path, required, structures }: Place): ExtractField {
   const { type, enum: values, const: only, items, ...rest } = property;
-  checkKeywords(rest, path);
   const types = Array.isArray(type) ? type : type === undefined ? [] : [type];
   const [kind, ...others] = types.filter((one) => one !== 'null');
   const nullable = types.includes('null');
   const description = typeof property.description === 'string' ? { description: property.description } : {};
   const common = { name, ...description, nullable, needed: required && !nullable };
-  if (others.length > 0) throw unsupported(path, SUPPORTED);
+  const known = kind === undefined || ['string', 'boolean', 'array'].includes(String(kind));
+  if (others.length > 0 || !known) throw unsupported(path, SUPPORTED);
+  checkKeywords(rest, path);
   if (only !== undefined) return { ...common, kind: 'class', values: [only] };
-  if (Array.isArray(values)) return { ...common, kind: 'class', values };
+  if (Array.isArray(values)) return { ...common, kind: 'class', values: values.filter((value) => value !== null) };
   if (kind === 'string') return { ...common, kind: 'text' };
   if (kind === 'boolean') return { ...common, kind: 'boolean' };
   if (kind !== 'array' || !isObject(items)) throw unsupported(path, SUPPORTED);
