@@ -2,6 +2,7 @@ import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { attribute, attributeFields, DataType, type Model } from '../onnx/format/model.ts';
 import type { FixedPrecision } from './precision.ts';
 import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
+import { blockExperts } from './weights/experts.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 
 /**
@@ -11,6 +12,8 @@ import { int8Embedding, int8Weights } from './weights/int8.ts';
  */
 export function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
   if (precision !== 'float' && precision !== 'keep') int8Embedding(model, tokens);
+  if (precision === 'int8' || precision === 'int8-blocks') blockExperts(model, 8);
+  if (precision === 'int4') blockExperts(model, 4);
   if (precision === 'int8') int8Weights(model);
   if (precision === 'int8-blocks') int8BlockWeights(model);
   if (precision === 'int4') int4Weights(model);

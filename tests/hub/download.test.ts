@@ -17,7 +17,7 @@ beforeAll(async () => {
     model,
     randomModel({ id: 'acme/gated', access: 'gated' }),
     randomModel({ id: 'acme/private', access: 'private' }),
-    hubRepository('acme/torch', { 'config.json': '{}', 'tokenizer.json': '{}', 'model.safetensors': 'x' }),
+    hubRepository('acme/torch', { 'config.json': '{}', 'tokenizer.json': '{}', 'pytorch_model.bin': 'x' }),
     hubRepository('acme/mamba', {
       'config.json': '{"model_type":"mamba2","architectures":["Mamba2ForCausalLM"]}',
       'tokenizer.json': '{}',
@@ -155,7 +155,11 @@ describe('a pull that cannot be', () => {
     ['acme/none', 'model_not_found', /no model acme\/none, or it is private.*HF_TOKEN/],
     ['acme/private', 'model_not_found', /HF_TOKEN/],
     ['acme/gated', 'model_not_allowed', /gated: ask for access.*HF_TOKEN/],
-    ['acme/torch', 'model_not_found', /Looked for onnx\/model_q4\.onnx, .*genai_config\.json.*no ONNX file at all/],
+    [
+      'acme/torch',
+      'model_not_found',
+      /Looked for onnx\/model_q4\.onnx, .*genai_config\.json.*model\.safetensors\. It has pytorch_model\.bin\./,
+    ],
     ['acme/evil', 'invalid_value', /file name cannot be stored safely/],
     ['acme/untokened', 'model_not_found', /has no tokenizer\.json/],
   ])('%s: %s', async (id, code, message) => {

@@ -59,7 +59,7 @@ beforeAll(async () => {
       'cpu-int4/phi-3.5-v-instruct-text.onnx': 'graph',
       'cpu-int4/phi-3.5-v-instruct-vision.onnx': 'graph',
     }),
-    hubRepository('acme/torch', { 'config.json': '{}', 'model.safetensors': 'x' }),
+    hubRepository('acme/torch', { 'config.json': '{}', 'pytorch_model.bin': 'x' }),
   );
 });
 afterAll(() => hub.stop());
@@ -87,7 +87,7 @@ it('of the other layout says that the graph decides, and of a configuration with
 
 it.each([
   ['acme/mamba', /mamba2/],
-  ['acme/torch', /no ONNX file/],
+  ['acme/torch', /for model\.safetensors\. It has pytorch_model\.bin\./],
   ['acme/speech', /granite_speech.*use Voxtral or Ultravox/],
   [
     'acme/genai-vision',

@@ -63,6 +63,16 @@ test('experts in 4 bits (QMoE) answer in company and from the cache as they do a
   await model.close();
 });
 
+test.each(['int8', 'int4'] as const)(
+  'experts that are made %s here answer in company as they do alone',
+  async (form) => {
+    const model = await compileFixture('../families/safetensors/lfm2-moe', form);
+    expect(model.manifest.form).toBe(form);
+    await checkAgainstOracle(model, compiledModel(model), RUNS, { nearTie: 0.02, apart: 0.05 });
+    await model.close();
+  },
+);
+
 test.each(REFUSED)('$fixture is refused', async ({ fixture, message }) => {
   await expect(compileFixture(`../${fixture}`, 'float')).rejects.toThrow(message);
 });
