@@ -36,9 +36,9 @@ VOLUME ["/var/lib/assay", "/var/cache/assay"]
 # The user is a number because Kubernetes can only check a number for not being root.
 USER 1000:1000
 EXPOSE 8080
-# Healthy means that the server answers, with or without a model.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Healthy means that a model answers. Failures do not count while the first model loads.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10m --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/health/ready`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["assay"]
 # Other machines can reach this address, so the server starts only with a key: ASSAY_API_KEY_FILE, or `assay keys add`.
 CMD ["serve", "--host", "0.0.0.0"]

@@ -16,7 +16,7 @@ const empty: Box = { state: 'closed', active: null, device: 'CPU' };
 const gone: Box = { state: 'open', active: undefined, device: undefined };
 const returning: Box = { ...gone, state: 'half-open' };
 
-it.each<[string, Box[], object]>([
+it.each<[string, Box[], { state: string }]>([
   ['boxes that are well', [well, well], { status: 'ok', state: 'loaded', device: 'NPU', active_model: 'a/b' }],
   ['boxes not known yet', [unknown], { status: 'ok', state: 'loaded', device: null, active_model: 'none' }],
   ['one of two gone', [gone, well], { status: 'degraded', state: 'loaded', device: 'NPU', active_model: 'a/b' }],
@@ -38,4 +38,8 @@ it.each<[string, Box[], object]>([
   statusRoutes(app, fleet, { find: async () => null });
   const health = await app.request('/health');
   expect(await health.json()).toEqual({ ...expected, boxes: boxes.length });
+  expect(await (await app.request('/health/live')).json()).toEqual({ live: true });
+  const ready = await app.request('/health/ready');
+  expect(ready.status).toBe(expected.state === 'loaded' ? 200 : 503);
+  expect(await ready.json()).toMatchObject({ ready: expected.state === 'loaded' });
 });

@@ -2,13 +2,14 @@ import type { Hono } from 'hono';
 import { requireKey } from '../../handlers/auth.ts';
 import type { AppEnv, AppHandler, AppMiddleware } from '../../handlers/context.ts';
 import { mountPath } from '../../handlers/mount.ts';
+import { live } from '../../handlers/status.ts';
 import type { KeyStore } from '../../lib/keys.ts';
-import type { EdgeHealth } from '../../lib/schema/status.ts';
+import type { EdgeHealth, Readiness } from '../../lib/schema/status.ts';
 import type { Fleet } from './upstreams/fleet.ts';
 
 /**
- * Adds the routes that describe the edge (docs/interface.md, E-2): `GET /` and `GET /health`, which need no key, and
- * `GET /currentmodel`, which has the body of `/health` and needs a key.
+ * Adds the routes that describe the edge (docs/interface.md, E-2): `GET /`, `GET /health` and the probes, which need no
+ * key, and `GET /currentmodel`, which has the body of `/health` and needs a key.
  */
 export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): void {
   const get = (path: string, handler: AppHandler, ...before: AppMiddleware[]) =>
@@ -19,6 +20,13 @@ export function statusRoutes(app: Hono<AppEnv>, fleet: Fleet, keys: KeyStore): v
     return c.json({ status: 'running', active_model: fleetHealth(fleet).active_model, description });
   });
   get('/health', health);
+  get('/health/live', live);
+  get('/health/ready', (c) => {
+    const { state } = fleetHealth(fleet);
+    if (state === 'loaded') return c.json<Readiness>({ ready: true });
+    const reason = state === 'error' ? 'No box can be reached.' : 'No box has a model loaded.';
+    return c.json<Readiness>({ ready: false, reason }, 503);
+  });
   get('/currentmodel', health, requireKey(keys));
 }
 

@@ -79,6 +79,8 @@ export interface EngineStatus extends ModelLife {
   waiting: number;
   /** Number of requests that hold a slot of the admission queue: being checked, waiting or running. */
   admitted: number;
+  /** Tokens of work of these requests: prompts, and up to 256 tokens of each answer. */
+  admittedTokens: number;
   /** KV cells in use, as of the last heartbeat. */
   kvCells: KvCells;
   /** Milliseconds since the engine process last said something; null if there is none. */

@@ -81,6 +81,7 @@ export function createEngineMetrics(
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
   gauge('assay_requests_admitted', 'Requests with a slot: checked, waiting or running.', ({ admitted }) => admitted);
+  gauge('assay_tokens_admitted', 'Tokens of work of these requests.', ({ admittedTokens }) => admittedTokens);
   new Gauge({
     name: 'assay_kv_cells',
     help: 'KV cells of running requests, and of cached prefixes.',

@@ -64,6 +64,7 @@ class Supervisor implements EngineProcess, EngineCalls {
       restarts: this.#restarts,
       ...(this.#child?.load ?? NO_LOAD),
       admitted: this.#calls.admitted,
+      admittedTokens: this.#calls.admittedTokens,
       silentMs: this.#child?.silentMs ?? null,
       unresponsive: this.#child?.unresponsive ?? false,
       pid: this.#child?.pid ?? null,

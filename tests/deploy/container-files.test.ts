@@ -65,7 +65,7 @@ describe('the Dockerfile', async () => {
   test('runs the server as a user who is not root, with volumes and a health check', async () => {
     const values = (wanted: string) => last.filter(({ name }) => name === wanted).map(({ value }) => value);
     expect(values('USER')).toEqual(['1000:1000']);
-    expect(values('HEALTHCHECK')[0]).toContain('/health');
+    expect(values('HEALTHCHECK')[0]).toContain('/health/ready`');
     const volumes: string[] = JSON.parse(values('VOLUME')[0]!);
     expect(values('ENV')[0]).toContain(`ASSAY_HOME=${volumes[0]} HF_HOME=${volumes[1]}`);
     const { bin } = JSON.parse(await read('package.json'));

@@ -61,6 +61,7 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     const idle = {
       ...NO_LOAD,
       admitted: 0,
+      admittedTokens: 0,
       restarts: 0,
       pid: null,
       rssBytes: null,

@@ -90,6 +90,11 @@ export class AdmissionQueue {
     return this.#held.size;
   }
 
+  /** Tokens of these requests: estimated, until the engine has counted them. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
   /**
    * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
    * or if the batch requests, or those of the caller, would exceed `SHARE` of it. An empty queue admits any request.

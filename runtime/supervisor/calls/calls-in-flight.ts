@@ -31,6 +31,11 @@ export class CallsInFlight {
     return this.#admission.held;
   }
 
+  /** Tokens of work of these requests. */
+  get admittedTokens(): number {
+    return this.#admission.tokens;
+  }
+
   /**
    * Admits a request and returns its call, which sends nothing before `Call.prepare`. Throws `overloaded` if the
    * admission queue is full, and the error of `ready`.
