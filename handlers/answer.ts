@@ -1,3 +1,4 @@
+import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import { readJson } from '../lib/json/body.ts';
 import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
 import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
@@ -32,7 +33,7 @@ function answer({ backend, quota, questions, aliases }: Services, formats: reado
     const answer = await backend.runTasks(batch, call);
     // A request may omit the model; then only the answer names it.
     checkRight(c, answer.model);
-    const headers = new Headers({ 'content-type': 'application/json' });
+    const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });
   };

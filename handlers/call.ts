@@ -1,3 +1,4 @@
+import { SESSION_HEADER } from '../lib/affinity.ts';
 import { type Call, PRIORITIES, type Priority } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { Quota } from '../lib/keys.ts';
@@ -30,6 +31,7 @@ export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSig
     ...(trace ? { trace } : {}),
     ...(priority ? { priority } : {}),
     ...callerOf(c),
+    ...sessionOf(c),
     signal,
     async admit(tokens = 0) {
       if (key?.tokensPerMinute === undefined) return;
@@ -54,6 +56,12 @@ function callerOf(c: AppContext): Pick<Call, 'caller' | 'cacheScope'> {
     caller: caller === undefined || !key.scopes.includes('admin') ? key.name : `${key.name}/${caller}`,
     cacheScope: `${key.sharesCache ? 'shared' : `key ${key.name}`}${scope === undefined ? '' : `/${scope}`}`,
   };
+}
+
+/** Returns the session. Gateways set this header, too, so a value that cannot be one is ignored. */
+function sessionOf(c: AppContext): Pick<Call, 'session'> {
+  const session = c.req.header(SESSION_HEADER);
+  return session !== undefined && /^[\x20-\x7e]{1,256}$/u.test(session) ? { session } : {};
 }
 
 /** Returns the value of a header by which an edge names its callers. */

@@ -1,9 +1,10 @@
 import { type CompletionHead, completion, completionChunks, endedEarly } from '../lib/chat/completion.ts';
 import { chatRequest } from '../lib/chat/request.ts';
+import { textCompletion, textCompletionRequest } from '../lib/chat/text-completion.ts';
 import type { ChatRequest } from '../lib/contract/chat.ts';
 import { checkedChat } from '../lib/contract/internal.ts';
-import type { ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
-import type { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
+import type { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
+import type { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
 import { SSE_DONE, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
 import { eventStream } from './event-stream.ts';
@@ -11,13 +12,37 @@ import { startChat } from './started-chat.ts';
 
 /** Handles `POST /v1/chat/completions`: answers with one JSON body or, if `stream` is true, with a stream of events. */
 export function chatCompletions(services: Services) {
-  return async (c: AppContext, sent: ChatCompletionRequest): Promise<Response> => {
-    const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent));
-    const head: CompletionHead = { id: `chatcmpl-${c.get('requestId')}`, created, model };
-    if (!sent.stream) return c.json(await completion(head, events));
-    const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);
-    return eventStream(c, services, chunkTexts(chunks), leaving);
+  return (c: AppContext, sent: ChatCompletionRequest) =>
+    answerChat(c, services, { sent, prefix: 'chatcmpl', format: (one) => one });
+}
+
+/** Handles `POST /v1/completions`: the prompt becomes a chat of one message, and its answer a text. */
+export function completions(services: Services) {
+  return (c: AppContext, sent: CompletionRequest) =>
+    answerChat(c, services, { sent: textCompletionRequest(sent), prefix: 'cmpl', format: textCompletion });
+}
+
+interface Asked {
+  sent: ChatCompletionRequest;
+  /** Begin of the answer's id. */
+  prefix: string;
+  /** Writes an answer or a chunk in the format of the route; null: nothing is sent. */
+  format(answer: ChatCompletion | ChatCompletionChunk): ChatCompletion | ChatCompletionChunk | Completion | null;
+}
+
+async function answerChat(c: AppContext, services: Services, { sent, prefix, format }: Asked): Promise<Response> {
+  const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent));
+  const head: CompletionHead = { id: `${prefix}-${c.get('requestId')}`, created, model };
+  if (!sent.stream) return c.json(format(await completion(head, events)));
+  const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);
+  const texts = async function* () {
+    for await (const chunk of chunks) {
+      const formatted = format(chunk);
+      if (formatted) yield sseData(formatted);
+    }
+    yield SSE_DONE;
   };
+  return eventStream(c, services, texts(), leaving);
 }
 
 /**
@@ -37,9 +62,4 @@ export function internalChat(services: Services) {
     };
     return eventStream(c, services, texts(), leaving);
   };
-}
-
-async function* chunkTexts(chunks: AsyncIterable<ChatCompletionChunk>): AsyncGenerator<string> {
-  for await (const chunk of chunks) yield sseData(chunk);
-  yield SSE_DONE;
 }

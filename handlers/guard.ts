@@ -1,3 +1,4 @@
+import { CONTEXT_HEADER } from '../lib/affinity.ts';
 import { AssayError } from '../lib/errors.ts';
 import { CUT_TASKS_HEADER } from '../lib/tasks/cut-tasks.ts';
 import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
@@ -42,7 +43,10 @@ export function guard(settings: GuardSettings): AppMiddleware {
     if (isPreflight(c)) return preflight(c, origin);
     await next();
     c.res.headers.set('access-control-allow-origin', origin);
-    c.res.headers.set('access-control-expose-headers', `x-request-id, retry-after, ${CUT_TASKS_HEADER}`);
+    c.res.headers.set(
+      'access-control-expose-headers',
+      `x-request-id, retry-after, ${CUT_TASKS_HEADER}, ${CONTEXT_HEADER}`,
+    );
     c.res.headers.append('vary', 'origin');
   };
 }

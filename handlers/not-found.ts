@@ -24,7 +24,7 @@ function pathsOf(app: Hono<AppEnv>): string[] {
 
 /**
  * Returns the known path that a request probably meant: one that differs by a prefix, as with a base URL that lacks
- * `/v1` or has it twice, or by a typo, or that ends alike, as the older `/v1/completions`; undefined if there is none.
+ * `/v1` or has it twice, or by a typo, or that ends alike; undefined if there is none.
  */
 function meantPath(path: string, known: readonly string[]): string | undefined {
   const end = path.slice(path.lastIndexOf('/'));

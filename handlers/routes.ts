@@ -4,8 +4,8 @@ import { CHAT_PATH, INTERNAL_LIMITS, TASKS_PATH } from '../lib/contract/internal
 import type { BodyLimits } from '../lib/json/body.ts';
 import { openApiText } from '../lib/openapi/document.ts';
 import type { Operation } from '../lib/openapi/operation.ts';
-import { ChatCompletion, ChatCompletionChunk } from '../lib/schema/chat-completion.ts';
-import { ChatCompletionRequest } from '../lib/schema/chat-request.ts';
+import { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
+import { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
 import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
 import { ExtractionsResponse, RunResponse } from '../lib/schema/extractions-response.ts';
 import { Model, ModelList } from '../lib/schema/model-list.ts';
@@ -35,7 +35,7 @@ import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
 import { answering } from './answer.ts';
 import { readRequest } from './body.ts';
-import { chatCompletions, internalChat } from './chat.ts';
+import { chatCompletions, completions, internalChat } from './chat.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { download } from './download.ts';
 import {
@@ -348,6 +348,18 @@ export const ROUTES: readonly Route[] = [
     ...reading(ChatCompletionRequest, chatCompletions),
     response: ChatCompletion,
     events: ChatCompletionChunk,
+    errors: [...BODY, 404, 409],
+  },
+  {
+    ...post,
+    counts: true,
+    path: '/v1/completions',
+    id: 'createCompletion',
+    summary: 'Complete a text, in the older format of OpenAI, at once or as a stream',
+    description: 'The prompt is sent as one message of a user, so the same as a chat of one message is answered.',
+    ...reading(CompletionRequest, completions),
+    response: Completion,
+    events: Completion,
     errors: [...BODY, 404, 409],
   },
   {

@@ -1,3 +1,4 @@
+import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import type { ChatEvent, ChatRequest } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
 import { checkRight } from './auth.ts';
@@ -39,6 +40,7 @@ export async function startChat(c: AppContext, services: Services, request: Chat
     endEarly(events);
     throw error;
   }
+  c.header(CONTEXT_HEADER, await contextHash(request));
   const created = Math.floor(services.clock.now() / 1000);
   return { model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
 }

@@ -62,6 +62,8 @@ export interface Call {
   caller?: string;
   /** Scope of cached prefixes: requests reuse those of their own scope only. Absent: that of callers without a key. */
   cacheScope?: string;
+  /** Name of the session: an edge sends requests of one session to the same box. Absent: chosen by the context. */
+  session?: string;
   /** Aborts when the caller disconnects; the backend then frees the request's resources within one decode step. */
   signal: AbortSignal;
   /**

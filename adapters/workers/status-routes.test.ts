@@ -16,7 +16,7 @@ const empty: Box = { state: 'closed', active: null, device: 'CPU' };
 const gone: Box = { state: 'open', active: undefined, device: undefined };
 const returning: Box = { ...gone, state: 'half-open' };
 
-it.each<[string, Box[], { state: string }]>([
+it.each<[string, Box[], { status: string; state: string; device: string | null; active_model: string }]>([
   ['boxes that are well', [well, well], { status: 'ok', state: 'loaded', device: 'NPU', active_model: 'a/b' }],
   ['boxes not known yet', [unknown], { status: 'ok', state: 'loaded', device: null, active_model: 'none' }],
   ['one of two gone', [gone, well], { status: 'degraded', state: 'loaded', device: 'NPU', active_model: 'a/b' }],

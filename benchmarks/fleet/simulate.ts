@@ -1,5 +1,6 @@
 import { LOAD, Load } from '../../adapters/workers/upstreams/load.ts';
-import { hash64, rendezvous } from '../../adapters/workers/upstreams/rendezvous.ts';
+import { rendezvous } from '../../adapters/workers/upstreams/rendezvous.ts';
+import { hash64 } from '../../lib/affinity.ts';
 import { at } from '../../lib/at.ts';
 import type { Policy, View } from './policies.ts';
 import { SimulatedUpstream } from './simulated-upstream.ts';

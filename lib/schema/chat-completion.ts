@@ -110,3 +110,27 @@ export const ChatCompletionChunk = v.object({
   metrics: v.optional(Metrics),
 });
 export type ChatCompletionChunk = v.InferOutput<typeof ChatCompletionChunk>;
+
+/**
+ * Response of `POST /v1/completions`, and one event of its stream. `usage` is in the last event; with
+ * `stream_options.include_usage`, in one more event without choices.
+ */
+export const Completion = v.object({
+  ...head,
+  object: v.literal('text_completion'),
+  choices: v.pipe(
+    v.array(
+      v.object({
+        index: v.literal(0),
+        text: v.string(),
+        finish_reason: v.nullable(v.picklist(FINISH_REASONS)),
+        stop_reason: stopReason,
+        logprobs: v.null(),
+      }),
+    ),
+    v.maxLength(1),
+  ),
+  usage: v.nullish(ChatUsage),
+  metrics: v.optional(Metrics),
+});
+export type Completion = v.InferOutput<typeof Completion>;

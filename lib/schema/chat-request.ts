@@ -148,58 +148,78 @@ export const ChatResponseFormat = variant('type', [TextFormat, JsonObjectFormat,
 const penalty = v.nullish(v.pipe(v.number(), v.minValue(-2), v.maxValue(2)));
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
 
+const maxTokens =
+  "Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed. The model's context length limits it too.";
+const one = { code: 'unsupported_parameter', message: 'must be 1: send a request for each answer' } as const;
+
+/** Fields that text completions share with chats. */
+const sharedFields = {
+  model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
+  temperature: sampling.temperature,
+  top_p: sampling.topP,
+  seed: v.nullish(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(-(2 ** 64)),
+      v.maxValue(2 ** 64),
+      v.description('A whole number of up to 64 bits. Beyond 2^53, seeds that a double cannot tell apart are equal.'),
+    ),
+  ),
+  stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
+  stream: v.nullish(v.boolean()),
+  stream_options: v.nullish(
+    object({
+      include_usage: v.nullish(
+        v.pipe(
+          v.boolean(),
+          v.description('Whether the usage is in an event of its own, without choices, at the end. Default: false.'),
+        ),
+      ),
+    }),
+  ),
+  presence_penalty: penalty,
+  frequency_penalty: penalty,
+  cache_salt: cacheSalt,
+  n: v.nullish(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      rule((n) => (n === 1 ? null : one)),
+      v.metadata({ maximum: 1 }),
+    ),
+  ),
+  user: v.nullish(v.string()),
+  logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
+};
+
+/** Request of `POST /v1/completions`: the prompt is sent as one user message (docs/interface.md, M-30). */
+export const CompletionRequest = object({
+  ...sharedFields,
+  prompt: v.pipe(
+    v.union([v.string(), v.pipe(v.array(v.string()), v.length(1))]),
+    v.description('The text. It is shown to the model as the message of a user, by its chat template.'),
+  ),
+  max_tokens: v.pipe(sampling.tokenCount, v.description(maxTokens)),
+  suffix: unsupported((value) => value === '', 'is not supported: remove it'),
+  echo: unsupported((value) => value === false, 'is not supported: remove it'),
+  best_of: unsupported((value) => value === 1, 'must be 1'),
+  logprobs: unsupported((value) => value === 0, 'is not supported: use /v1/chat/completions'),
+  response_format: unsupported(() => false, 'is not supported: use /v1/chat/completions'),
+  ...otherForms('response_format to /v1/chat/completions'),
+});
+export type CompletionRequest = v.InferOutput<typeof CompletionRequest>;
+
 export const ChatCompletionRequest = v.pipe(
   object({
-    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
+    ...sharedFields,
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
-    max_completion_tokens: v.pipe(
-      sampling.tokenCount,
-      v.description(
-        "Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed. The model's context length limits it too.",
-      ),
-    ),
+    max_completion_tokens: v.pipe(sampling.tokenCount, v.description(maxTokens)),
     max_tokens: v.pipe(sampling.tokenCount, v.description('Deprecated alias of max_completion_tokens.')),
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
-    seed: v.nullish(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(-(2 ** 64)),
-        v.maxValue(2 ** 64),
-        v.description('A whole number of up to 64 bits. Beyond 2^53, seeds that a double cannot tell apart are equal.'),
-      ),
-    ),
-    stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
-    stream: v.nullish(v.boolean()),
-    stream_options: v.nullish(
-      object({
-        include_usage: v.nullish(
-          v.pipe(
-            v.boolean(),
-            v.description('Whether the usage is in an event of its own, without choices, at the end. Default: false.'),
-          ),
-        ),
-      }),
-    ),
     response_format: v.nullish(ChatResponseFormat),
-    presence_penalty: penalty,
-    frequency_penalty: penalty,
     logprobs: v.nullish(v.boolean()),
     top_logprobs: sampling.topLogprobs,
-    cache_salt: cacheSalt,
-    n: v.nullish(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(1),
-        rule((n) =>
-          n === 1 ? null : { code: 'unsupported_parameter', message: 'must be 1: send a request for each answer' },
-        ),
-        v.metadata({ maximum: 1 }),
-      ),
-    ),
-    user: v.nullish(v.string()),
     tools: v.nullish(chatTools),
     tool_choice: v.nullish(ChatToolChoice),
     parallel_tool_calls: v.nullish(
@@ -220,7 +240,6 @@ export const ChatCompletionRequest = v.pipe(
       ),
     ),
     add_generation_prompt: v.nullish(v.boolean()),
-    logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
     modalities: unsupported(
       (value) => Array.isArray(value) && value.every((one) => one === 'text'),
       'must contain only text',

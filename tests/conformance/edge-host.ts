@@ -14,6 +14,7 @@ const FORWARDED = new Set([
   '/v1/decisions',
   '/v1/systemone',
   '/v1/chat/completions',
+  '/v1/completions',
   '/v1/responses',
   '/v1/models',
   '/models',

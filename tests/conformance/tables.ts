@@ -6,6 +6,7 @@ import { chatRequests } from './rows/chat-requests.ts';
 import { chatResponses } from './rows/chat-responses.ts';
 import { chatStreamRows } from './rows/chat-stream.ts';
 import { chatTools } from './rows/chat-tools.ts';
+import { completionRows } from './rows/completions.ts';
 import { decisionAccess } from './rows/decision-access.ts';
 import { decisionErrors } from './rows/decision-errors.ts';
 import { decisionOrder } from './rows/decision-order.ts';
@@ -37,6 +38,7 @@ export const tables: Record<string, readonly Row[]> = {
   'chat refusals': chatRefusals,
   'chat streams': chatStreamRows,
   'chat tools': chatTools,
+  completions: completionRows,
   responses: responsesRows,
   'responses refusals': responsesRefusals,
   'bad JSON': badJson,

@@ -32,8 +32,8 @@ export const NO_METRICS: Metrics = {
 
 /** Creates an `InferenceBackend` that follows a test's script, and records its calls. Not a model: only for tests. */
 export function scriptedBackend(script: Script, recorded: Recorded[] = []): InferenceBackend {
-  const begin = (call: Recorded['call'], details: object, { signal, priority }: Call) => {
-    recorded.push({ call, ...details, ...(priority ? { priority } : {}) });
+  const begin = (call: Recorded['call'], details: object, { signal, priority, session }: Call) => {
+    recorded.push({ call, ...details, ...(priority ? { priority } : {}), ...(session ? { session } : {}) });
     signal.addEventListener('abort', () => recorded.push({ call: 'aborted', of: call }));
     signal.throwIfAborted();
   };

@@ -125,6 +125,18 @@ describe('runTasks', () => {
     expect(fleet.status()).toMatchObject([{ state: 'open' }]);
   });
 
+  it('sends requests of one session to one box, whatever they are about', async () => {
+    const boxOf = async (context: string, session?: string) => {
+      const { backend, asked } = edge([ok]);
+      await backend.runTasks({ ...batch, input: { context } }, { ...call(), ...(session ? { session } : {}) });
+      return asked[0]!.url;
+    };
+    const contexts = Array.from({ length: 12 }, (_, i) => `context ${i}`);
+    expect(new Set(await Promise.all(contexts.map((one) => boxOf(one, 'case 7')))).size).toBe(1);
+    expect(new Set(await Promise.all(contexts.map((one) => boxOf(one)))).size).toBeGreaterThan(1);
+    expect(new Set(await Promise.all(contexts.map((one) => boxOf('x', one)))).size).toBeGreaterThan(1);
+  });
+
   it('gives each answer under its name, in the order sent, byte for byte', async () => {
     const { backend, asked, attempts } = edge([ok]);
     const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: 'c'.repeat(16), flags: '01' };

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { CACHE_SCOPE_HEADER, CALLER_HEADER, PRIORITY_HEADER } from '../../../handlers/call.ts';
+import { chatPrefix, hash64, taskPrefix } from '../../../lib/affinity.ts';
 import type {
   BatchAnswer,
   Call,
@@ -17,14 +18,12 @@ import { parseModelId } from '../../../lib/model-id.ts';
 import { sizeOfRequest } from '../../../lib/request-size.ts';
 import { noModelLoaded, unknownModel } from '../../../lib/unknown-model.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
-import { hash64 } from '../upstreams/rendezvous.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
 import { chatEvents } from './chat-events.ts';
 import { chatBody } from './chat-wire.ts';
 import { readBatchAnswer, readChatEvents } from './internal.ts';
 import { mergeModels, UpstreamModels } from './model-list.ts';
-import { chatPrefix, taskPrefix } from './prefix.ts';
 import { readChunks } from './read-chunks.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { taskAnswer } from './task-answer.ts';
@@ -89,7 +88,7 @@ export class ForwardingBackend implements InferenceBackend {
     if (model === undefined) throw noModelLoaded();
     // The public format needs a name.
     const named = { ...batch, model };
-    const upstreams = await this.#upstreams(model, taskPrefix(named));
+    const upstreams = await this.#upstreams(model, call.session ?? taskPrefix(named));
     await call.admit(sizeOfRequest(batch).tokens);
     const body = JSON.stringify(named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
@@ -112,7 +111,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
-    const upstreams = await this.#upstreams(request.model, chatPrefix(request));
+    const upstreams = await this.#upstreams(request.model, call.session ?? chatPrefix(request));
     await call.admit(sizeOfRequest(request).tokens);
     const body = JSON.stringify(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
@@ -146,7 +145,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   /** Returns the upstreams to try for a model, best first. Throws `model_not_found` if none is configured for it. */
-  async #upstreams(model: string | undefined, prefix: string): Promise<Upstream[]> {
+  async #upstreams(model: string | undefined, shared: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
       // While an upstream's health is unknown, all models configured for it count as loaded.
@@ -156,7 +155,7 @@ export class ForwardingBackend implements InferenceBackend {
       const known = upstreams.flatMap(({ upstream }) => upstream.models);
       throw unknownModel(model, { served: [...new Set(served)], known });
     }
-    return this.#fleet.candidates(model, await hash64(prefix));
+    return this.#fleet.candidates(model, await hash64(shared));
   }
 
   /** Begins an attempt at an upstream. It counts as running on the upstream until it ends; then it is logged. */

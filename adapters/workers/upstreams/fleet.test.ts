@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { type Hash64, hash64 } from '../../../lib/affinity.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { BREAKER } from './breaker.ts';
 import { Fleet } from './fleet.ts';
 import { LOAD } from './load.ts';
-import { type Hash64, hash64 } from './rendezvous.ts';
 import type { EdgeReport, FleetStatus } from './report.ts';
 import { parseUpstreams } from './upstream.ts';
 

@@ -1,8 +1,9 @@
+import type { Hash64 } from '../../../lib/affinity.ts';
 import type { Device } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
 import { Load, meanLoad, overloadedLast } from './load.ts';
-import { type Hash64, rendezvous } from './rendezvous.ts';
+import { rendezvous } from './rendezvous.ts';
 import type { EdgeReport, FleetStatus, UpstreamReport, UpstreamStatus } from './report.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -82,7 +83,7 @@ export class Fleet {
    * those that have it loaded (or any model), in the order of rendezvous hashing with bounded load, then the others.
    * Omits upstreams whose breaker is open, and half-open ones on which a request of this isolate is running.
    *
-   * @param key hash of the prefix that the request shares with others (`taskPrefix`)
+   * @param key hash of the prefix that the request shares with others (`taskPrefix`), or of its session
    */
   candidates(model: string | undefined, key: Hash64): Upstream[] {
     const now = this.#deps.clock.now();

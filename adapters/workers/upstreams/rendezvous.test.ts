@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Hash64, hash64, rendezvous } from './rendezvous.ts';
+import { type Hash64, hash64 } from '../../../lib/affinity.ts';
+import { rendezvous } from './rendezvous.ts';
 
 const fleet = (count: number, weight = 1) => Array.from({ length: count }, (_, i) => ({ name: `npu-${i}`, weight }));
 

@@ -1,5 +1,4 @@
-/** Holds a 64-bit hash as two unsigned 32-bit numbers. */
-export type Hash64 = readonly [number, number];
+import type { Hash64 } from '../../../lib/affinity.ts';
 
 /** Describes the members of an upstream that rendezvous hashing uses. */
 export interface Weighted {
@@ -19,12 +18,6 @@ export function rendezvous<B extends Weighted>(key: Hash64, upstreams: readonly 
     .map((upstream) => ({ upstream, score: -upstream.weight / Math.log(uniform(key, seedOf(upstream.name))) }))
     .sort((a, b) => b.score - a.score || (a.upstream.name < b.upstream.name ? -1 : 1))
     .map(({ upstream }) => upstream);
-}
-
-/** Returns the first 64 bits of the SHA-256 hash of a text in UTF-8. */
-export async function hash64(text: string): Promise<Hash64> {
-  const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
-  return [digest.getUint32(0), digest.getUint32(4)];
 }
 
 /** Returns a pseudorandom number in (0, 1), with 52 bits, from a key and an upstream's seed. */

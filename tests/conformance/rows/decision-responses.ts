@@ -2,6 +2,8 @@ import type { Row } from '../row.ts';
 
 const model = 'assay/starter';
 const context = 'I want my money back!';
+/** Begin of the SHA-256 hash of a NUL and the context. */
+const HASH = 'a9312c52db6c78a3';
 const task = (name: string) => ({ type: 'decide', name, question: 'Angry?' });
 const batch = (...names: string[]) => ({ path: '/v1/tasks', json: { model, context, tasks: names.map(task) } });
 const usage = { promptTokens: 40, completionTokens: 3 };
@@ -28,6 +30,23 @@ const extractRequest = { path: '/extract', json: { model, context, instruction: 
 
 /** docs/interface.md, D-23 to D-29. */
 export const decisionResponses: readonly Row[] = [
+  {
+    name: 'the hash of the context, whichever model and task; x-session-id is passed to the backend (D-36)',
+    request: {
+      path: '/decide',
+      json: { model: 'some/other', context, question: 'Angry?' },
+      headers: { 'x-session-id': 'case 7' },
+    },
+    expect: { headers: { 'assay-context-hash': HASH }, calls: [{ call: 'runTasks', session: 'case 7' }, 'admit'] },
+    next: [
+      { request: batch('a', 'b'), expect: { headers: { 'assay-context-hash': HASH } } },
+      {
+        request: { ...batch('a'), headers: { 'x-session-id': 'x'.repeat(257) } },
+        expect: { headers: { 'assay-context-hash': HASH } },
+      },
+    ],
+    skip: { hosts: ['edge'], because: 'the edge uses the session itself' },
+  },
   ordered('RunTasksResponse: every field', ['a'], ['{"value":"yes"}'], '{"a":{"value":"yes"}}'),
   ordered(
     'results: the order sent, also for names such as 10',

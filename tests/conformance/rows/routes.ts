@@ -16,6 +16,7 @@ const modelServer = [
   ['GET', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
   ['DELETE', '/v1/models/assay/starter', 'GET, HEAD, DELETE'],
   ['POST', '/v1/chat/completions'],
+  ['POST', '/v1/completions'],
   ['POST', '/v1/responses'],
 ] as const;
 
@@ -102,7 +103,6 @@ export const routeRows: readonly Row[] = [
     ['/v1/task', '/v1/tasks'],
     ['/chat/completions', '/v1/chat/completions'],
     ['/v1/v1/chat/completions', '/v1/chat/completions'],
-    ['/v1/completions', '/v1/chat/completions'],
     ['/openai/deployments/x/chat/completions', '/v1/chat/completions'],
   ].map(
     ([path = '', meant]): Row => ({

@@ -1,6 +1,15 @@
-import type { ChatRequest, TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, Part } from '../../../lib/contract/conversation.ts';
-import { splitDataUrl } from '../../../lib/data-url.ts';
+import type { ChatRequest, TaskBatch } from './backend.ts';
+import type { ChatMessage, Part } from './contract/conversation.ts';
+import { splitDataUrl } from './data-url.ts';
+
+/** Holds a 64-bit hash as two unsigned 32-bit numbers. */
+export type Hash64 = readonly [number, number];
+
+/** Name of the response header with `contextHash` (docs/interface.md, D-36). */
+export const CONTEXT_HEADER = 'assay-context-hash';
+
+/** Name of the request header that says which requests should reach the same box (docs/interface.md, D-36). */
+export const SESSION_HEADER = 'x-session-id';
 
 /**
  * Separates the parts of a prefix. If a part itself contains this character, two different prefixes may become equal.
@@ -64,4 +73,20 @@ function opening(messages: readonly ChatMessage[]): Part[] {
 function partText(part: Part): string {
   if (part.type === 'text') return part.text;
   return part.source.type === 'url' ? (splitDataUrl(part.source.url)?.data ?? part.source.url) : part.source.data;
+}
+
+/** Returns the first 64 bits of the SHA-256 hash of a text in UTF-8. */
+export async function hash64(text: string): Promise<Hash64> {
+  const digest = new DataView(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+  return [digest.getUint32(0), digest.getUint32(4)];
+}
+
+/**
+ * Returns the hash of what a request shares with others, whichever model it names, as 16 hex digits: requests with
+ * equal ones gain from the same box.
+ */
+export async function contextHash(request: TaskBatch | ChatRequest): Promise<string> {
+  const { model: _, ...unnamed } = request;
+  const hash = await hash64('tasks' in unnamed ? taskPrefix(unnamed) : chatPrefix(unnamed));
+  return hash.map((half) => half.toString(16).padStart(8, '0')).join('');
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskBatch } from '../../../lib/backend.ts';
-import type { ChatMessage, MediaPart } from '../../../lib/contract/conversation.ts';
-import { chatPrefix, taskPrefix } from './prefix.ts';
+import { chatPrefix, contextHash, taskPrefix } from './affinity.ts';
+import type { TaskBatch } from './backend.ts';
+import type { ChatMessage, MediaPart } from './contract/conversation.ts';
 
 const turn = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });
 const system = turn('system', 'Be brief.');
@@ -72,6 +72,13 @@ describe('prefixes', () => {
     const base64 = prefixOf({ type: 'image', source, param: 'images[0]' });
     expect(prefixOf(shown('data:image/png;base64,iVBORw0KGgo='))).toBe(base64);
     expect(prefixOf(shown('data:image/png;base64,iVBORw0KGgp='))).not.toBe(base64);
+  });
+
+  it('have a hash of 16 digits, whichever model is asked', async () => {
+    const hash = await contextHash(batch({ context: 'x' }));
+    expect(hash).toMatch(/^[0-9a-f]{16}$/u);
+    expect(await contextHash(batch({ context: 'x' }, { model: 'a/c' as never }))).toBe(hash);
+    expect(await contextHash(batch({ context: 'y' }))).not.toBe(hash);
   });
 
   const long = Array.from({ length: 20_000 }, (_, i) => `${i} `).join('');
