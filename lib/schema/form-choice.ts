@@ -9,10 +9,17 @@ export const FormChoice = strictObject({
   /** Name of the kernel family of the CPU on which the formats were measured (`kernelFamily`). */
   kernels: v.pipe(v.string(), v.maxLength(64)),
   /**
-   * Measurements of each format that was tried: its error against 32-bit floats, and its processor time in
-   * milliseconds.
+   * Measurements of each format that was tried: its error against 32-bit floats, for a decision model the difference
+   * that 95% of its probabilities do not exceed, and its processor time in milliseconds.
    */
-  measured: v.array(strictObject({ form: WeightForm, error: v.nullable(v.number()), ms: v.number() })),
+  measured: v.array(
+    strictObject({
+      form: WeightForm,
+      error: v.nullable(v.number()),
+      shift: v.exactOptional(v.number()),
+      ms: v.number(),
+    }),
+  ),
   /**
    * Largest accepted error. If the error measured when the model is loaded is larger, the format is refused. Null if no
    * reference could be computed.

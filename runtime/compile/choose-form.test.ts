@@ -41,3 +41,17 @@ test.each([
   if (message) expect(refuse).toThrow(message);
   else expect(refuse).not.toThrow();
 });
+
+const shifted = (name: MeasuredForm['form'], shift: number, ms: number): MeasuredForm => ({
+  ...form(name, 0.5, ms),
+  shift,
+});
+
+test.each<[string, MeasuredForm[], string | undefined]>([
+  ['is judged by its probabilities alone', [shifted('int8', 0.02, 10)], 'int8'],
+  ['has no form where they move', [shifted('int8', 0.021, 10)], undefined],
+  ['is as exact as half the time more allows', [shifted('int8', 0.01, 10), shifted('float', 0, 15)], 'float'],
+  ['is not much slower for exactness', [shifted('int8', 0.01, 10), shifted('float', 0, 16)], 'int8'],
+])('a decision model %s', (_, measured, chosen) => {
+  expect(chooseForm(measured)?.form).toBe(chosen);
+});

@@ -6,6 +6,11 @@ export interface MeasuredForm {
   form: WeightForm;
   /** Error of its logits against those in 32-bit floats (`logitError`); null if it was not measured. */
   error: number | null;
+  /**
+   * Difference to 32-bit floats that 95% of a decision model's probabilities do not exceed, on its author's prompt;
+   * absent for a model that generates text, and if it was not measured.
+   */
+  shift?: number;
   /** Milliseconds of processor time that a small request takes. */
   ms: number;
 }
@@ -16,6 +21,9 @@ export interface MeasuredForm {
  * (AVX2, models with random weights) 0.31 to 0.52.
  */
 export const ACCEPTED_ERROR = 0.2;
+
+/** Largest `shift` of a decision model's weight form that `auto` accepts. */
+export const ACCEPTED_SHIFT = 0.02;
 
 /**
  * Error above which a weight form is refused even if it was requested, because its answers have little to do with the
@@ -28,6 +36,8 @@ export const UNUSABLE_ERROR = 1e6;
 
 /** A form counts as equally fast if it takes at most this many times as long as the fastest. */
 const SAME_SPEED = 1.1;
+/** The same for decision models, whose probabilities are what they are used for. */
+const SAME_SPEED_EXACT = 1.5;
 
 /**
  * Returns the fastest accurate form (`isAccurate`); of those within `SAME_SPEED`, the most accurate. Returns undefined
@@ -37,12 +47,16 @@ export function chooseForm<Form extends MeasuredForm>(measured: readonly Form[])
   const accurate = measured.filter(isAccurate);
   const fastest = Math.min(...accurate.map(({ ms }) => ms));
   return accurate
-    .filter(({ ms }) => ms <= fastest * SAME_SPEED)
-    .toSorted((one, other) => (one.error ?? 0) - (other.error ?? 0))[0];
+    .filter(({ ms, shift }) => ms <= fastest * (shift === undefined ? SAME_SPEED : SAME_SPEED_EXACT))
+    .toSorted((one, other) => (one.shift ?? one.error ?? 0) - (other.shift ?? other.error ?? 0))[0];
 }
 
-/** Tells whether `auto` accepts a form: its error is small enough, or was not measured. False for an error of NaN. */
-export function isAccurate({ error }: Pick<MeasuredForm, 'error'>): boolean {
+/**
+ * Tells whether `auto` accepts a form: its error, or for a decision model the shift of its probabilities, is small
+ * enough or was not measured. False for NaN.
+ */
+export function isAccurate({ error, shift }: Pick<MeasuredForm, 'error' | 'shift'>): boolean {
+  if (shift !== undefined) return shift <= ACCEPTED_SHIFT;
   return error === null || error <= ACCEPTED_ERROR;
 }
 
@@ -60,9 +74,7 @@ export function refuseUseless({ form, error }: Pick<MeasuredForm, 'form' | 'erro
 /** Formats measurements for users, for example `int8 41.0 ms, logits off by 3.0%; int4 67.2 ms, logits off by 2.1%`. */
 export function measuredText(measured: readonly MeasuredForm[]): string {
   return measured
-    .map(
-      ({ form, error, ms }) => `${form} ${error === UNUSABLE_ERROR ? '' : `${ms.toFixed(1)} ms, `}${errorText(error)}`,
-    )
+    .map((one) => `${one.form} ${one.error === UNUSABLE_ERROR ? '' : `${one.ms.toFixed(1)} ms, `}${accuracyText(one)}`)
     .join('; ');
 }
 
@@ -73,4 +85,9 @@ export function measuredText(measured: readonly MeasuredForm[]): string {
 export function errorText(error: number | null): string {
   if (error === null) return 'accuracy not measured';
   return error === UNUSABLE_ERROR ? 'fails on this CPU' : `logits off by ${(100 * error).toFixed(1)}%`;
+}
+
+/** Formats the accuracy of a form for users: the shift of a decision model's probabilities, otherwise its error. */
+export function accuracyText({ error, shift }: Pick<MeasuredForm, 'error' | 'shift'>): string {
+  return shift === undefined ? errorText(error) : `95% of its probabilities within ${shift.toFixed(3)} of floats`;
 }

@@ -2,7 +2,15 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { FormChoice } from '../../lib/schema/form-choice.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { ACCEPTED_ERROR, errorText, isAccurate, type MeasuredForm, measuredText } from './choose-form.ts';
+import {
+  ACCEPTED_ERROR,
+  ACCEPTED_SHIFT,
+  accuracyText,
+  errorText,
+  isAccurate,
+  type MeasuredForm,
+  measuredText,
+} from './choose-form.ts';
 import { kernelFamily } from './kernels.ts';
 import type { FixedPrecision, Precision } from './precision.ts';
 
@@ -77,7 +85,12 @@ export function choiceOf({ options, chosen, measured, lack }: Decision): FormCho
   return {
     reason: [reasonOf(options, chosen, measured, kernels), ...notes(options, lack)].join('. '),
     kernels,
-    measured: measured.map(({ form, error, ms }) => ({ form, error, ms })),
+    measured: measured.map(({ form, error, shift, ms }) => ({
+      form,
+      error,
+      ...(shift === undefined ? {} : { shift }),
+      ms,
+    })),
     errorLimit: chosen.error === null ? null : Math.max(ACCEPTED_ERROR, SLACK * chosen.error),
   };
 }
@@ -88,6 +101,9 @@ export function choiceOf({ options, chosen, measured, lack }: Decision): FormCho
  */
 export function accuracyWarning(form: WeightForm, { measured }: FormChoice): string | null {
   const inaccurate = measured.find((one) => one.form === form && !isAccurate(one));
+  if (inaccurate?.shift !== undefined) {
+    return `In ${form}, this model has ${accuracyText(inaccurate)}, more than the ${ACCEPTED_SHIFT} that auto accepts, so its probabilities are not quite its author's. Start with --precision auto, which chooses an accurate form.`;
+  }
   return inaccurate
     ? `In ${form}, this model has its ${errorText(inaccurate.error)}, more than the ${100 * ACCEPTED_ERROR}% that auto accepts, so its answers may be worse. Start with --precision auto, which chooses an accurate form.`
     : null;
@@ -100,17 +116,18 @@ function reasonOf(
   kernels: string,
 ): string {
   if (precision !== 'auto') {
-    const far = isAccurate(chosen) ? '' : `, more than the ${100 * ACCEPTED_ERROR}% that auto accepts`;
-    return `asked for with --precision ${precision}; ${errorText(chosen.error)}${far}`;
+    const limit = chosen.shift === undefined ? `${100 * ACCEPTED_ERROR}%` : `${ACCEPTED_SHIFT}`;
+    const far = isAccurate(chosen) ? '' : `, more than the ${limit} that auto accepts`;
+    return `asked for with --precision ${precision}; ${accuracyText(chosen)}${far}`;
   }
   if (fixedShapes) {
     const bits = chosen.form === 'int4' ? '4 bits, as published' : '8 bits, the form for graphs over fixed shapes';
-    return `${bits}; ${errorText(chosen.error)}`;
+    return `${bits}; ${accuracyText(chosen)}`;
   }
   if (device !== 'CPU') return `the published weights, for this ${device}`;
   return measured.length > 1
     ? `the fastest accurate form on this CPU (${kernels}): ${measuredText(measured)}`
-    : `the one form left for this CPU (${kernels}): ${errorText(chosen.error)}`;
+    : `the one form left for this CPU (${kernels}): ${accuracyText(chosen)}`;
 }
 
 function notes({ refused = [] }: FormOptions, lack: string | null): string[] {

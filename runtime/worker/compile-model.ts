@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import type { Device } from '../../lib/backend.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { chooseForm, isAccurate, type MeasuredForm, refuseUseless } from '../compile/choose-form.ts';
+import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
 import { choiceOf, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
@@ -15,6 +15,7 @@ import { contractInFolder } from '../contracts/read-files.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { FormFolders } from './form-folders.ts';
+import { decisionProbabilities, shiftOf } from './measure-decisions.ts';
 import { measureForm, referenceFrom } from './measure-form.ts';
 import { probePrompt } from './probe-prompt.ts';
 
@@ -85,9 +86,11 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   };
 
   let reference: Reference | null = null;
+  let floats: number[] | null = null;
   if (lack === null) {
     const folder = await write('reference', float);
     reference = await referenceFrom(folder, await probePrompt(source, vocabSize, contextLength));
+    if (reference && contract) floats = await decisionProbabilities(folder, source, contract);
     rmSync(folder, { recursive: true });
     lack = reference ? null : 'the published graph does not run on this CPU';
   }
@@ -97,7 +100,11 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
     const folder = await write(`form-${made.length}`, plan);
     const withSpeed = plans.length + later.length > 1;
     const figures = reference ? await measureForm(folder, reference, withSpeed) : { error: null, ms: 0 };
-    const measured = { form: plan.facts.form, plan, folder, ...figures };
+    const shift =
+      contract && floats && figures.error !== UNUSABLE_ERROR
+        ? { shift: shiftOf(await decisionProbabilities(folder, source, contract), floats) }
+        : {};
+    const measured = { form: plan.facts.form, plan, folder, ...figures, ...shift };
     if (options.precision !== 'auto') refuseUseless(measured);
     made.push(measured);
   };
