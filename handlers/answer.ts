@@ -23,7 +23,7 @@ export function answering(...formats: [Format, ...Format[]]) {
 function answer({ backend, quota, questions, aliases }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
   const settings = { ...DEFAULT_SETTINGS, ...questions };
   return async (c) => {
-    const json = await readJson(c.req.raw, { contentType: 'optional', share: c.get('body'), ...formats[0].limits });
+    const json = await readJson(c.req.raw, { contentType: 'optional', ...c.get('body'), ...formats[0].limits });
     const format = formats.find((one) => one.claims(json)) ?? formats[0];
     c.set('api', format.api);
     const { batch, bodyOf } = format.read(json, c.req.param('model'));

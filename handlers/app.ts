@@ -40,7 +40,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.onError(failed);
   app.notFound(notFound(app));
   if (deps.guard) app.use(guard(deps.guard));
-  app.use(limitBodies(bodies));
+  app.use(limitBodies(bodies, deps.decoders));
 
   for (const [path, file] of deps.pages ?? []) {
     mountPath(app, 'models', path, [{ method: 'GET', before: [], handler: page(path, file) }]);

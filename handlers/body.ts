@@ -1,20 +1,30 @@
 import type * as v from 'valibot';
-import { type BodyLimits, checkContentType, MAX_BODY_BYTES, readBytes, readJson } from '../lib/json/body.ts';
+import {
+  type BodyDecoders,
+  type BodyLimits,
+  checkContentType,
+  readBody,
+  readJson,
+  STANDARD_DECODERS,
+} from '../lib/json/body.ts';
 import type { BodyBudget } from '../lib/json/body-budget.ts';
 import { parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
- * Returns middleware that sets the context variable `body` to the request's share of the body budget. Releases the
- * share when the request is answered or its stream begins.
+ * Returns middleware that sets the context variable `body`: the request's share of the body budget, and the content
+ * encodings that are decoded. Releases the share when the request is answered or its stream begins.
  */
-export function limitBodies(budget: BodyBudget): AppMiddleware {
+export function limitBodies(budget: BodyBudget, decoders: BodyDecoders = STANDARD_DECODERS): AppMiddleware {
+  const accepted = Object.keys(decoders).join(', ');
   return async (c, next) => {
     const share = budget.share();
-    c.set('body', share);
+    c.set('body', { share, decoders });
     try {
       await next();
+      // RFC 7694, section 3: what a client may send instead.
+      if (c.res.status === 415) c.res.headers.set('accept-encoding', accepted);
     } finally {
       share.release();
     }
@@ -32,7 +42,7 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   schema: TSchema,
   limits: BodyLimits = {},
 ): Promise<v.InferOutput<TSchema>> {
-  return validate(schema, await readJson(c.req.raw, { contentType: 'required', share: c.get('body'), ...limits }));
+  return validate(schema, await readJson(c.req.raw, { contentType: 'required', ...c.get('body'), ...limits }));
 }
 
 /**
@@ -42,8 +52,8 @@ export async function readRequest<TSchema extends v.GenericSchema>(
  *   that is not valid JSON within the limits
  */
 export async function readNothing(c: AppContext): Promise<void> {
-  const { headers, body } = c.req.raw;
-  const bytes = await readBytes(body, MAX_BODY_BYTES, c.get('body')).catch((error: unknown) => {
+  const { headers } = c.req.raw;
+  const bytes = await readBody(c.req.raw, c.get('body')).catch((error: unknown) => {
     // If the content type is wrong too, that error takes precedence.
     checkContentType(headers, 'required');
     throw error;

@@ -3,6 +3,7 @@ import type { InferenceBackend } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Api, ErrorFormat } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
+import type { BodyDecoders } from '../lib/json/body.ts';
 import type { BodyBudget, BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
 import type { QuestionSettings } from '../lib/questions/settings.ts';
@@ -54,6 +55,8 @@ export interface AppDeps {
    * Default: 256 MiB.
    */
   bodyBytes?: number;
+  /** Decoders of compressed bodies; `STANDARD_DECODERS` by default. */
+  decoders?: BodyDecoders;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
   heartbeatMs?: number;
   /** Tells whether the server has begun to stop: it is not ready then, although it may still answer. */
@@ -140,8 +143,8 @@ export interface AppEnv {
     api: ErrorFormat;
     /** Path of the request's route in the contract, such as `/v1/models/{model_id}`; absent if there is no route. */
     route?: string;
-    /** The request's share of the body budget (`AppDeps.bodyBytes`). */
-    body: BodyShare;
+    /** The request's share of the body budget (`AppDeps.bodyBytes`), and the decoders for its body. */
+    body: { share: BodyShare; decoders: BodyDecoders };
     /** The caller's API key; present on routes that require one. */
     key?: ApiKey;
   };

@@ -10,6 +10,7 @@ import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
+import { NODE_DECODERS } from './body-decoders.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
 import { firstKeyMade, firstRequest, listening, nextModel, noKeyYet } from './greeting.ts';
@@ -74,6 +75,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   let probedAt = Number.NEGATIVE_INFINITY;
   const app = createApp({
     ...{ ...access, backend, host, pages, questions, quota, aliases: new Set(config.alias) },
+    decoders: NODE_DECODERS,
     metrics: (app) => metrics.handle(app),
     beginTraces: tracing !== null,
     isStopping: () => stopping,

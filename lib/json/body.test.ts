@@ -48,8 +48,8 @@ describe('content type', () => {
     });
   });
 
-  test('a compressed body is refused', async () => {
-    const request = post('{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+  test('a body in an encoding that is not known is refused', async () => {
+    const request = post('{}', { 'content-type': 'application/json', 'content-encoding': 'zstd' });
     await expect(read(request)).rejects.toMatchObject({ code: 'unsupported_media_type' });
   });
 });

@@ -19,9 +19,27 @@ export interface JsonBodyRules extends BodyLimits {
    * service, which checks the header only if it is sent.
    */
   contentType: 'required' | 'optional';
-  /** Share of the memory budget in which the bytes of the body are reserved. */
+  /** Share of the memory budget in which the bytes of the body are reserved, as they are after decoding. */
   share: BodyShare;
+  /** The content encodings that are decoded; `STANDARD_DECODERS` by default. */
+  decoders?: BodyDecoders;
 }
+
+/** Functions that create a decoder, by the name of the content encoding in lower case (RFC 9110, section 8.4.1). */
+export type BodyDecoders = Readonly<Record<string, () => ReadableWritablePair<Uint8Array, Uint8Array>>>;
+
+/** The content encodings that every host can decode with web standards. */
+export const STANDARD_DECODERS: BodyDecoders = {
+  gzip: () => new DecompressionStream('gzip') as ReadableWritablePair<Uint8Array, Uint8Array>,
+  deflate: () => new DecompressionStream('deflate') as ReadableWritablePair<Uint8Array, Uint8Array>,
+};
+
+/**
+ * Largest ratio of a decoded body to its compressed bytes, beyond `FREE_OF_RATIO` decoded bytes. JSON rarely shrinks to a
+ * twentieth; a bomb unpacks to a thousand times its size, and is refused long before `maxBytes`.
+ */
+const MOST_RATIO = 256;
+const FREE_OF_RATIO = 1024 * 1024;
 
 /**
  * Reads the JSON value of a request's body.
@@ -31,9 +49,8 @@ export interface JsonBodyRules extends BodyLimits {
  *   `parseJson` for bytes that it refuses
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
-  const { contentType, share, maxBytes = MAX_BODY_BYTES, maxParts } = rules;
-  checkContentType(request.headers, contentType);
-  return parseJson(await readBody(request, maxBytes, share), maxParts);
+  checkContentType(request.headers, rules.contentType);
+  return parseJson(await readBody(request, rules), rules.maxParts);
 }
 
 /**
@@ -43,17 +60,20 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Reads a body of at most `maxBytes`. A body whose `Content-Length` is larger is refused. If it is at most twice as
+ * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length` is larger is refused. If it is at most twice as
  * large, the body is first read and discarded: a client that is still sending when the connection closes may never see
  * the answer (RFC 9112, section 9.6). `Content-Length` is only the sender's claim, so the bytes are counted all the
  * same, and those of a large body are reserved as they arrive.
  */
-async function readBody(request: Request, maxBytes: number, share: BodyShare): Promise<Uint8Array> {
+export async function readBody(request: Request, rules: Omit<JsonBodyRules, 'contentType'>): Promise<Uint8Array> {
+  const { share, decoders = STANDARD_DECODERS, maxBytes = MAX_BODY_BYTES } = rules;
+  const decoder = decoderFor(request.headers, decoders);
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);
   if (announced > maxBytes) {
     if (announced <= 2 * maxBytes) await throwAway(request);
     throw tooLarge(maxBytes);
   }
+  if (decoder) return request.body ? readBytes(decoded(request.body, decoder()), maxBytes, share) : new Uint8Array();
   if (!(announced <= AT_ONCE)) return readBytes(request.body, maxBytes, share);
   try {
     share.take(announced);
@@ -66,12 +86,53 @@ async function readBody(request: Request, maxBytes: number, share: BodyShare): P
   return bytes;
 }
 
+/** Returns the decoder for the content encoding of a body; undefined if it has none. */
+function decoderFor(headers: Headers, decoders: BodyDecoders): BodyDecoders[string] | undefined {
+  const sent = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (sent === 'identity' || sent === '') return undefined;
+  const name = sent === 'x-gzip' ? 'gzip' : sent;
+  if (Object.hasOwn(decoders, name)) return decoders[name];
+  throw new AssayError(
+    'unsupported_media_type',
+    `The content encoding ${/^[\w-]{1,20}$/.test(sent) ? sent : 'of this body'} is not known. Send the body with one of ` +
+      `${Object.keys(decoders).join(', ')}, or not compressed.`,
+  );
+}
+
+/** Decodes a body, and refuses to unpack a bomb (`MOST_RATIO`). */
+function decoded(
+  body: ReadableStream<Uint8Array>,
+  decoder: ReadableWritablePair<Uint8Array, Uint8Array>,
+): ReadableStream<Uint8Array> {
+  let packed = 0;
+  let unpacked = 0;
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      packed += chunk.byteLength;
+      controller.enqueue(chunk);
+    },
+  });
+  const guarding = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      unpacked += chunk.byteLength;
+      if (unpacked > FREE_OF_RATIO && unpacked > MOST_RATIO * packed) {
+        throw new AssayError(
+          'request_too_large',
+          `The body unpacks to more than ${MOST_RATIO} times its size. Send it less compressed, or not compressed.`,
+        );
+      }
+      controller.enqueue(chunk);
+    },
+  });
+  return body.pipeThrough(counting).pipeThrough(decoder).pipeThrough(guarding);
+}
+
 async function throwAway({ body }: Request): Promise<void> {
   await body?.pipeTo(new WritableStream()).catch(brokenOff);
 }
 
 /**
- * Checks that the headers describe uncompressed JSON in UTF-8. JSON types are `application/json`, `text/json` and any
+ * Checks that the headers describe JSON in UTF-8. JSON types are `application/json`, `text/json` and any
  * `+json` (WHATWG MIME Sniffing, "JSON MIME type"). A missing `Content-Type` is allowed only
  * if `rule` is `optional`.
  *
@@ -79,12 +140,11 @@ async function throwAway({ body }: Request): Promise<void> {
  */
 export function checkContentType(headers: Headers, rule: JsonBodyRules['contentType']): void {
   const type = headers.get('content-type');
-  const encoding = headers.get('content-encoding');
   const json = type === null ? rule === 'optional' : type === 'application/json' || isJsonType(type);
-  if (json && (encoding === null || encoding.toLowerCase() === 'identity')) return;
+  if (json) return;
   throw new AssayError(
     'unsupported_media_type',
-    'Send the body as JSON in UTF-8, not compressed, with the header "Content-Type: application/json".',
+    'Send the body as JSON in UTF-8, with the header "Content-Type: application/json".',
   );
 }
 
@@ -135,7 +195,10 @@ export async function readBytes(
 }
 
 function brokenOff(cause: unknown): never {
-  throw new AssayError('malformed_json', 'The body broke off before its end. Send it again.', { cause });
+  if (cause instanceof AssayError) throw cause;
+  const message =
+    'The body broke off before its end, or is not compressed as its Content-Encoding says. Send it again.';
+  throw new AssayError('malformed_json', message, { cause });
 }
 
 function tooLarge(maxBytes: number): AssayError {

@@ -97,6 +97,13 @@ export const questionsAccess: readonly Row[] = [
     status: 415,
     type: invalid,
     request: { headers: { 'content-type': 'text/plain' } },
+    headers: { 'accept-encoding': 'gzip, deflate' },
+  }),
+  ...both('an encoding that is not known', 'unsupported_media_type', {
+    status: 415,
+    type: invalid,
+    request: { headers: { 'content-encoding': 'compress' } },
+    headers: { 'accept-encoding': 'gzip, deflate' },
   }),
   ...both('GET', 'method_not_allowed', {
     status: 405,
