@@ -3,8 +3,8 @@ import { hashSecret, type KeyStore, mayUse, type Quota } from '../lib/keys.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
- * Returns middleware that requires `Authorization: Bearer <API key>` and sets the context variable `key`. Before the
- * body is read, it throws `missing_api_key` (401) if the header has no key, and `invalid_api_key` (401) if the key is
+ * Returns middleware that requires `Authorization: Bearer <API key>`, or the key in Google's header `x-goog-api-key`,
+ * and sets the context variable `key`. Before the body is read, it throws `missing_api_key` (401) if the header has no key, and `invalid_api_key` (401) if the key is
  * not in `keys`. If `keys` is undefined, every key is unknown.
  */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
@@ -12,7 +12,8 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   // secrets of known keys are cached, so strangers cannot fill the cache.
   const hashes = new Map<string, string>();
   return async (c, next) => {
-    const secret = secretOf(c.req.raw.headers.get('authorization'));
+    const { headers } = c.req.raw;
+    const secret = headers.get('x-goog-api-key') ?? secretOf(headers.get('authorization'));
     const hash = hashes.get(secret) ?? (await hashSecret(secret));
     const key = await keys?.find(hash);
     if (!key) {

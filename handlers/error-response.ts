@@ -37,6 +37,7 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType, status: n
   decisions: bodyOf,
   models: bodyOf,
   openai: (error, type) => ({ error: { ...bodyOf(error, type).error, param: error.param ?? null } }),
+  google: ({ message }, type, status) => ({ error: { code: status, message, status: GOOGLE_STATUS[type] } }),
   workersai: (error) => ({
     result: null,
     success: false,
@@ -47,6 +48,17 @@ const BODIES: Record<ErrorFormat, (error: AssayError, type: ErrorType, status: n
     detail: status === 422 ? [invalidValue(error)] : { error_type: type, message: error.message },
     ...bodyOf(error, type),
   }),
+};
+
+/** Google's names for the types of errors (google.rpc.Code). */
+const GOOGLE_STATUS: Record<ErrorType, string> = {
+  invalid_request_error: 'INVALID_ARGUMENT',
+  authentication_error: 'UNAUTHENTICATED',
+  permission_error: 'PERMISSION_DENIED',
+  not_found_error: 'NOT_FOUND',
+  conflict_error: 'FAILED_PRECONDITION',
+  rate_limit_error: 'RESOURCE_EXHAUSTED',
+  server_error: 'INTERNAL',
 };
 
 /** The numbers of Workers AI's errors; 3001 for all others. */

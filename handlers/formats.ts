@@ -7,10 +7,12 @@ import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
+import { batchOfGoogleDecisions, googleDecisionsBody } from '../lib/questions/google-decisions.ts';
 import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
 import { ExtractionsRequest } from '../lib/schema/extractions-request.ts';
+import { GoogleDecisionsRequest } from '../lib/schema/google-decisions.ts';
 import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
 import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
@@ -112,7 +114,7 @@ export const OPENAI_DECISIONS = format({
   schema: DecisionsRequest,
   batchOf: batchOfDecisions,
   bodyOf: (answer, request, { questions }) => decisionsBody(request, answer, settingsOf(request, questions)),
-  claims: (body) => has(body, 'input') && !has(body, 'state'),
+  claims: (body) => has(body, 'input') && !has(body, 'state') && !hasNamedQuestions(body),
 });
 
 export const SYSTEM_ONE = format({
@@ -121,6 +123,22 @@ export const SYSTEM_ONE = format({
   batchOf: (request, { text }) => batchOfSystemOne(request, text),
   bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
   claims: (body) => has(body, 'state') && !has(body, 'input'),
+});
+
+/** System One with errors that OpenRouter's clients read. */
+export const OPENROUTER = format({
+  api: 'google',
+  schema: SystemOneRequest,
+  batchOf: (request, { text }) => batchOfSystemOne(request, text),
+  bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
+});
+
+export const GOOGLE_DECISIONS = format({
+  api: 'google',
+  schema: GoogleDecisionsRequest,
+  batchOf: batchOfGoogleDecisions,
+  bodyOf: (answer, request) => googleDecisionsBody(request, answer),
+  claims: (body) => has(body, 'input') && !has(body, 'state') && hasNamedQuestions(body),
 });
 
 export const EXTRACTIONS = format({
@@ -148,6 +166,12 @@ export const INTERNAL_TASKS = format({
   bodyOf: (answer) => JSON.stringify(answer),
   limits: INTERNAL_LIMITS,
 });
+
+/** Tells whether a body has questions by name, as Google's has; OpenAI's has a list of them. */
+function hasNamedQuestions(body: JsonValue): boolean {
+  const { questions } = Object(body);
+  return typeof questions === 'object' && questions !== null && !Array.isArray(questions);
+}
 
 function has(body: JsonValue, name: string): boolean {
   return typeof body === 'object' && body !== null && Object.hasOwn(body, name);

@@ -8,6 +8,7 @@ import { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/c
 import { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
 import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
 import { ExtractionsResponse, RunResponse } from '../lib/schema/extractions-response.ts';
+import { GoogleDecisionsResponse } from '../lib/schema/google-decisions.ts';
 import { Model, ModelList } from '../lib/schema/model-list.ts';
 import {
   DeleteRequest,
@@ -42,8 +43,10 @@ import {
   DECISION,
   EXTRACTION,
   EXTRACTIONS,
+  GOOGLE_DECISIONS,
   INTERNAL_TASKS,
   OPENAI_DECISIONS,
+  OPENROUTER,
   RUN,
   SYSTEM_ONE,
   TASKS,
@@ -191,8 +194,8 @@ export const ROUTES: readonly Route[] = [
     summary: "Answer questions with probabilities, in the format of OpenAI's Decisions API",
     description:
       'Accepts the requests that decisions.create of the OpenAI SDKs sends, and in addition questions of type extract. A body ' +
-      'with state instead of input is handled as by /v1/systemone.',
-    ...answering(OPENAI_DECISIONS, SYSTEM_ONE),
+      'with state instead of input is handled as by /v1/systemone, and one with questions by name as by /v1beta/decisions.',
+    ...answering(OPENAI_DECISIONS, SYSTEM_ONE, GOOGLE_DECISIONS),
     response: DecisionsResponse,
     errors: [400, 404, 409, 413, 415, 429],
   },
@@ -203,10 +206,30 @@ export const ROUTES: readonly Route[] = [
     summary: 'Answer questions with probabilities, in the format of System One',
     description:
       'Answers named questions about a text or a JSON value. A body with input instead of state is handled as by /v1/decisions.',
-    ...answering(SYSTEM_ONE, OPENAI_DECISIONS),
+    ...answering(SYSTEM_ONE, OPENAI_DECISIONS, GOOGLE_DECISIONS),
     response: SystemOneResponse,
     errors: [404, 413, 415, 422, 429],
   },
+  {
+    ...asking,
+    path: '/v1beta/decisions',
+    id: 'createGoogleDecision',
+    summary: "Answer questions with probabilities, in the format of Google's Decisions",
+    description:
+      'Accepts the requests that decisions.create of the google-genai clients sends. The key may be in the header x-goog-api-key.',
+    ...answering(GOOGLE_DECISIONS, OPENAI_DECISIONS, SYSTEM_ONE),
+    response: GoogleDecisionsResponse,
+    errors: [400, 404, 409, 413, 415, 429],
+  },
+  ...['/api/alpha/decisions', '/api/alpha/systemone'].map((path, i) => ({
+    ...asking,
+    path,
+    id: ['createAlphaDecision', 'askAlphaSystemOne'][i] ?? '',
+    summary: "Alias of /v1/systemone for OpenRouter's clients, with their errors",
+    ...answering(OPENROUTER, OPENAI_DECISIONS, GOOGLE_DECISIONS),
+    response: SystemOneResponse,
+    errors: [400, 404, 409, 413, 415, 429],
+  })),
   {
     ...extracting,
     path: '/v1/extractions',

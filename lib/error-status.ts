@@ -9,9 +9,10 @@ export type Api = (typeof APIS)[number];
 
 /**
  * Names a format of error responses: those of the decision service and the model server, those of OpenAI and System One
- * for `/v1/decisions` and `/v1/systemone`, and that of Workers AI for its run paths.
+ * for `/v1/decisions` and `/v1/systemone`, that of Workers AI for its run paths, and that of Google, which OpenRouter's
+ * clients read, too.
  */
-export type ErrorFormat = Api | 'openai' | 'systemone' | 'workersai';
+export type ErrorFormat = Api | 'openai' | 'systemone' | 'workersai' | 'google';
 
 export const ERROR_TYPES = [
   'invalid_request_error',
@@ -39,6 +40,7 @@ export function errorStatus(code: ErrorCode, format: ErrorFormat): ErrorStatus |
   switch (format) {
     // OpenAI's clients expect 400 for a bad value and 404 for an unknown model, as the model server answers.
     case 'openai':
+    case 'google':
       return models ?? decisions;
     // System One servers answer 422 to an invalid body, 404 to an unknown model, 413 to a long body and 415 to one that
     // they cannot decode.

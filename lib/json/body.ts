@@ -60,10 +60,10 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length` is larger is refused. If it is at most twice as
- * large, the body is first read and discarded: a client that is still sending when the connection closes may never see
- * the answer (RFC 9112, section 9.6). `Content-Length` is only the sender's claim, so the bytes are counted all the
- * same, and those of a large body are reserved as they arrive.
+ * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length` is
+ * larger is refused. If it is at most twice as large, the body is first read and discarded: a client that is still
+ * sending when the connection closes may never see the answer (RFC 9112, section 9.6). `Content-Length` is only the
+ * sender's claim, so the bytes are counted all the same, and those of a large body are reserved as they arrive.
  */
 export async function readBody(request: Request, rules: Omit<JsonBodyRules, 'contentType'>): Promise<Uint8Array> {
   const { share, decoders = STANDARD_DECODERS, maxBytes = MAX_BODY_BYTES } = rules;

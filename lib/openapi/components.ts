@@ -8,6 +8,7 @@ import * as decided from '../schema/decisions-response.ts';
 import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
 import * as extractions from '../schema/extractions-request.ts';
 import * as extracted from '../schema/extractions-response.ts';
+import * as google from '../schema/google-decisions.ts';
 import { Language } from '../schema/language.ts';
 import { AudioInput, ImageInput } from '../schema/media.ts';
 import * as message from '../schema/message.ts';
@@ -131,6 +132,23 @@ export const COMPONENTS = {
   RefusalAnswer: decided.RefusalAnswer,
   DecisionsUsage: decided.DecisionsUsage,
   OpenAiErrorBody: decided.OpenAiErrorBody,
+
+  // Google's Decisions
+  GoogleDecisionsRequest: google.GoogleDecisionsRequest,
+  GooglePart: google.GooglePart,
+  GoogleText: google.GoogleText,
+  GoogleImage: google.GoogleImage,
+  GoogleAudio: google.GoogleAudio,
+  GoogleQuestion: google.GoogleQuestion,
+  GoogleNoul: google.GoogleNoul,
+  GoogleChoice: google.GoogleChoice,
+  GoogleScore: google.GoogleScore,
+  GoogleDecisionsResponse: google.GoogleDecisionsResponse,
+  GoogleAnswer: google.GoogleAnswer,
+  GoogleNoulAnswer: google.GoogleNoulAnswer,
+  GoogleChoiceAnswer: google.GoogleChoiceAnswer,
+  GoogleScoreAnswer: google.GoogleScoreAnswer,
+  GoogleErrorBody: google.GoogleErrorBody,
 
   // System One
   SystemOneRequest: systemOne.SystemOneRequest,

@@ -54,6 +54,7 @@ const TAGS = {
   decisions: 'decision service',
   openai: 'decision formats',
   systemone: 'decision formats',
+  google: 'decision formats',
   workersai: 'extractions',
   extractions: 'extractions',
   models: 'model server',

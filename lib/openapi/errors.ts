@@ -34,6 +34,7 @@ const NAMES: Record<ErrorFormat, { response: string; body: string }> = {
   decisions: { response: 'DecisionError', body: 'ErrorBody' },
   models: { response: 'ModelServerError', body: 'ErrorBody' },
   openai: { response: 'OpenAiError', body: 'OpenAiErrorBody' },
+  google: { response: 'GoogleError', body: 'GoogleErrorBody' },
   workersai: { response: 'RunError', body: 'RunErrorBody' },
   systemone: { response: 'SystemOneError', body: 'SystemOneErrorBody' },
 };

@@ -16,6 +16,7 @@ import { decisionsErrors } from './rows/decisions-errors.ts';
 import { decisionsRequests } from './rows/decisions-requests.ts';
 import { downloadRows } from './rows/downloads.ts';
 import { extractionRows } from './rows/extractions.ts';
+import { googleDecisions } from './rows/google-decisions.ts';
 import { operationRows } from './rows/operations.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
@@ -54,4 +55,5 @@ export const tables: Record<string, readonly Row[]> = {
   'decision formats: responses': questionsResponses,
   'decision formats: access': questionsAccess,
   extractions: extractionRows,
+  "Google's and OpenRouter's decisions": googleDecisions,
 };

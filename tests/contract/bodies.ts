@@ -38,10 +38,11 @@ export function answerProblems(method: string, path: string, status: number, typ
   return found.find((list) => list.length === 0) ?? found.flat();
 }
 
-/** Each of the two decision formats is also answered at the other's path: returns the path of the body's format. */
+/** Each of the decision formats is also answered at the others' paths: returns the path of the body's format. */
 function formatOf(path: string, body: unknown): string {
   if (path !== '/v1/decisions' && path !== '/v1/systemone') return path;
-  const { answers, detail } = body as { answers?: unknown; detail?: unknown };
+  const { answers, detail, usage, error } = Object(body);
+  if (usage?.total_input_tokens !== undefined || typeof error?.code === 'number') return '/v1beta/decisions';
   return detail !== undefined || (answers !== undefined && !Array.isArray(answers)) ? '/v1/systemone' : '/v1/decisions';
 }
 

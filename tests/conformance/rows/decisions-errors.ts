@@ -106,7 +106,6 @@ export const decisionsErrors: readonly Row[] = [
     output: 'x',
   }),
 
-  bad('questions an object', 'invalid_type', 'questions', { questions: { a: predicate } }),
   bad('questions empty', 'invalid_value', 'questions', { questions: [] }),
   bad('questions: 401 of them', 'invalid_value', 'questions', { questions: Array(401).fill(predicate) }),
   badQuestion('a text', 'invalid_type', '', 'Paid?'),

@@ -1,0 +1,111 @@
+import { at } from '../at.ts';
+import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { MediaPart, Part } from '../contract/conversation.ts';
+import { joinMembers } from '../json/members.ts';
+import type { GoogleDecisionsRequest, GooglePart, GoogleQuestion } from '../schema/google-decisions.ts';
+import { optionTask, predicateTask, taskName } from './decisions.ts';
+import { distributionOf } from './distribution.ts';
+import { batchSettings } from './settings.ts';
+
+/* Converts requests of Google's Decisions to a `TaskBatch`, and a `BatchAnswer` to its response. */
+
+/** Bounds of the probability that the answer to a `noul` question is yes. */
+const NOUL_BOUNDS = [0.01, 0.99] as const;
+
+/** Converts a validated request of Google's Decisions to a batch. */
+export function batchOfGoogleDecisions(request: GoogleDecisionsRequest): TaskBatch {
+  const { model, input, questions } = request;
+  const parts = Array.isArray(input) ? input : [input];
+  return {
+    model: model.replace(/^models\//, ''),
+    input:
+      typeof input === 'string'
+        ? { context: input }
+        : {
+            messages: [{ role: 'user', parts: parts.map((part, i) => partOf(part, Array.isArray(input) ? i : null)) }],
+          },
+    media: [],
+    tasks: Object.values(questions).map((question, i) => taskOf(question, taskName(i))),
+    ...batchSettings(request),
+  };
+}
+
+function partOf(part: GooglePart | string, index: number | null): Part {
+  if (typeof part === 'string') return { type: 'text', text: part };
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  const { type, data, uri, mime_type } = part;
+  const path = index === null ? 'input' : `input[${index}]`;
+  const source: MediaPart['source'] = data
+    ? { type: 'base64', data, mimeType: mime_type ?? `${type}/*` }
+    : { type: 'url', url: uri ?? '' };
+  return { type, source, param: `${path}.${data ? 'data' : 'uri'}` };
+}
+
+function taskOf(question: GoogleQuestion, name: string): Task {
+  const { instructions } = question;
+  const asked =
+    typeof instructions === 'string'
+      ? instructions
+      : [instructions]
+          .flat()
+          .map(({ text }) => text)
+          .join('\n');
+  switch (question.type) {
+    case 'noul': {
+      const { true_description: yes, false_description: no } = question.criteria ?? {};
+      return predicateTask(name, asked, yes, no);
+    }
+    case 'choice':
+      return optionTask('choice', name, asked, Object.keys(question.criteria), Object.values(question.criteria));
+    case 'score':
+      return optionTask('score', name, asked, question.criteria, []);
+  }
+}
+
+/**
+ * Returns the JSON text of a GoogleDecisionsResponse. It is built as text, because a JavaScript object would not keep
+ * the order of answers and options.
+ *
+ * @param answer the backend's answer to `batchOfGoogleDecisions(request)`
+ */
+export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answer: BatchAnswer): string {
+  const answers = Object.entries(questions).map(
+    ([id, question], i) => [id, answerText(question, at(answer.answers, i))] as const,
+  );
+  const { promptTokens, completionTokens } = answer.usage;
+  const usage = {
+    total_input_tokens: promptTokens,
+    total_output_tokens: completionTokens,
+    total_cached_tokens: answer.cachedTokens ?? 0,
+    total_tokens: promptTokens + completionTokens,
+  };
+  return `{"answers":${joinMembers(answers)},"usage":${JSON.stringify(usage)}}`;
+}
+
+/** Writes one answer. Google's confidence is the probability of the most likely option. */
+function answerText(question: GoogleQuestion, { optionLogprobs }: TaskAnswer): string {
+  const kind = question.type === 'noul' ? 'predicate' : question.type;
+  const { probabilities, best, expected } = distributionOf(optionLogprobs!, kind, 'margin');
+  const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
+  switch (question.type) {
+    case 'noul': {
+      const noul = Math.min(NOUL_BOUNDS[1], Math.max(NOUL_BOUNDS[0], at(probabilities, 0)));
+      return JSON.stringify({ type: 'noul', noul, confidence: Math.max(noul, 1 - noul) });
+    }
+    case 'choice': {
+      const names = Object.keys(question.criteria);
+      return (
+        `{"type":"choice","choice":${JSON.stringify(names[best])},"confidence":${probabilities[best]},` +
+        `"probabilities":${byName(names)}}`
+      );
+    }
+    case 'score': {
+      const levels = question.criteria.map((_, i) => String(i));
+      const legend = joinMembers(question.criteria.map((level, i) => [String(i), JSON.stringify(level)]));
+      return (
+        `{"type":"score","score":${expected},"confidence":${probabilities[best]},"legend":${legend},` +
+        `"probabilities":${byName(levels)}}`
+      );
+    }
+  }
+}
