@@ -4,8 +4,8 @@ import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
  * Returns middleware that requires `Authorization: Bearer <API key>`, or the key in Google's header `x-goog-api-key`,
- * and sets the context variable `key`. Before the body is read, it throws `missing_api_key` (401) if the header has no key, and `invalid_api_key` (401) if the key is
- * not in `keys`. If `keys` is undefined, every key is unknown.
+ * and sets the context variable `key`. Before the body is read, it throws `missing_api_key` (401) if neither header has
+ * a key, and `invalid_api_key` (401) if the key is not in `keys`. If `keys` is undefined, every key is unknown.
  */
 export function requireKey(keys: KeyStore | undefined): AppMiddleware {
   // Caches the hashes of secrets, because hashing takes longer than all other checks of a request together. Only

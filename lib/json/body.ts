@@ -35,8 +35,8 @@ export const STANDARD_DECODERS: BodyDecoders = {
 };
 
 /**
- * Largest ratio of a decoded body to its compressed bytes, beyond `FREE_OF_RATIO` decoded bytes. JSON rarely shrinks to a
- * twentieth; a bomb unpacks to a thousand times its size, and is refused long before `maxBytes`.
+ * Largest ratio of a decoded body to its compressed bytes, beyond `FREE_OF_RATIO` decoded bytes. JSON rarely shrinks to
+ * a twentieth; a bomb unpacks to a thousand times its size, and is refused long before `maxBytes`.
  */
 const MOST_RATIO = 256;
 const FREE_OF_RATIO = 1024 * 1024;
@@ -60,8 +60,8 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length` is
- * larger is refused. If it is at most twice as large, the body is first read and discarded: a client that is still
+ * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length`
+ * is larger is refused. If it is at most twice as large, the body is first read and discarded: a client that is still
  * sending when the connection closes may never see the answer (RFC 9112, section 9.6). `Content-Length` is only the
  * sender's claim, so the bytes are counted all the same, and those of a large body are reserved as they arrive.
  */

@@ -219,7 +219,7 @@ function answerText(
     return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   }
   const formula = settings.confidence ?? answer.confidence ?? 'entropy';
-  const distribution = distributionOf(answer.optionLogprobs!, question.type, formula);
+  const distribution = distributionOf(answer, question.type, formula);
   if (answer.abstained) return JSON.stringify({ type: 'refusal', name, x_probabilities: distribution.probabilities });
   return JSON.stringify(answerOf(question, name, distribution, settings));
 }

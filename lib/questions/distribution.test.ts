@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { distributionOf } from './distribution.ts';
 
-const logs = (...probabilities: number[]) => probabilities.map(Math.log);
+const logs = (...probabilities: number[]) => ({ optionLogprobs: probabilities.map(Math.log) });
 
 describe('distributionOf', () => {
   test.each<[string, number[], { best: number; expected: number; entropy: number; margin: number; score: number }]>([

@@ -1,4 +1,4 @@
-import type { QuestionKind } from '../backend.ts';
+import type { QuestionKind, TaskAnswer } from '../backend.ts';
 import type { ConfidenceFormula } from '../schema/question-fields.ts';
 import { indexOfHighest } from '../tasks/logprobs.ts';
 
@@ -15,17 +15,18 @@ export interface Distribution {
 }
 
 /**
- * Converts log-probabilities to a distribution.
+ * Converts the answer to a question with options to a distribution.
  *
- * @param logprobs natural logarithms of the options' probabilities, which sum to 1
  * @param kind kind of the question
  * @param confidence formula for the confidence; `margin` is `distance` for a score, as TypeSafe has it
  */
 export function distributionOf(
-  logprobs: readonly number[],
+  { optionLogprobs }: Pick<TaskAnswer, 'optionLogprobs'>,
   kind: QuestionKind,
   confidence: ConfidenceFormula,
 ): Distribution {
+  // Every question with options asks for them.
+  const logprobs = optionLogprobs!;
   const probabilities = logprobs.map(Math.exp);
   const margin = kind === 'score' ? 'distance' : 'lead';
   const formula = confidence === 'margin' ? margin : confidence;

@@ -83,9 +83,9 @@ export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answe
 }
 
 /** Writes one answer. Google's confidence is the probability of the most likely option. */
-function answerText(question: GoogleQuestion, { optionLogprobs }: TaskAnswer): string {
+function answerText(question: GoogleQuestion, answer: TaskAnswer): string {
   const kind = question.type === 'noul' ? 'predicate' : question.type;
-  const { probabilities, best, expected } = distributionOf(optionLogprobs!, kind, 'margin');
+  const { probabilities, best, expected } = distributionOf(answer, kind, 'margin');
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
   switch (question.type) {
     case 'noul': {

@@ -153,7 +153,7 @@ function answerText(
   if (question.type === 'extract')
     return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   const formula = settings.confidence ?? answer.confidence ?? 'margin';
-  const distribution = distributionOf(answer.optionLogprobs!, KINDS[question.type], formula);
+  const distribution = distributionOf(answer, KINDS[question.type], formula);
   const { probabilities, best, expected, confidence } = distribution;
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
   switch (question.type) {

@@ -23,7 +23,7 @@ const calibration: Calibration = {
 function folders(bundled: object) {
   const base = mkdtempSync(join(tmpdir(), 'assay-calibrations-'));
   mkdirSync(join(base, 'models', 'starter'), { recursive: true });
-  writeFileSync(join(base, 'models', 'starter', 'calibration.json'), JSON.stringify(bundled));
+  writeFileSync(join(base, 'models', 'starter', 'assay-calibration.json'), JSON.stringify(bundled));
   const roots = { hubCache: join(base, 'hub'), assayHome: join(base, 'home'), bundled: join(base, 'models') };
   return new Calibrations(new StorePaths(roots));
 }

@@ -168,10 +168,14 @@ export class StorePaths {
     return path.join(this.roots.assayHome, 'calibrations', `${checked(fingerprint, HASH, 'fingerprint')}.json`);
   }
 
-  /** Returns the path of the file for the calibration that ships with a bundled model; null for any other model. */
+  /**
+   * Returns the path of the file for the calibration that ships with a bundled model; null for any other model. It is
+   * not called `calibration.json`: some models have a source file of that name, and the calibration names the
+   * fingerprint of the source files.
+   */
   bundledCalibration(id: ModelId): string | null {
     const directory = this.bundledModel(id);
-    return directory === null ? null : path.join(directory, 'calibration.json');
+    return directory === null ? null : path.join(directory, 'assay-calibration.json');
   }
 
   /**
