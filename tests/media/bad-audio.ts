@@ -23,6 +23,7 @@ const sent = (bytes: Uint8Array, mimeType: string): MediaPart['source'] => {
 
 const FORMAT = /is not in a supported format\. Send WAV, MP3, FLAC, OGG\./u;
 const DAMAGED = /cannot be decoded/u;
+const ENCODING = /has samples in an encoding that is not supported/u;
 const LONG = /is longer than 600 seconds/u;
 
 const noise = (length: number) => Buffer.from(Array.from({ length }, (_, i) => (i * 7919 + (i >> 3)) % 251));
@@ -32,11 +33,10 @@ const bad = (name: string, bytes: Uint8Array, mimeType: string, reason: RegExp):
   reason,
 });
 
-/** Damages each format: cut at several places, with noise inside, and under the name of another format. */
+/** Damages each format: cut at several places, and with noise inside. */
 const damaged = Object.entries(FILES).flatMap(([name, type]): BadAudio[] => {
   const bytes = file(name);
   const half = Math.floor(bytes.length / 2);
-  const other = type === 'audio/wav' ? 'audio/mpeg' : 'audio/wav';
   const cuts: [string, number][] = [
     ['a tenth', Math.floor(bytes.length / 10)],
     ['a half', half],
@@ -44,8 +44,6 @@ const damaged = Object.entries(FILES).flatMap(([name, type]): BadAudio[] => {
   ];
   return [
     ...cuts.map(([part, length]) => bad(`${part} of ${name}`, bytes.subarray(0, length), type, DAMAGED)),
-    bad(`${name}, sent as ${other}`, bytes, other, /by its first bytes, but was sent as/u),
-    bad(`${name}, sent as an image`, bytes, 'image/png', /by its first bytes, but was sent as/u),
     ...(type === 'audio/wav'
       ? []
       : [bad(`${name} with noise inside`, Buffer.concat([bytes.subarray(0, half), noise(half)]), type, DAMAGED)]),
@@ -101,8 +99,8 @@ export const badAudio = (): BadAudio[] => [
     bad(`WAV with a sample rate of ${rate}`, makeWav({ rate }), 'audio/wav', DAMAGED),
   ),
   ...[0, 9, 1000].map((channels) => bad(`WAV with ${channels} channels`, makeWav({ channels }), 'audio/wav', DAMAGED)),
-  ...[0, 4, 12, 48].map((bits) => bad(`WAV of ${bits} bits`, makeWav({ bits }), 'audio/wav', DAMAGED)),
-  bad('WAV in ADPCM', makeWav({ tag: 0x11, bits: 4 }), 'audio/wav', DAMAGED),
+  ...[0, 4, 12, 48].map((bits) => bad(`WAV of ${bits} bits`, makeWav({ bits }), 'audio/wav', ENCODING)),
+  bad('WAV in ADPCM', makeWav({ tag: 0x11, bits: 4 }), 'audio/wav', ENCODING),
   bad('WAV that states more samples than it has', makeWav({ length: 1e9 }), 'audio/wav', DAMAGED),
   bad('WAV of floats that are no numbers', makeWav({ tag: 3, bits: 32 }).fill(255, 44), 'audio/wav', DAMAGED),
   bad('WAV of 10 minutes and a sample', makeWav({}, 4_800_001), 'audio/wav', LONG),

@@ -44,14 +44,6 @@ function truncated(): BadImage[] {
   );
 }
 
-function mislabelled(): BadImage[] {
-  return TYPES.flatMap((type) =>
-    [...TYPES, 'image/svg+xml', 'text/html', '']
-      .filter((sent) => sent !== type)
-      .map((sent) => bad(`${type} sent as ${sent}`, fileOf(type), sent, /by its first bytes, but was sent as/u)),
-  );
-}
-
 const latin = (text: string) => Buffer.from(text, 'latin1');
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">';
 
@@ -176,7 +168,6 @@ function badSources(): BadImage[] {
     url('a data URL with wrong base64', `data:image/png;base64,${data}=`, /not valid base64/u),
     url('a data URL with percent signs', 'data:image/png;base64,iVBORw0KGgo%3D', /not valid base64/u),
     url('a data URL without base64', 'data:image/png,hello', /neither a data: URL/u),
-    url('a data URL of another type', `data:image/webp;base64,${data}`, /was sent as image\/webp/u),
     url('an address', 'https://example.com/a.png', /does not fetch from/u),
     url('an address of this machine', 'http://127.0.0.1:8080/a.png', /does not fetch from/u),
     url('a file', 'file:///etc/passwd', /neither a data: URL/u),
@@ -186,13 +177,5 @@ function badSources(): BadImage[] {
 
 /** Returns all of them. */
 export async function badImages(): Promise<BadImage[]> {
-  return [
-    ...truncated(),
-    ...mislabelled(),
-    ...(await otherFormats()),
-    ...polyglots(),
-    ...bombs(),
-    ...damaged(),
-    ...badSources(),
-  ];
+  return [...truncated(), ...(await otherFormats()), ...polyglots(), ...bombs(), ...damaged(), ...badSources()];
 }

@@ -385,7 +385,8 @@ it('500 hostile ids on every route that takes one: refused, and nothing outside 
       server.call('DELETE', `/v1/models/${encodeURIComponent(id)}`),
       ...['/load', '/delete', '/download'].map((path) => server.call('POST', path, { model: id })),
     ]);
-    for (const { status } of answers) expect([400, 404], id).toContain(status);
+    // 405: a URL has no steps `.` and `..`, so nothing is left to delete.
+    for (const { status } of answers) expect([400, 404, 405], id).toContain(status);
   }
   expect(await readdir(server.base)).toEqual(before);
   expect(await readFile(join(outside, 'precious'), 'utf8')).toBe('precious');

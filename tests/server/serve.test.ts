@@ -55,7 +55,7 @@ describe('a first start', () => {
     const { said, home } = await start();
     const greeting = said.join('\n');
     expect(greeting.match(/sk-assay-\S+/g)).toHaveLength(1);
-    expect(greeting).toMatch(/^ {2}npm run -s assay -- pull \S+ && npm run -s assay -- load \S+$/m);
+    expect(greeting).toMatch(/^ {2}npm run -s assay -- pull \S+ && npm run -s assay -- load \S+ {4}# decisions: /m);
     expect(await new KeysStore(home).list()).toMatchObject([{ name: 'default', models: ['*'] }]);
     const exported = /export ASSAY_API_KEY=\S+/.exec(greeting)?.[0];
     const command = greeting.slice(greeting.indexOf('curl ')).split('\n\n')[0] ?? '';

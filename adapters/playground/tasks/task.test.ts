@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { DecisionsRequest } from '../../../lib/schema/decisions-request.ts';
 import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
 import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
+import { validate } from '../../../lib/validation/validate.ts';
 import { readDecisions, readTasks } from './answer.ts';
 import { LANGUAGES, requestCode } from './request-code.ts';
 import { anotherTask, decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
@@ -52,8 +52,8 @@ describe('an image and a recording', () => {
     for (const context of ['Sent today.', '']) {
       const body = tasksBody({ ...draft, tasks, context, media }, 'a/b');
       expect(body).toMatchObject(members);
-      v.parse(RunTasksRequest, body);
-      v.parse(DecisionsRequest, decisionsBody({ ...draft, tasks, context, media }, 'a/b'));
+      validate(RunTasksRequest, body);
+      validate(DecisionsRequest, decisionsBody({ ...draft, tasks, context, media }, 'a/b'));
     }
   });
 });
