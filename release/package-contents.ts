@@ -11,7 +11,7 @@ export interface Packed {
  * Limits of the package's size, in bytes. The starter model takes 14.6 MB packed and 16.6 MB unpacked; the dependencies
  * are not in the package. Why it has the model: docs/security.md.
  */
-export const LIMITS = { size: 17_000_000, unpackedSize: 24_000_000 } as const;
+export const LIMITS = { size: 18_000_000, unpackedSize: 28_000_000 } as const;
 
 /** Paths of the only files that the package may contain. */
 const RUNTIME = [
