@@ -165,6 +165,7 @@ export const questionsAccess: readonly Row[] = [
     script: { tasks: { fail: { code: 'model_not_found', message: 'Do this.' } } },
     request: { ...decisions, json: { ...decisions.json, model: 'jev-latest' } },
     expect: { status: 404, calls: [{ call: 'runTasks', batch: { model: 'jev-latest' } }] },
+    skip: { hosts: ['edge'], because: 'an edge knows the models of its boxes, and asks none of them' },
   },
   {
     name: 'a bad System One body at /v1/decisions is refused in the words of System One',
