@@ -37,6 +37,8 @@ export function rewriteStatic(
   const attention = attentionNodes(model.graph, layout);
   if (attention && attention.length > layout.kv.length)
     throw unusable('its layers share keys and values, which has no static form');
+  if (model.graph.nodes.some((node) => node.inputs.includes('position_ids') && !attention?.includes(node)))
+    throw unusable('its layers read positions outside of the attention nodes (Ministral 3), which has no static form');
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
   if (precision !== 'float' && precision !== 'keep') {

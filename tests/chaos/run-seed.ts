@@ -149,6 +149,9 @@ interface Run {
   outcomes: Record<string, number>;
 }
 
+/** Lists the codes that a client sees when the system has ended its connection: while it reads, and while it writes. */
+const ENDED = ['ECONNRESET', 'EPIPE'];
+
 /** Starts the clients; the first one changes models. */
 function clients({ plan, violations, outcomes }: Run, target: Target): Promise<void>[] {
   const end = performance.now() + plan.loadMs;
@@ -163,7 +166,7 @@ function clients({ plan, violations, outcomes }: Run, target: Target): Promise<v
       if (outcome.kind === 'answered')
         violations.push(...problemsOf(operation, outcome).map((problem) => `${at}: ${problem}`));
       // Without a free descriptor the system ends the connection before the server sees a request.
-      else if (outcome.kind === 'broken' && !(plan.descriptors !== null && outcome.reason === 'ECONNRESET'))
+      else if (outcome.kind === 'broken' && !(plan.descriptors !== null && ENDED.includes(outcome.reason)))
         violations.push(`${at}: no answer`);
       if (client === 0) await sleep(random.uniform() * 500);
     }
