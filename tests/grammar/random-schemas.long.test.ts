@@ -11,7 +11,7 @@ import { objectSchema } from './random-schemas.ts';
 import { largeVocabulary, smallVocabulary } from './vocabularies.ts';
 
 /** Schemas of each property; ASSAY_PROPERTY_RUNS sets thousands. */
-const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 120);
+const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 60);
 /** Answers for each schema: with thousands of schemas one is enough. */
 const answers = numRuns > 1_000 ? 1 : 3;
 

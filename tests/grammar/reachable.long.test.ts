@@ -94,7 +94,7 @@ function objectOf(member: fc.Arbitrary<Case>): fc.Arbitrary<Case> {
 }
 
 test('every value of the documented form can be generated', () => {
-  const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
+  const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 150);
   let reached = 0;
   fc.assert(
     fc.property(objectOf(node), fc.nat(), ({ value, schema }, seed) => {

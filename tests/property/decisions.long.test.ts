@@ -7,7 +7,7 @@ import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { edited, scrambled } from './mutations.ts';
 import { validRequest } from './valid-requests.ts';
 
-const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
+const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 100);
 // A hang is a test that runs out of time.
 vi.setConfig({ testTimeout: 60_000 + 100 * numRuns });
 

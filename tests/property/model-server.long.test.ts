@@ -9,7 +9,7 @@ import { scriptedHost } from '../scripted-backend/host.ts';
 import type { ChatStep, Recorded, Script } from '../scripted-backend/script.ts';
 import { edited } from './mutations.ts';
 
-const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
+const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 150);
 
 function appOf(script: Script = {}) {
   const recorded: Recorded[] = [];

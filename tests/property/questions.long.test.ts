@@ -9,7 +9,7 @@ import { validQuestions } from './valid-questions.ts';
 
 /* Requests of the two decision formats with something wrong somewhere: answered or refused, as the contract says. */
 
-const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
+const numRuns = Number(process.env.ASSAY_PROPERTY_RUNS ?? 100);
 // A hang is a test that runs out of time.
 vi.setConfig({ testTimeout: 60_000 + 100 * numRuns });
 
