@@ -20,7 +20,7 @@ const INDEX = /^(?:0|[1-9]\d*)$/;
 
 /**
  * Parses JSON as `JSON.parse` does, and notes what the value does not show: how numbers such as 1.0 and
- * 9007199254740993 are written (`writtenNumber`), and the order of names such as "10" (`stringifyAsWritten`).
+ * 9007199254740993 are written (`writtenNumber`), and the order of names such as "10" (`entriesAsWritten`).
  *
  * @throws SyntaxError if the text is not valid JSON
  */
@@ -65,6 +65,12 @@ export function writtenNumber(holder: object, key: string | number): string | un
   return text !== undefined && Object.is((holder as Members)[key], Number(text)) ? text : undefined;
 }
 
+/** Returns the members of an object in the order of the request that it was read from, also those named `10`. */
+export function entriesAsWritten<T>(object: { readonly [name: string]: T }): [name: string, value: T][] {
+  const names = written.get(object)?.names;
+  return names ? names.map((name) => [name, object[name] as T]) : Object.entries(object);
+}
+
 /** Tells whether JavaScript writes a number as this text does. */
 function isPlain(text: string): boolean {
   return String(Number(text)) === text;
@@ -83,9 +89,8 @@ export function stringifyAsWritten(value: unknown, spaced = false): string {
     const member = (key: string | number, inner: unknown) =>
       typeof inner === 'number' ? (writtenNumber(one, key) ?? JSON.stringify(inner)) : write(inner);
     if (Array.isArray(one)) return `[${one.map((item, i) => member(i, item)).join(comma)}]`;
-    const names = written.get(one)?.names ?? Object.keys(one);
-    return `{${names
-      .map((name) => `${JSON.stringify(name)}${colon}${member(name, (one as Members)[name])}`)
+    return `{${entriesAsWritten(one as Members)
+      .map(([name, inner]) => `${JSON.stringify(name)}${colon}${member(name, inner)}`)
       .join(comma)}}`;
   };
   return write(value);

@@ -4,6 +4,7 @@ import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../ba
 import { AssayError } from '../errors.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
+import { entriesAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import {
   type ExtractionField,
@@ -13,7 +14,7 @@ import {
 } from '../schema/extractions-request.ts';
 import { estimateOf, gridOf } from './estimate.ts';
 import { extractedMembers } from './extracted.ts';
-import { mediaParts } from './media.ts';
+import { assetParts, mediaParts } from './media.ts';
 import type { QuestionSettings } from './settings.ts';
 import { StateSpans } from './state-spans.ts';
 import { textOf } from './structured.ts';
@@ -45,16 +46,12 @@ type FieldOf<T extends Field['type']> = Extract<Field, { type: T }>;
  */
 export function batchOfExtractions(request: ExtractionsRequest, text?: string): TaskBatch {
   const { calibrated = true, max_output_tokens: maxOutputTokens = OUTPUT_TOKENS } = request;
-  const names = Object.keys(request.assets ?? {});
   const asked = request.questions && batchOfSystemOne({ ...request, questions: request.questions }, text);
   const { model } = request;
   return {
     ...(model === undefined || model === null || CLAIRIC.has(model) ? {} : { model }),
     input: asked?.input ?? { context: textOf(request.state) },
-    media: [
-      ...mediaParts('image', request.images ?? [], (i) => `images[${i}]`),
-      ...mediaParts('image', Object.values(request.assets ?? {}), (i) => pathTo('assets', at(names, i))),
-    ],
+    media: [...mediaParts('image', request.images ?? [], (i) => `images[${i}]`), ...assetParts(request.assets)],
     tasks: [
       ...(asked?.tasks ?? []),
       ...askedFields(request).map(([name, field], i) => taskOf(`f${i}`, name, field, request)),
@@ -67,7 +64,7 @@ export function batchOfExtractions(request: ExtractionsRequest, text?: string): 
 
 /** Returns the fields that need an answer of the model. Throws `unsupported_schema` for a forecast. */
 function askedFields(request: ExtractionsRequest): [string, Field][] {
-  return Object.entries(request.fields ?? {}).flatMap(([name, field]): [string, Field][] => {
+  return entriesAsWritten(request.fields ?? {}).flatMap(([name, field]): [string, Field][] => {
     if (field.type !== 'forecast') return isWithoutSource(field, request) ? [] : [[name, field]];
     const param = pathTo(pathTo('fields', name), 'type');
     throw new AssayError(
@@ -229,12 +226,11 @@ export function extractionsBody(
   requestId: string,
   settings: QuestionSettings,
 ): string {
-  const questions = Object.entries(request.questions ?? {});
   const state = textOf(request.state);
   const spans = new StateSpans(state, request.options?.span_unit ?? 'code_point');
-  const given = answer.answers.slice(questions.length)[Symbol.iterator]();
+  const given = answer.answers.slice(Object.keys(request.questions ?? {}).length)[Symbol.iterator]();
   const asked = new Map(askedFields(request));
-  const fields = Object.entries(request.fields ?? {}).map(([name, field]) => {
+  const fields = entriesAsWritten(request.fields ?? {}).map(([name, field]) => {
     const own = asked.get(name);
     return [name, own ? fieldAnswer(name, own, given.next().value!, spans, request) : withoutSource(field)] as const;
   });

@@ -2,6 +2,7 @@ import { at } from '../at.ts';
 import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { MediaPart, Part } from '../contract/conversation.ts';
 import { joinMembers } from '../json/members.ts';
+import { entriesAsWritten } from '../json/written-numbers.ts';
 import type { GoogleDecisionsRequest, GooglePart, GoogleQuestion } from '../schema/google-decisions.ts';
 import { optionTask, predicateTask, taskName } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
@@ -25,7 +26,7 @@ export function batchOfGoogleDecisions(request: GoogleDecisionsRequest): TaskBat
             messages: [{ role: 'user', parts: parts.map((part, i) => partOf(part, Array.isArray(input) ? i : null)) }],
           },
     media: [],
-    tasks: Object.values(questions).map((question, i) => taskOf(question, taskName(i))),
+    tasks: entriesAsWritten(questions).map(([, question], i) => taskOf(question, taskName(i))),
     ...batchSettings(request),
   };
 }
@@ -56,10 +57,16 @@ function taskOf(question: GoogleQuestion, name: string): Task {
       return predicateTask(name, asked, yes, no);
     }
     case 'choice':
-      return optionTask('choice', name, asked, Object.keys(question.criteria), Object.values(question.criteria));
+      return optionTask('choice', name, asked, ...labelsOf(question.criteria));
     case 'score':
       return optionTask('score', name, asked, question.criteria, []);
   }
+}
+
+/** Returns the labels of a choice and their descriptions, in the order sent. */
+function labelsOf(criteria: Extract<GoogleQuestion, { type: 'choice' }>['criteria']): [string[], (string | null)[]] {
+  const labels = entriesAsWritten(criteria);
+  return [labels.map(([label]) => label), labels.map(([, description]) => description)];
 }
 
 /**
@@ -69,7 +76,7 @@ function taskOf(question: GoogleQuestion, name: string): Task {
  * @param answer the backend's answer to `batchOfGoogleDecisions(request)`
  */
 export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answer: BatchAnswer): string {
-  const answers = Object.entries(questions).map(
+  const answers = entriesAsWritten(questions).map(
     ([id, question], i) => [id, answerText(question, at(answer.answers, i))] as const,
   );
   const { promptTokens, completionTokens } = answer.usage;
@@ -93,7 +100,7 @@ function answerText(question: GoogleQuestion, answer: TaskAnswer): string {
       return JSON.stringify({ type: 'noul', noul, confidence: Math.max(noul, 1 - noul) });
     }
     case 'choice': {
-      const names = Object.keys(question.criteria);
+      const [names] = labelsOf(question.criteria);
       return (
         `{"type":"choice","choice":${JSON.stringify(names[best])},"confidence":${probabilities[best]},` +
         `"probabilities":${byName(names)}}`

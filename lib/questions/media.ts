@@ -1,5 +1,8 @@
+import { at } from '../at.ts';
 import type { MediaKind, MediaPart } from '../contract/conversation.ts';
+import { entriesAsWritten } from '../json/written-numbers.ts';
 import { audioSource } from '../messages.ts';
+import { pathTo } from '../param-path.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 
 /**
@@ -25,6 +28,16 @@ export function mediaPart(part: DecisionImage | DecisionAudio, path: string): Me
  */
 export function mediaParts(type: MediaKind, items: readonly unknown[], param: (i: number) => string): MediaPart[] {
   return items.map((item, i) => ({ type, source: sourceOf(type, item), param: param(i) }));
+}
+
+/** Converts the images of a request by name, in the order sent. */
+export function assetParts(assets: Readonly<Record<string, unknown>> | null | undefined): MediaPart[] {
+  const named = entriesAsWritten(assets ?? {});
+  return mediaParts(
+    'image',
+    named.map(([, asset]) => asset),
+    (i) => pathTo('assets', at(named, i)[0]),
+  );
 }
 
 function sourceOf(type: MediaKind, item: unknown): MediaPart['source'] {

@@ -3,7 +3,7 @@ import type { BatchAnswer, SentQuestion, Task, TaskAnswer, TaskBatch } from '../
 import type { MediaPart } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers, membersOf } from '../json/members.ts';
-import { stringifyAsWritten } from '../json/written-numbers.ts';
+import { entriesAsWritten, stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
@@ -12,7 +12,7 @@ import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';
 import { type SourceText, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
-import { mediaParts } from './media.ts';
+import { assetParts, mediaParts } from './media.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
@@ -30,7 +30,7 @@ export const LOADED_MODEL: readonly string[] = ['jev-latest', 'jev-preview'];
 export function batchOfSystemOne(request: SystemOneRequest, text?: string): TaskBatch {
   const fuel = sharedFuel();
   const { model } = request;
-  const questions = Object.entries(request.questions);
+  const questions = entriesAsWritten(request.questions);
   const members = text === undefined ? null : membersOf(text);
   const sent = members && membersOf(members.get('questions') ?? '{}');
   const state = typeof request.state === 'string' ? undefined : members?.get('state');
@@ -95,7 +95,7 @@ const KINDS = { noul: 'predicate', choice: 'choice', score: 'score' } as const;
 function labelsOf(
   criteria: Extract<SystemOneQuestion, { type: 'choice' }>['criteria'],
 ): readonly (readonly [label: string, description: unknown])[] {
-  if (!Array.isArray(criteria)) return Object.entries(criteria);
+  if (!Array.isArray(criteria)) return entriesAsWritten(criteria);
   return criteria.map((one) => (typeof one === 'string' ? [one, null] : [one.key, one.description]));
 }
 
@@ -104,10 +104,9 @@ function described(value: unknown): string | null {
 }
 
 function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart[] {
-  const names = Object.keys(assets ?? {});
   return [
     ...mediaParts('image', images ?? [], (i) => `images[${i}]`),
-    ...mediaParts('image', Object.values(assets ?? {}), (i) => pathTo('assets', at(names, i))),
+    ...assetParts(assets),
     ...mediaParts('audio', audio ?? [], (i) => `audio[${i}]`),
     // No supported model reads video. As an image, it is refused as media that the model or the decoder cannot read.
     ...mediaParts('image', videos ?? [], (i) => `videos[${i}]`),
@@ -138,7 +137,7 @@ export function answersOfSystemOne(
   settings: QuestionSettings,
 ): (readonly [name: string, json: string])[] {
   const sources = textsIn(state, '/state');
-  return Object.entries(questions).map(([id, question], i) => [
+  return entriesAsWritten(questions).map(([id, question], i) => [
     id,
     answerText(question, at(given, i), settings, sources),
   ]);

@@ -202,7 +202,6 @@ export const decisionRequests: readonly Row[] = [
         tasks: [{ type: 'extract', instruction: 'The order.', shape: { kind: 'keys', keys: ['id'] }, verbatim: true }],
       }),
     },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format of the last version' },
   },
   {
     name: '/extract: fields, alias of keys',

@@ -267,6 +267,5 @@ export const decisionsRequests: readonly Row[] = [
       { questions: [{ ...predicate, instructions: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] }] },
       { media: [{ type: 'image', param: 'questions[0].instructions[0].image_url' }] },
     ),
-    skip: { hosts: ['edge'], because: 'an edge sends the media of questions behind the input' },
   },
 ];

@@ -35,7 +35,6 @@ function field(
       like: { object: 'extraction', model, answers: { a: answer }, truncated: false },
       calls: [{ call: 'runTasks', batch: { model, input: { context: state }, ...only, tasks } }, 'admit'],
     },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
   };
 }
 
@@ -310,15 +309,31 @@ export const extractionRows: readonly Row[] = [
           },
         },
       },
-      skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
     }),
   ),
+  {
+    name: 'extractions: fields named by numbers keep their places',
+    script: { tasks: { usage, answers: ['{"z":"x"}', '{"10":"y"}', '{"2":"x"}'] } },
+    request: {
+      path: '/v1/extractions',
+      body: `{"model":"${model}","state":"x y","fields":{"z":{"type":"text"},"10":{"type":"text"},"2":{"type":"text"}}}`,
+    },
+    expect: {
+      like: { answers: { z: { value: 'x' }, 10: { value: 'y' }, 2: { value: 'x' } } },
+      calls: [
+        {
+          call: 'runTasks',
+          batch: { tasks: ['z', '10', '2'].map((key) => ({ shape: { kind: 'keys', keys: [key] } })) },
+        },
+        'admit',
+      ],
+    },
+  },
   {
     name: 'extractions: a state of JSON is returned as text, which spans index',
     script: { tasks: { usage, answers: ['{"a":"x y"}'] } },
     request: { path: '/v1/extractions', json: { ...ask, state: ['x y'] } },
     expect: { like: { state_text: expect.stringContaining('x y') } },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
   },
   {
     name: 'extractions: an empty state has no text to quote, and needs no model for it',
@@ -340,7 +355,6 @@ export const extractionRows: readonly Row[] = [
         },
       },
     },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
   },
   {
     name: 'extractions: questions are answered from the same reading',
@@ -350,7 +364,6 @@ export const extractionRows: readonly Row[] = [
       json: { ...ask, questions: { paid: { type: 'noul', instructions: 'Paid?' } } },
     },
     expect: { like: { answers: { paid: { type: 'noul', noul: near(0.75) }, a: { type: 'text', value: '7-113' } } } },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
   },
   ...[RUN, '/ai/run/@cf/assay/starter'].map(
     (path): Row => ({
@@ -360,7 +373,6 @@ export const extractionRows: readonly Row[] = [
       expect: {
         like: { result: { model, answers: { a: { type: 'text', value: '7-113' } } }, success: true, errors: [] },
       },
-      skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
     }),
   ),
   ...['clairic', '@cf/cloudflare/clairic', 'jev-latest', null].map(
@@ -369,7 +381,6 @@ export const extractionRows: readonly Row[] = [
       script: { tasks: { usage, answers: ['{"a":"7-113"}'] } },
       request: { path: '/v1/extractions', json: { ...ask, model: name } },
       expect: { like: { model } },
-      skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
     }),
   ),
   {
@@ -377,7 +388,6 @@ export const extractionRows: readonly Row[] = [
     script: { tasks: { usage, answers: ['{"a":"7-113"}'] } },
     request: { path: '/ai/run/@cf/cloudflare/clairic', json: { ...ask, model: 'clairic' } },
     expect: { like: { result: { model } } },
-    skip: { hosts: ['edge'], because: 'an edge asks boxes in a public format, which has no such tasks' },
   },
   run('no JSON', '{', 400, 6003),
   run('an unknown member', { ...ask, feilds: {} }, 400, 5006),

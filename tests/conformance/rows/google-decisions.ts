@@ -70,8 +70,31 @@ export const googleDecisions: readonly Row[] = [
         ],
       },
     },
-    { skip: { hosts: ['edge'], because: 'an edge sends images as data URLs' } },
   ),
+  {
+    name: `${path}: questions and options named by numbers keep their places`,
+    script: {
+      tasks: {
+        probabilities: [
+          [0.75, 0.25],
+          [0.25, 0.75],
+        ],
+        usage: { promptTokens: 40, completionTokens: 3 },
+      },
+    },
+    request: {
+      path,
+      body:
+        `{"model":"${model}","input":"x","questions":{"b":{"type":"noul","instructions":"?"},` +
+        '"1":{"type":"choice","instructions":"?","criteria":{"z":null,"2":null}}}}',
+    },
+    expect: {
+      text:
+        '{"answers":{"b":{"type":"noul","noul":0.75,"confidence":0.75},"1":{"type":"choice","choice":"2",' +
+        '"confidence":0.75,"probabilities":{"z":0.25,"2":0.75}}},"usage":{"total_input_tokens":40,' +
+        '"total_output_tokens":3,"total_cached_tokens":0,"total_tokens":43}}',
+    },
+  },
   sent('one part', { input: { type: 'text', text: 'Pay' } }, { input: { messages: [{ parts: [{ text: 'Pay' }] }] } }),
   sent('settings', { orders: 2, calibrated: false }, { probabilities: { orders: 2, calibrated: false } }),
   asked(

@@ -350,6 +350,28 @@ export const questionsResponses: readonly Row[] = [
   },
 
   {
+    name: '/v1/systemone: questions and labels named by numbers keep their places',
+    script: tasks({
+      probabilities: [
+        [0.75, 0.25],
+        [0.25, 0.75],
+      ],
+    }),
+    request: {
+      path: '/v1/systemone',
+      body:
+        `{"model":"${model}","state":"x","confidence":"margin","questions":{"b":{"type":"noul","instructions":"?"},` +
+        '"10":{"type":"choice","criteria":{"z":null,"2":null}}}}',
+    },
+    expect: {
+      text:
+        '{"model":"assay/starter","answers":{"b":{"type":"noul","noul":0.75},"10":{"type":"choice","choice":"2",' +
+        '"probabilities":{"z":0.25,"2":0.75},"confidence":0.5}},' +
+        '"usage":{"input_tokens":40,"output_tokens":3}}',
+      calls: [{ call: 'runTasks', batch: { tasks: [{}, { options: ['z', '2'] }] } }, 'admit'],
+    },
+  },
+  {
     name: 'a System One body at /v1/decisions is answered as System One',
     script: tasks(refund(0.75)),
     request: {
