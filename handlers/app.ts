@@ -3,17 +3,18 @@ import { getPath } from 'hono/utils/url';
 import { at } from '../lib/at.ts';
 import { systemClock } from '../lib/clock.ts';
 import { APIS, type ErrorFormat } from '../lib/error-status.ts';
+import { AssayError } from '../lib/errors.ts';
 import { BodyBudget } from '../lib/json/body-budget.ts';
-import { randomSpanId } from '../lib/trace-context.ts';
+import { nearestName } from '../lib/nearest-name.ts';
+import { newTrace, randomSpanId, traceContext } from '../lib/trace-context.ts';
 import { requireAdmin, requireKey, takeQuota } from './auth.ts';
 import { limitBodies } from './body.ts';
-import type { AppContext, AppDeps, AppEnv, Services } from './context.ts';
+import type { AppContext, AppDeps, AppEnv, AppMiddleware, Services } from './context.ts';
 import { errorResponse } from './error-response.ts';
 import { guard } from './guard.ts';
 import { mountPath } from './mount.ts';
-import { notFound } from './not-found.ts';
 import { page } from './pages.ts';
-import { requestId } from './request-id.ts';
+import { leftEvent, logged } from './request-log.ts';
 import { INTERNAL_ROUTES, type MountedRoute, ROUTES } from './routes.ts';
 
 /**
@@ -90,4 +91,58 @@ function pathOf(request: Request): string {
   const path = getPath(request);
   if (request.method === 'GET' || request.method === 'HEAD' || !/\/\/|.\/$/.test(path)) return path;
   return path.replaceAll(/\/{2,}/g, '/').replace(/(.)\/$/, '$1');
+}
+
+/**
+ * Returns the handler of requests to paths that the app does not have. It answers `route_not_found` and suggests a
+ * similar path.
+ */
+function notFound(app: Hono<AppEnv>): (c: AppContext) => Response {
+  return (c) => {
+    const meant = meantPath(c.req.path, pathsOf(app));
+    const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    const message = `There is nothing at this path.${suggestion} GET /openapi.json lists all routes.`;
+    return errorResponse(new AssayError('route_not_found', message), c.get('api') ?? 'models');
+  };
+}
+
+/** Returns the paths of all routes that have no parameters. Middleware is registered for patterns with `*`. */
+function pathsOf(app: Hono<AppEnv>): string[] {
+  return [...new Set(app.routes.map(({ path }) => path))].filter((path) => path !== '/' && !/[*:]/.test(path));
+}
+
+/**
+ * Returns the known path that a request probably meant: one that differs by a prefix, as with a base URL that lacks
+ * `/v1` or has it twice, or by a typo, or that ends alike; undefined if there is none.
+ */
+function meantPath(path: string, known: readonly string[]): string | undefined {
+  const end = path.slice(path.lastIndexOf('/'));
+  return (
+    known.find((one) => one.endsWith(path) || path.endsWith(one)) ??
+    nearestName(path, known) ??
+    (end === '/' ? undefined : known.find((one) => one.endsWith(end)))
+  );
+}
+
+const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/**
+ * Returns middleware that gives every response an `x-request-id` (docs/interface.md, D-21), also under the name that
+ * TypeSafe's clients read, continues the caller's trace or begins one if `beginTraces` is set (D-35), and logs the
+ * request once.
+ */
+function requestId(services: Services): AppMiddleware {
+  return async (c, next) => {
+    const sent = c.req.header('x-request-id');
+    const id = sent !== undefined && ACCEPTABLE.test(sent) ? sent : services.newRequestId();
+    c.set('requestId', id);
+    c.set('begin', services.clock.now());
+    const { newSpanId, beginTraces } = services;
+    const trace = traceContext(c.req.raw.headers, newSpanId) ?? (beginTraces ? newTrace(newSpanId) : null);
+    if (trace) c.set('trace', trace);
+    await next();
+    c.res.headers.set('x-request-id', id);
+    c.res.headers.set('x-typesafe-request-id', id);
+    logged(c, services, c.req.raw.signal.aborted ? leftEvent(services) : 'request', c.error);
+  };
 }

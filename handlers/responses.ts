@@ -1,9 +1,9 @@
-import { responsesEvents } from '../lib/responses/events.ts';
-import { responsesHead } from '../lib/responses/head.ts';
+import { type ResponsesHead, responsesEvents } from '../lib/responses/events.ts';
 import { responsesRequest } from '../lib/responses/request.ts';
 import { isFunctionTool, type ResponsesSentTool } from '../lib/schema/chat-tools.ts';
 import type { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
+import { NO_LIMIT } from '../lib/schema/sampling-fields.ts';
 import { sseEvent } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
@@ -55,4 +55,32 @@ async function lastAnswer(events: AsyncIterable<ResponsesEvent>): Promise<Respon
   let last: ResponsesAnswer | undefined;
   for await (const event of events) if ('response' in event) last = event.response;
   return last;
+}
+
+/**
+ * Returns the members of a response that are known before the model answers. Most repeat the request or its defaults.
+ */
+function responsesHead(
+  sent: ResponsesRequest,
+  { id, created, model }: { id: string; created: number; model: string },
+): ResponsesHead {
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    error: null,
+    instructions: sent.instructions ?? null,
+    max_output_tokens: sent.max_output_tokens === NO_LIMIT ? null : (sent.max_output_tokens ?? null),
+    metadata: sent.metadata ?? {},
+    model,
+    parallel_tool_calls: sent.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    store: false,
+    temperature: sent.temperature ?? null,
+    text: { format: sent.text?.format ?? { type: 'text' } },
+    tool_choice: sent.tool_choice ?? 'auto',
+    tools: (sent.tools ?? []).filter(isFunctionTool),
+    top_p: sent.top_p ?? null,
+    truncation: 'disabled',
+  };
 }

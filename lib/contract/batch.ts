@@ -4,8 +4,7 @@ import { asModelId, type ModelId } from '../model-id.ts';
 import { Language } from '../schema/language.ts';
 import { ConfidenceFormula, MOST_ORDERS } from '../schema/question-fields.ts';
 import { isObject, strictObject, variant } from '../validation/objects.ts';
-import { ChatMessage, MediaPart } from './conversation.ts';
-import { count, list, real, short, text } from './values.ts';
+import { ChatMessage, count, list, MediaPart, real, short, text } from './conversation.ts';
 
 /* A batch of tasks and its answer, as handlers, edge and engine process pass them on. Unknown members are refused. */
 

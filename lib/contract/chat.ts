@@ -4,8 +4,7 @@ import { Metrics } from '../schema/metrics.ts';
 import { EFFORTS } from '../schema/reasoning-fields.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { AnswerShape, CheckedSchema, FinishReason, Model, Usage } from './batch.ts';
-import { ChatMessage } from './conversation.ts';
-import { count, list, real, short, text } from './values.ts';
+import { ChatMessage, count, list, real, short, text } from './conversation.ts';
 
 /* A chat and the events that answer it, as handlers, edge and engine process pass them on. */
 

@@ -4,7 +4,7 @@ import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import { expandShorthand, isShorthand } from '../../lib/grammar/schema/shorthand.ts';
+import { expandShorthand, isShorthand } from '../../lib/tasks/check-answer-schema.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';

@@ -212,7 +212,7 @@ def extract_json_schema(r: Random, d: Document, split: str) -> Task | None:
     if not properties:
         return None
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    # Without an `enum` it would be shown as shorthand (`lib/prompt/compact-schema.ts`).
+    # Without an `enum` it would be shown as shorthand (`lib/prompt/tasks.ts`).
     if r.random() < 0.5 and any("enum" in p for p in properties.values()):
         schema["additionalProperties"] = False
     return Task(
