@@ -8,11 +8,13 @@ import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
 import { batchOfGoogleDecisions, googleDecisionsBody } from '../lib/questions/google-decisions.ts';
+import { batchOfRerank, rerankBody, teiRerankBody } from '../lib/questions/rerank.ts';
 import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
 import { ExtractionsRequest } from '../lib/schema/extractions-request.ts';
 import { GoogleDecisionsRequest } from '../lib/schema/google-decisions.ts';
+import { RerankRequest, TeiRerankRequest } from '../lib/schema/rerank.ts';
 import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
 import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
@@ -156,6 +158,22 @@ export const RUN = format({
     batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
   bodyOf: (answer, request, { requestId, questions }) =>
     `{"result":${extractionsBody(request, answer, requestId, questions)},"success":true,"errors":[],"messages":[]}`,
+});
+
+export const RERANK = format({
+  api: 'openai',
+  schema: RerankRequest,
+  batchOf: batchOfRerank,
+  bodyOf: (answer, request, { requestId }) => rerankBody(request, answer, requestId),
+});
+
+/** The same as Text Embeddings Inference has it. */
+export const TEI_RERANK = format({
+  api: 'openai',
+  schema: TeiRerankRequest,
+  batchOf: batchOfRerank,
+  bodyOf: (answer, request) => teiRerankBody(request, answer),
+  claims: (body) => has(body, 'texts') && !has(body, 'documents'),
 });
 
 /** The format of an edge: the batch itself, for a box of the same version. */

@@ -20,6 +20,7 @@ import {
   LoadResponse,
   UnloadResponse,
 } from '../lib/schema/model-operations.ts';
+import { RerankResponse, TeiRanks } from '../lib/schema/rerank.ts';
 import { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
 import {
@@ -47,9 +48,11 @@ import {
   INTERNAL_TASKS,
   OPENAI_DECISIONS,
   OPENROUTER,
+  RERANK,
   RUN,
   SYSTEM_ONE,
   TASKS,
+  TEI_RERANK,
 } from './formats.ts';
 import { deleteModel, deleteModelByPath, load, unload } from './model-operations.ts';
 import { listModels, retrieveModel } from './models.ts';
@@ -107,12 +110,19 @@ const extracting = {
   response: ExtractionsResponse,
   errors: [400, 404, 409, 413, 415, 429],
 } as const;
+const ranking = {
+  ...asking,
+  ...answering(RERANK, TEI_RERANK),
+  response: RerankResponse,
+  or: TeiRanks,
+  errors: [400, 404, 409, 413, 415, 429],
+} as const;
 const get = { api: 'models', method: 'GET', key: 'off loopback', errors: [] } as const;
 const post = { api: 'models', method: 'POST', key: 'off loopback' } as const;
 const status = {
   ...get,
   response: Health,
-  edge: EdgeHealth,
+  or: EdgeHealth,
   handler: ({ host }: Services) => host && health(host),
 } as const;
 const probe = { ...get, key: 'never' } as const;
@@ -254,6 +264,21 @@ export const ROUTES: readonly Route[] = [
     ...answering(RUN),
     response: RunResponse,
     errors: [400, 404, 409, 413, 422, 429],
+  })),
+  {
+    ...ranking,
+    path: '/v1/rerank',
+    id: 'rerank',
+    summary: 'Rank documents by the probability that each is relevant to a query',
+    description:
+      'Accepts the requests of the clients of Cohere, Jina, vLLM and llama.cpp. A body with texts instead of documents is ' +
+      'handled as by Text Embeddings Inference: the answer is a list of objects with index, score and, with return_text, text. raw_scores asks for logits.',
+  },
+  ...['/rerank', '/v2/rerank', '/reranking', '/v1/reranking'].map((path) => ({
+    ...ranking,
+    path,
+    id: `rerank${path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: 'Alias of /v1/rerank',
   })),
   {
     ...get,

@@ -15,6 +15,7 @@ import * as message from '../schema/message.ts';
 import { Device, Metrics } from '../schema/metrics.ts';
 import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
+import * as rerank from '../schema/rerank.ts';
 import * as responses from '../schema/responses-request.ts';
 import * as responded from '../schema/responses-response.ts';
 import {
@@ -132,6 +133,13 @@ export const COMPONENTS = {
   RefusalAnswer: decided.RefusalAnswer,
   DecisionsUsage: decided.DecisionsUsage,
   OpenAiErrorBody: decided.OpenAiErrorBody,
+
+  // ranking
+  RerankRequest: rerank.RerankRequest,
+  RerankResponse: rerank.RerankResponse,
+  RankResult: rerank.RankResult,
+  TeiRanks: rerank.TeiRanks,
+  TeiRank: rerank.TeiRank,
 
   // Google's Decisions
   GoogleDecisionsRequest: google.GoogleDecisionsRequest,

@@ -136,12 +136,12 @@ function requestContent(id: string, request: v.GenericSchema): object {
   return { schema: refToSchema(request), ...exampleOf(id, 'request') };
 }
 
-function responseContent({ id, response, edge, events }: Operation): object {
+function responseContent({ id, response, or, events }: Operation): object {
   if (response === 'text/plain') return { [response]: { schema: { type: 'string' } } };
   if (response === 'application/json')
     return { [response]: { schema: { type: 'object', additionalProperties: true } } };
-  // Not `oneOf`: a server's answer may also match the schema of an edge's.
-  const schema = edge ? { anyOf: [response, edge].map(refToSchema) } : refToSchema(response);
+  // Not `oneOf`: a server's answer may also match the schema of that of an edge.
+  const schema = or ? { anyOf: [response, or].map(refToSchema) } : refToSchema(response);
   return {
     'application/json': { schema, ...exampleOf(id, 'response') },
     ...(events ? { 'text/event-stream': { schema: refToSchema(events) } } : {}),

@@ -18,8 +18,8 @@ export interface Operation {
   request?: v.GenericSchema;
   /** Schema of the response, or the content type of one that no schema describes. */
   response: v.GenericSchema | 'application/json' | 'text/plain';
-  /** Schema of the response that an edge sends instead of `response`; absent if it is the same. */
-  edge?: v.GenericSchema;
+  /** Schema of the response of an edge, or to a request in another format, instead of `response`; absent: the same. */
+  or?: v.GenericSchema;
   /**
    * Schema of one event; present if the operation can stream (with `Accept: text/event-stream` or `stream: true`).
    */

@@ -20,6 +20,7 @@ import { googleDecisions } from './rows/google-decisions.ts';
 import { operationRows } from './rows/operations.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
+import { rerankRows } from './rows/rerank.ts';
 import { responsesRows } from './rows/responses.ts';
 import { responsesRefusals } from './rows/responses-refusals.ts';
 import { routeRows } from './rows/routes.ts';
@@ -55,5 +56,6 @@ export const tables: Record<string, readonly Row[]> = {
   'decision formats: responses': questionsResponses,
   'decision formats: access': questionsAccess,
   extractions: extractionRows,
+  ranking: rerankRows,
   "Google's and OpenRouter's decisions": googleDecisions,
 };

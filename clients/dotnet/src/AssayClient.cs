@@ -62,6 +62,10 @@ public sealed class AssayClient : IDisposable
     public Task<SystemOneResponse> SystemOneAsync(SystemOneRequest request, CancellationToken cancellationToken = default) =>
         PostAsync<SystemOneRequest, SystemOneResponse>("/v1/systemone", request, cancellationToken);
 
+    /// <summary>Ranks documents by the probability that each is relevant to a query.</summary>
+    public Task<RerankResponse> RerankAsync(RerankRequest request, CancellationToken cancellationToken = default) =>
+        PostAsync<RerankRequest, RerankResponse>("/v1/rerank", request, cancellationToken);
+
     /// <summary>Closes the connections, unless the caller passed an HttpClient.</summary>
     public void Dispose()
     {

@@ -72,6 +72,7 @@ internal static class Cases
             "decide" => await assay.DecideAsync(request.Deserialize<DecideRequest>()!),
             "decisions" => await assay.DecisionsAsync(request.Deserialize<DecisionsRequest>()!),
             "system_one" => await assay.SystemOneAsync(request.Deserialize<SystemOneRequest>()!),
+            "rerank" => await assay.RerankAsync(request.Deserialize<RerankRequest>()!),
             "extract" => await assay.ExtractAsync(request.Deserialize<ExtractRequest>()!),
             _ => throw new InvalidOperationException(one.ToString()),
         };

@@ -12,7 +12,7 @@ from typing import Any
 import assay
 import httpx
 import pytest
-from assay.models import DecideRequest, DecisionsRequest, ExtractRequest, RunTasksRequest, SystemOneRequest
+from assay.models import DecideRequest, DecisionsRequest, ExtractRequest, RerankRequest, RunTasksRequest, SystemOneRequest
 from matching import matches
 
 CASES = json.loads((Path(__file__).parents[2] / "cases.json").read_text())["cases"]
@@ -40,6 +40,7 @@ REQUESTS = {
     "extract": ExtractRequest,
     "decisions": DecisionsRequest,
     "system_one": SystemOneRequest,
+    "rerank": RerankRequest,
 }
 
 
@@ -85,7 +86,7 @@ def play(case: dict[str, Any], call: Any) -> None:
     else:
         response = call()
         assert matches(json.loads(response.model_dump_json(by_alias=True)), expected.get("response", {}))
-        if not isinstance(response, (assay.DecisionsResponse, assay.SystemOneResponse)):
+        if hasattr(response, "choices"):
             check_complete(response, expected.get("incomplete"))
     assert time.monotonic() - begin >= expected.get("at_least_seconds", 0)
     check_seen(seen(case), expected)

@@ -30,7 +30,8 @@ class CasesTest < Minitest::Test
     'decide' => Assay::DecideRequest,
     'extract' => Assay::ExtractRequest,
     'decisions' => Assay::DecisionsRequest,
-    'system_one' => Assay::SystemOneRequest
+    'system_one' => Assay::SystemOneRequest,
+    'rerank' => Assay::RerankRequest
   }.freeze
 
   CASES.each do |one|

@@ -7,7 +7,7 @@ use crate::contract::CONTRACT_VERSION;
 use crate::error::{Error, StatusError};
 use crate::models::{DecideRequest, DecideResponse, DecisionsRequest, DecisionsResponse};
 use crate::models::{ExtractRequest, ExtractResponse, RunTasksRequest, RunTasksResponse};
-use crate::models::{SystemOneRequest, SystemOneResponse};
+use crate::models::{RerankRequest, RerankResponse, SystemOneRequest, SystemOneResponse};
 use crate::retry::{parse_retry_after, wait_before_retry};
 
 const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
@@ -142,6 +142,11 @@ impl Assay {
     /// Answers named questions with the probability of every option, in the format of System One.
     pub fn system_one(&self, request: &SystemOneRequest) -> Result<SystemOneResponse, Error> {
         self.post("/v1/systemone", request)
+    }
+
+    /// Ranks documents by the probability that each is relevant to a query.
+    pub fn rerank(&self, request: &RerankRequest) -> Result<RerankResponse, Error> {
+        self.post("/v1/rerank", request)
     }
 
     /// Sends any JSON to a path of the decision service. Use it for fields that this version does not know:

@@ -21,6 +21,6 @@ pub use models::{
     AudioInput, ChoiceQuestion, DecideRequest, DecideResponse, DecideResult, DecideTask, DecisionAnswer, DecisionChoice,
     DecisionLevel, DecisionQuestion, DecisionsRequest, DecisionsResponse, ExtractQuestion, ExtractRequest,
     ExtractResponse, ExtractTask, ImageInput, LabelChoiceQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
-    NoulQuestion, PredicateQuestion, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
+    NoulQuestion, PredicateQuestion, RerankRequest, RerankResponse, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
     SystemOneQuestion, SystemOneRequest, SystemOneResponse, Task,
 };

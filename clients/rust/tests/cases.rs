@@ -34,6 +34,7 @@ fn play(case: &Value) {
         "extract" => check(expect, ask(case, &client, "/extract", Assay::extract)),
         "decisions" => drop(check_answers(expect, ask(case, &client, "/v1/decisions", Assay::decisions))),
         "system_one" => drop(check_answers(expect, ask(case, &client, "/v1/systemone", Assay::system_one))),
+        "rerank" => drop(check_answers(expect, ask(case, &client, "/v1/rerank", Assay::rerank))),
         other => panic!("no call {other}"),
     }
     let least = expect["at_least_seconds"].as_f64().unwrap_or(0.0);

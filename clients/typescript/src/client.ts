@@ -9,6 +9,8 @@ import type {
   ExtractionsResponse,
   ExtractRequest,
   ExtractResponse,
+  RerankRequest,
+  RerankResponse,
   RunTasksRequest,
   RunTasksResponse,
   SystemOneRequest,
@@ -94,6 +96,11 @@ export class Assay {
     return this.#post('/v1/extractions', request, options, hasAnswers);
   }
 
+  /** Ranks documents by the probability that each is relevant to a query. */
+  rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse> {
+    return this.#post('/v1/rerank', request, options, hasRanks);
+  }
+
   async #post<R>(path: string, body: object, { signal }: CallOptions = {}, isAnswer = hasResults): Promise<R> {
     for (let attempt = 0; ; attempt++) {
       const timeout = AbortSignal.timeout(this.#timeout);
@@ -158,6 +165,12 @@ function hasResults(body: unknown): boolean {
 function hasAnswers(body: unknown): boolean {
   const { model, answers, usage } = Object(body);
   return typeof model === 'string' && typeof answers === 'object' && answers !== null && typeof usage === 'object';
+}
+
+/** Tells whether a body has the members of every ranking. */
+function hasRanks(body: unknown): boolean {
+  const { model, results } = Object(body);
+  return typeof model === 'string' && Array.isArray(results);
 }
 
 /** Returns an environment variable; undefined in a browser, or if it is unset or empty. */

@@ -28,6 +28,7 @@ const CALLS = {
   extract: 'extract',
   decisions: 'decisions',
   system_one: 'systemOne',
+  rerank: 'rerank',
 } as const;
 
 const KINDS = {
@@ -96,11 +97,12 @@ function checkResponse(
     | assay.DecideResponse
     | assay.ExtractResponse
     | assay.DecisionsResponse
-    | assay.SystemOneResponse,
+    | assay.SystemOneResponse
+    | assay.RerankResponse,
   expect: Case['expect'],
 ) {
   assert.ok(matches(response, expect.response ?? {}), JSON.stringify(response));
-  if ('answers' in response) return;
+  if (!('choices' in response)) return;
   if (!expect.incomplete) return assert.equal(assay.ensureComplete(response), response);
   assert.throws(
     () => assay.ensureComplete(response),

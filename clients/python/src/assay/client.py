@@ -26,6 +26,8 @@ from .models import (
     ImageInput,
     Language,
     Message,
+    RerankRequest,
+    RerankResponse,
     ResponseFormat,
     RunTasksRequest,
     RunTasksResponse,
@@ -77,6 +79,17 @@ class ExtractionOptions(TypedDict, total=False):
     options: Mapping[str, Any]
     calibrated: bool
     max_output_tokens: int
+    extra_body: Mapping[str, Any]
+
+
+class RankFields(TypedDict, total=False):
+    """Optional fields of a ranking. Without `model`, the loaded one answers."""
+
+    model: str
+    instruction: str
+    top_n: int
+    return_documents: bool
+    calibrated: bool
     extra_body: Mapping[str, Any]
 
 
@@ -161,6 +174,10 @@ class Assay:
         """Extracts typed fields of a text, each with the probability that the text does not contain it."""
         return self._send("/v1/extractions", extractions_body(state, fields, options), ExtractionsResponse)
 
+    def rerank(self, *, query: str, documents: Sequence[str], **fields: Unpack[RankFields]) -> RerankResponse:
+        """Ranks documents by the probability that each is relevant to a query."""
+        return self._send("/v1/rerank", rerank_body(query, documents, fields), RerankResponse)
+
     def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return send(self._http, self._max_retries, path, body, answer)
 
@@ -241,6 +258,10 @@ class AsyncAssay:
         """Extracts typed fields of a text, each with the probability that the text does not contain it."""
         return await self._send("/v1/extractions", extractions_body(state, fields, options), ExtractionsResponse)
 
+    async def rerank(self, *, query: str, documents: Sequence[str], **fields: Unpack[RankFields]) -> RerankResponse:
+        """Ranks documents by the probability that each is relevant to a query."""
+        return await self._send("/v1/rerank", rerank_body(query, documents, fields), RerankResponse)
+
     async def _send(self, path: str, body: dict[str, Any], answer: type[Answer]) -> Answer:
         return await send_async(self._http, self._max_retries, path, body, answer)
 
@@ -283,6 +304,10 @@ def extractions_body(
     state: str | dict[str, Any] | list[Any], fields: Mapping[str, ExtractionField], options: ExtractionOptions
 ) -> dict[str, Any]:
     return _body(ExtractionsRequest(state=state, fields=dict(fields), **options))
+
+
+def rerank_body(query: str, documents: Sequence[str], fields: RankFields) -> dict[str, Any]:
+    return _body(RerankRequest(query=query, documents=list(documents), **fields))
 
 
 def _body(request: BaseModel) -> dict[str, Any]:

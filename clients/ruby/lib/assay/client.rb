@@ -64,6 +64,11 @@ module Assay
       post('/v1/systemone', SystemOneRequest.new(fields), extra_body, SystemOneResponse)
     end
 
+    # Ranks documents by the probability that each is relevant to a query. Returns a RerankResponse.
+    def rerank(extra_body: {}, **fields)
+      post('/v1/rerank', RerankRequest.new(fields), extra_body, RerankResponse)
+    end
+
     private
 
     # Returns an environment variable; an empty one counts as not set.

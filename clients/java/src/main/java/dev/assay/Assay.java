@@ -12,6 +12,8 @@ import dev.assay.model.DecisionsRequest;
 import dev.assay.model.DecisionsResponse;
 import dev.assay.model.ExtractRequest;
 import dev.assay.model.ExtractResponse;
+import dev.assay.model.RerankRequest;
+import dev.assay.model.RerankResponse;
 import dev.assay.model.RunTasksRequest;
 import dev.assay.model.RunTasksResponse;
 import dev.assay.model.SystemOneRequest;
@@ -90,6 +92,11 @@ public final class Assay {
   /** Answers named questions with the probability of every option, in the format of System One. */
   public SystemOneResponse systemOne(SystemOneRequest request) {
     return post("/v1/systemone", request, SystemOneResponse.class);
+  }
+
+  /** Ranks documents by the probability that each is relevant to a query. */
+  public RerankResponse rerank(RerankRequest request) {
+    return post("/v1/rerank", request, RerankResponse.class);
   }
 
   private <R> R post(String path, Object body, Class<R> answer) {

@@ -16,6 +16,8 @@ import dev.assay.model.DecisionsRequest;
 import dev.assay.model.DecisionsResponse;
 import dev.assay.model.ExtractRequest;
 import dev.assay.model.ExtractResponse;
+import dev.assay.model.RerankRequest;
+import dev.assay.model.RerankResponse;
 import dev.assay.model.RunTasksRequest;
 import dev.assay.model.RunTasksResponse;
 import dev.assay.model.SystemOneRequest;
@@ -88,6 +90,7 @@ class CasesTest {
       case "decide" -> assay.decide(JSON.treeToValue(request, DecideRequest.class));
       case "decisions" -> assay.decisions(JSON.treeToValue(request, DecisionsRequest.class));
       case "system_one" -> assay.systemOne(JSON.treeToValue(request, SystemOneRequest.class));
+      case "rerank" -> assay.rerank(JSON.treeToValue(request, RerankRequest.class));
       case "extract" -> assay.extract(JSON.treeToValue(request, ExtractRequest.class));
       default -> throw new IllegalArgumentException(one.get("call").asText());
     };
@@ -140,7 +143,7 @@ class CasesTest {
   private static void checkResponse(Object response, JsonNode expect) {
     JsonNode json = JSON.valueToTree(response);
     assertTrue(!expect.has("response") || Matching.matches(json, expect.get("response")), json.toString());
-    if (response instanceof DecisionsResponse || response instanceof SystemOneResponse) {
+    if (response instanceof DecisionsResponse || response instanceof SystemOneResponse || response instanceof RerankResponse) {
       return;
     }
     if (!expect.has("incomplete")) {
