@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'assay-probe-'));
 it.runIf(process.platform === 'linux').each([
   ['answers on a starved machine', STARVED_PROGRAM, { works: true }],
   ['never answers', 'setInterval(() => {}, 1000)', { works: false, reason: 'it did not answer for 1 s' }],
-  ['ends', 'process.exit(3)', { works: false, reason: 'the driver ended the process (3)' }],
+  ['ends', 'process.exit(3)', { works: false, reason: "the driver's process ended with code 3" }],
 ])('reports the result of a probe process that %s', async (name, program, expected) => {
   const file = join(folder, `${name.replaceAll(' ', '-')}.cjs`);
   writeFileSync(file, program);

@@ -1,9 +1,7 @@
-import { fork } from 'node:child_process';
+import * as v from 'valibot';
 import { environmentFor, type PluginTarget } from '../ort-plugin/plugin-target.ts';
-import { childEnvironment } from '../process/child-environment.ts';
-import { watchSilence } from '../process/watch-silence.ts';
+import { Child, childEntry } from '../process/child.ts';
 import { type Accelerator, vendorOf } from './hardware.ts';
-import { NO_TELEMETRY } from './no-telemetry.ts';
 
 /**
  * Reports that a device computed correctly, or the reason why it did not. `identity` names the plugin, the chip and the
@@ -20,7 +18,7 @@ export type Probe =
   | { kind: 'plugin'; target: PluginTarget }
   | { kind: 'hardware' };
 
-const PROBE = new URL(`./probe-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+const PROBE = childEntry('./probe-child', import.meta.url);
 
 interface ProbeOptions {
   /** Module that the process runs; tests pass their own. */
@@ -29,6 +27,8 @@ interface ProbeOptions {
   limitMs?: number;
 }
 const LIMIT_MS = 30_000;
+/** Number of checks within the limit. */
+const CHECKS = 20;
 
 /**
  * Tests a provider inside onnxruntime-node with a small MatMul that must not fall back to the CPU. Never rejects: if
@@ -68,24 +68,23 @@ function ask<T>(
   { entry = PROBE, limitMs = LIMIT_MS }: ProbeOptions = {},
 ): Promise<T> {
   return new Promise((resolve) => {
-    const child = fork(entry, [JSON.stringify(probe)], {
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      execArgv: [],
-      env: {
-        ...childEnvironment(process.env),
-        ...NO_TELEMETRY,
-        ...(probe.kind === 'plugin' ? environmentFor(probe.target, process.env) : {}),
+    const child = new Child<never, T>(
+      {
+        entry,
+        args: [JSON.stringify(probe)],
+        environment: probe.kind === 'plugin' ? environmentFor(probe.target, process.env) : {},
+        // The program is this package's own, and holds no untrusted file.
+        received: v.custom<T>(() => true),
+        watchMs: limitMs / CHECKS,
       },
-    });
-    const unwatch = watchSilence(child.pid, limitMs, () => end(failed(`it did not answer for ${limitMs / 1000} s`)));
-    const end = (result: T): void => {
-      unwatch();
-      child.kill('SIGKILL');
-      resolve(result);
-    };
-    // A cast: the child process is this package's own program.
-    child.once('message', (message) => end(message as T));
-    child.once('error', (error) => end(failed(error.message)));
-    child.once('exit', (code, signal) => end(failed(`the driver ended the process (${signal ?? code})`)));
+      {
+        message(result) {
+          resolve(result);
+          child.kill('has answered');
+        },
+        exit: (reason, silent) => resolve(failed(silent ? `it ${reason}` : `the driver's process ${reason}`)),
+      },
+    );
+    child.limitSilence({ ms: limitMs, failedTo: 'did not answer' });
   });
 }

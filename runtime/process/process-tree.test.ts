@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { killTree } from '../supervisor/isolation/kill-tree.ts';
+import { killTree } from './kill-tree.ts';
 import { processorMs, residentBytes } from './process-tree.ts';
 
 const onLinux = process.platform === 'linux';

@@ -184,7 +184,7 @@ export const ToEngine = v.variant('type', [
 export type ToEngine = v.InferOutput<typeof ToEngine>;
 
 /**
- * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/children/silence-limits.ts`) states how
+ * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/children/engine-child.ts`) states how
  * long the process may send no message before it counts as hung. In `open`, native code opens the model; in `text`, the
  * tokenizer, template and grammars are loaded or used; in `step`, the model runs or the process is idle; in `compile`,
  * a model is compiled.

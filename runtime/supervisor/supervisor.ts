@@ -6,11 +6,9 @@ import type { AdmissionLimits } from './calls/admission-queue.ts';
 import type { Call, CallOptions } from './calls/call.ts';
 import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
-import type { Child } from './children/child.ts';
 import { Compiles } from './children/compiles.ts';
-import { loadInChild } from './children/load-in-child.ts';
+import { type EngineChild, loadInChild, type ProcessOptions } from './children/engine-child.ts';
 import { loadLimits, type ModelLimits } from './children/model-limits.ts';
-import { childOptions, type ProcessOptions } from './children/process-options.ts';
 import { RestartBackoff } from './children/restart-backoff.ts';
 import type { EngineCalls, EngineProcess, EngineStatus } from './engine-process.ts';
 import { LifeCycle, type LifeListener, reasonOf } from './life-cycle.ts';
@@ -39,7 +37,7 @@ class Supervisor implements EngineProcess, EngineCalls {
   #lastTurn: Promise<unknown> = Promise.resolve();
   /** Specification of the loaded model, for loading it again at a restart. */
   #spec: LoadSpec | null = null;
-  #child: Child | null = null;
+  #child: EngineChild | null = null;
   #restarts = 0;
   readonly #backoff = new RestartBackoff();
   #restartTimer: NodeJS.Timeout | undefined;
@@ -138,8 +136,7 @@ class Supervisor implements EngineProcess, EngineCalls {
 
   /** Starts an engine process and loads a model in it. */
   async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
-    const options = childOptions(this.#options, limits, spec, { read: [spec.dir], write: [] });
-    const { child, loaded } = loadInChild(options, spec, {
+    const { child, loaded } = loadInChild(this.#options, limits, spec, {
       message: (message) => this.#onMessage(message),
       exit: (reason) => this.#died(child, reason),
     });
@@ -157,7 +154,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#calls.onMessage(message);
   }
 
-  #died(child: Child, reason: string): void {
+  #died(child: EngineChild, reason: string): void {
     if (child !== this.#child) return;
     this.#child = null;
     const { state, model } = this.#life.now;
@@ -231,7 +228,7 @@ class Supervisor implements EngineProcess, EngineCalls {
    * Returns the engine process once it can answer. Waits for a restart, at most `restartWaitMs` or until `signal`
    * aborts. Throws `engine_failed` if the restart has not ended by then, and `model_not_loaded` if no model is loaded.
    */
-  async #ready(signal: AbortSignal): Promise<Child> {
+  async #ready(signal: AbortSignal): Promise<EngineChild> {
     const timeoutMs = this.#options.restartWaitMs ?? 10_000;
     await this.#changed.waitWhile(() => this.#life.now.state === 'restarting', { timeoutMs, signal });
     const { state } = this.#life.now;

@@ -6,7 +6,7 @@ import { type Channel, serve } from './serve.ts';
 
 /**
  * Entry point of the engine process, which runs all native code and reads untrusted files.
- * `supervisor/children/child.ts` starts it.
+ * `supervisor/children/engine-child.ts` starts it.
  */
 serve(
   {

@@ -1,7 +1,7 @@
 import type { AssayError } from '../../../lib/errors.ts';
 import { answerTokens, sizeOfRequest } from '../../../lib/request-size.ts';
 import { type FromEngine, requestOf } from '../../protocol/messages.ts';
-import type { Child } from '../children/child.ts';
+import type { EngineChild } from '../children/engine-child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
 import { Call, type CallOptions } from './call.ts';
 
@@ -42,7 +42,7 @@ export class CallsInFlight {
    *
    * @param ready resolves to the engine process, once one is running
    */
-  async open(options: CallOptions, ready: () => Promise<Child>): Promise<Call> {
+  async open(options: CallOptions, ready: () => Promise<EngineChild>): Promise<Call> {
     const { priority, caller } = options;
     const request = requestOf(options.work);
     const slot = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);

@@ -1,4 +1,5 @@
 import { AssayError } from '../../../lib/errors.ts';
+import type { Launch } from '../../process/child.ts';
 import { bubblewrap, whyNoBubblewrap } from './bubblewrap.ts';
 import { hasPermissions, permissionFlags } from './node-permissions.ts';
 import { processLimits } from './process-limits.ts';
@@ -40,12 +41,6 @@ const TEXTS = {
       'faults of the kernel; used only for models on the CPU, because drivers of other devices need more of the system',
   },
 } as const satisfies Record<Layer['name'], Pick<Layer, 'protectsFrom' | 'notFrom'>>;
-
-/** Names the program to execute, and its arguments before the module to run, as `fork` accepts them. */
-export interface Launch {
-  execPath: string;
-  execArgv: string[];
-}
 
 /** Builds the commands that start the processes for untrusted files. */
 export interface Isolation {

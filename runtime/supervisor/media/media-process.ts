@@ -1,15 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import * as v from 'valibot';
 import { FairShares } from '../../../lib/fair-shares.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
-import { childEnvironment } from '../../process/child-environment.ts';
-import { watchSilence } from '../../process/watch-silence.ts';
+import { Child, childEntry } from '../../process/child.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
-import { killGroup, killTree, OWN_GROUP } from '../isolation/kill-tree.ts';
 
 /** Holds the content of an image or audio file of a request, and the SHA-256 of its bytes in lower-case hex. */
 export interface MediaFile {
@@ -71,16 +67,13 @@ export interface MediaProcessOptions {
   /** Module that the process runs; tests pass their own. */
   entry?: URL;
   /**
-   * Timeout of one file in milliseconds, including the start of the process; measured by `watchSilence`. Default:
+   * Timeout of one file in milliseconds, including the start of the process; measured by `SilenceClock`. Default:
    * 30,000.
    */
   timeoutMs?: number;
 }
 
-const MEDIA_ENTRY = new URL(
-  `../../media/media-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
-  import.meta.url,
-);
+const MEDIA_ENTRY = childEntry('../../media/media-child', import.meta.url);
 /**
  * Maximum bytes that isolation allows the process in addition to Node's own memory. The largest image takes 120 MB once
  * decoded, and as much again while it is resized. The rest is for its compressed file, and for recordings, whose
@@ -95,8 +88,8 @@ const TRIES = 2;
  * Maximum number of recordings whose lengths are cached. A repeated recording need not be decoded to plan its prompt.
  */
 const KEPT_LENGTHS = 4096;
-/** Maximum number of characters to log of each chunk on the media process's standard error; the rest is dropped. */
-const MAX_TEXT = 2_000;
+/** Number of checks of a file's time within `timeoutMs`. */
+const CHECKS = 20;
 
 type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
 type Question = WithoutId<ToMedia>;
@@ -115,34 +108,27 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
   const waiting: Job[] = [];
   const shares = new FairShares();
   const lengths = new Map<string, number>();
-  let child: ChildProcess | null = null;
-  let current: { job: Job; id: number; begin: number; unwatch(): void } | null = null;
+  let child: Child<ToMedia, FromMedia> | null = null;
+  let current: { job: Job; id: number; begin: number } | null = null;
   let nextId = 0;
   let closed = false;
 
-  function start(): ChildProcess {
-    const started = fork(entry, [], {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      ...isolation.launch(
-        {
-          read: entry === MEDIA_ENTRY ? [] : [dirname(fileURLToPath(entry))],
-          write: [],
-          memoryBytes: MEMORY_BYTES,
-          drivers: false,
-        },
-        [`--max-old-space-size=${HEAP_MB}`],
-      ),
-      env: childEnvironment(process.env),
-      ...OWN_GROUP,
-    });
-    started.on('exit', () => killGroup(started));
-    started.on('message', (message) => started === child && onMessage(message));
-    started.on('error', (error) => started === child && onGone(`could not be started (${error.message})`));
-    started.on('exit', (code, signal) => started === child && onGone(`ended with ${signal ?? `code ${code}`}`));
-    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      log.warn({ pid: started.pid, text: text.slice(0, MAX_TEXT) }, 'media process wrote');
-    });
+  function start(): Child<ToMedia, FromMedia> {
+    const read = entry === MEDIA_ENTRY ? [] : [dirname(fileURLToPath(entry))];
+    const needs = { read, write: [], memoryBytes: MEMORY_BYTES, drivers: false };
+    const started: Child<ToMedia, FromMedia> = new Child<ToMedia, FromMedia>(
+      {
+        entry,
+        launch: isolation.launch(needs, [`--max-old-space-size=${HEAP_MB}`]),
+        received: FromMedia,
+        output: { log, name: 'media process' },
+        watchMs: timeoutMs / CHECKS,
+      },
+      {
+        message: (reply) => started === child && onReply(reply),
+        exit: (reason, silent) => started === child && onGone(reason, silent),
+      },
+    );
     return started;
   }
 
@@ -153,13 +139,9 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     if (!job) return;
     child ??= start();
     const id = nextId++;
-    const unwatch = watchSilence(child.pid, timeoutMs, () => {
-      finish((one) => one.reject(new MediaFault('slow', `no answer after ${timeoutMs} ms of work`)));
-      end();
-    });
-    current = { job, id, begin: performance.now(), unwatch };
-    const message: ToMedia = { ...job.question, id };
-    child.send(message, () => {});
+    current = { job, id, begin: performance.now() };
+    child.limitSilence({ ms: timeoutMs, failedTo: 'did not decode a file' });
+    child.send({ ...job.question, id });
   }
 
   /** Settles the job in progress with `settle`, then starts the next one. */
@@ -167,39 +149,32 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     const ended = current;
     current = null;
     if (!ended) return;
-    ended.unwatch();
+    child?.limitSilence(null);
     shares.charge(ended.job.caller, performance.now() - ended.begin);
     settle(ended.job);
     // Deferred until the caller of `finish` has replaced or ended the process.
     queueMicrotask(next);
   }
 
-  function onMessage(message: unknown): void {
-    const read = v.safeParse(FromMedia, message);
-    if (!read.success || read.output.id !== current?.id) {
-      onGone('sent a message that is not valid');
+  function onReply(reply: FromMedia): void {
+    if (reply.id !== current?.id) {
+      child?.kill('answered another question');
       return;
     }
-    const reply = read.output;
     finish((job) => {
       if (reply.type === 'failed') job.reject(new MediaFault(reply.fault, reply.detail));
       else job.resolve(reply);
     });
   }
 
-  function onGone(reason: string): void {
-    end();
-    log.warn({ reason }, 'media process is gone');
+  function onGone(reason: string, slow: boolean): void {
+    child = null;
+    if (!slow) log.warn({ reason }, 'media process is gone');
     finish((job) => {
-      if (--job.tries > 0 && !closed) waiting.unshift(job);
+      if (slow) job.reject(new MediaFault('slow', reason));
+      else if (--job.tries > 0 && !closed) waiting.unshift(job);
       else job.reject(new MediaFault('crash', reason));
     });
-  }
-
-  function end(): void {
-    const ended = child;
-    child = null;
-    if (ended) killTree(ended);
   }
 
   async function ask(question: Question, signal: AbortSignal, caller = ''): Promise<FromMedia> {
@@ -256,7 +231,8 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
     },
     close() {
       closed = true;
-      end();
+      child?.kill('was closed');
+      child = null;
       const fault = new MediaFault('crash', 'the server is shutting down');
       finish((job) => job.reject(fault));
       for (const job of waiting.splice(0)) job.reject(fault);

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import * as v from 'valibot';
+import { afterAll, expect, it } from 'vitest';
+import { Child } from './child.ts';
+import { STARVED_PROGRAM } from './starved-program.fixture.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'assay-child-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const received = v.object({ works: v.literal(true) });
+const flood =
+  'process.stdout.write("x".repeat(5000) + "\\n"); process.stderr.write("two\\nlines\\n", () => process.exit(7))';
+
+/** Runs a program until it sends a message or ends. Returns what it sent or the reason, and what was logged. */
+async function run(program: string) {
+  const file = join(folder, `${program.length}.cjs`);
+  writeFileSync(file, program);
+  const lines: string[] = [];
+  const log = { warn: ({ line }: { line: string }) => void lines.push(line) };
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const child = new Child<{ go: true }, v.InferOutput<typeof received>>(
+    { entry: pathToFileURL(file), received, watchMs: 50, output: { log: log as never, name: 'test process' } },
+    { message: resolve, exit: (reason, silent) => resolve({ reason, silent }) },
+  );
+  child.limitSilence({ ms: 1_000, failedTo: 'said nothing' });
+  child.send({ go: true });
+  const result = await promise;
+  child.kill('has done its work');
+  return { result, lines };
+}
+
+const silent = { reason: expect.stringMatching(/^said nothing for \d+ s$/), silent: true };
+
+it.runIf(process.platform === 'linux').each([
+  ['answers on a starved machine', STARVED_PROGRAM, { works: true }],
+  ['computes without end', 'for (;;);', silent],
+  ['waits for ever', 'setInterval(() => {}, 1000)', silent],
+  ['ends', 'process.exit(3)', { reason: 'ended with code 3', silent: false }],
+  ['crashes', 'process.kill(process.pid, "SIGSEGV")', { reason: 'was ended by SIGSEGV', silent: false }],
+  [
+    'sends what it must not',
+    'process.send({ works: 1 })',
+    { reason: 'sent a message that is not valid (works: true)', silent: false },
+  ],
+  ['reads a message', 'process.once("message", ({ go }) => process.send({ works: go }))', { works: true }],
+])('watches a process that %s', async (_, program, expected) => {
+  expect((await run(program)).result).toEqual(expected);
+});
+
+it('logs what a process writes, line by line and bounded', async () => {
+  const { result, lines } = await run(flood);
+  expect(result).toEqual({ reason: 'ended with code 7', silent: false });
+  await expect.poll(() => lines.toSorted()).toEqual(['lines', 'two', 'x'.repeat(2_000)]);
+});

@@ -1,0 +1,211 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { constants } from 'node:os';
+import type { Logger } from 'pino';
+import * as v from 'valibot';
+import { childEnvironment, NO_TELEMETRY } from './child-environment.ts';
+import { killGroup, killTree, OWN_GROUP } from './kill-tree.ts';
+import { processorMs, residentBytes } from './process-tree.ts';
+import { SilenceClock } from './silence-clock.ts';
+
+/** Names the program to execute, and its arguments before the module to run, as `fork` accepts them. */
+export interface Launch {
+  execPath: string;
+  execArgv: string[];
+}
+
+export interface ChildOptions<Received> {
+  /** Module that the process runs (`childEntry`). */
+  entry: URL;
+  args?: readonly string[];
+  /** Program that starts the process; the default is this Node without its flags, which must not reach the child. */
+  launch?: Launch;
+  /** Environment variables of the process, in addition to `childEnvironment` and `NO_TELEMETRY`. */
+  environment?: Readonly<Record<string, string>>;
+  /** Schema of the messages that the process sends. A message that does not match ends the process. */
+  received: v.GenericSchema<unknown, Received>;
+  /** Logs the lines that the process writes to stdout and stderr as `<name> wrote`; without it, they are dropped. */
+  output?: { log: Pick<Logger, 'warn'>; name: string };
+  /** Resident bytes of the process and its descendants above which it is killed; absent: any number. */
+  memoryLimitBytes?: number;
+  /** Milliseconds between two checks of the process's memory and of its silence. */
+  watchMs: number;
+}
+
+/** States how long a process may send no message before it is killed. */
+export interface SilenceLimit {
+  /** Milliseconds, measured as `SilenceClock.exceeds` does. */
+  ms: number;
+  /** Completes the sentence "The process … for 10 s.". */
+  failedTo: string;
+  /** True to measure wall time instead, because callers wait for the process to end. */
+  wall?: boolean;
+}
+
+export interface ChildEvents<Received> {
+  message(message: Received): void;
+  /**
+   * Receives the end of the process, once. `reason` completes the sentence "The process …"; `silent` is true if it was
+   * killed for its silence.
+   */
+  exit(reason: string, silent: boolean): void;
+}
+
+/** Maximum number of characters to log of one line that the process writes to stdout or stderr. */
+const MAX_LINE = 2_000;
+/** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
+const STALL_MS = 2_000;
+
+/**
+ * Runs a program of this package in its own process group, because native code and untrusted files may crash or hang
+ * it: validates its messages, and kills it if it stays silent or needs too much memory.
+ */
+export class Child<Sent extends object, Received> {
+  /** Resident bytes, as of the last check; null before the first, and where the system does not report them. */
+  rssBytes: number | null = null;
+  readonly #process: ChildProcess;
+  readonly #options: ChildOptions<Received>;
+  readonly #events: ChildEvents<Received>;
+  readonly #watch: NodeJS.Timeout;
+  readonly #silence = new SilenceClock(performance.now());
+  #limit: SilenceLimit | null = null;
+  #checking = false;
+  #lastCheckAt = performance.now();
+  #killed: { reason: string; silent: boolean } | null = null;
+  #gone = false;
+
+  constructor(options: ChildOptions<Received>, events: ChildEvents<Received>) {
+    this.#options = options;
+    this.#events = events;
+    const { entry, args = [], launch = { execPath: process.execPath, execArgv: [] }, environment, output } = options;
+    const stream = output ? 'pipe' : 'ignore';
+    this.#process = fork(entry, args, {
+      serialization: 'advanced',
+      stdio: ['ignore', stream, stream, 'ipc'],
+      ...launch,
+      env: { ...childEnvironment(process.env), ...NO_TELEMETRY, ...environment },
+      ...OWN_GROUP,
+    });
+    this.#process.on('exit', () => killGroup(this.#process));
+    this.#process.on('message', (message) => this.#onMessage(message));
+    this.#process.on('error', (error) => this.#exited(`could not be started (${error.message})`));
+    this.#process.on('exit', (code, signal) => this.#exited(ending(code, signal ?? signalIn(code))));
+    for (const one of [this.#process.stdout, this.#process.stderr]) {
+      one?.setEncoding('utf8').on('data', (text: string) => this.#logLines(text));
+      one?.on('error', () => {});
+    }
+    this.#watch = setInterval(() => void this.#check(), options.watchMs).unref();
+  }
+
+  /** The operating system's id of the process; undefined if it could not be started. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** Milliseconds since the last message of the process. */
+  get silentMs(): number {
+    return this.#silence.silentMs(performance.now());
+  }
+
+  /** Tells whether the process has said nothing for `limitMs`, measured as `SilenceClock.exceeds` does. */
+  isSilent(limitMs: number): boolean {
+    return this.#silence.exceeds(limitMs, performance.now());
+  }
+
+  /** Sends a message to the process. Drops it if the process has ended, because `exit` then informs the owner. */
+  send(message: Sent): void {
+    if (this.#process.connected) this.#process.send(message, () => {});
+  }
+
+  /** Kills the process at once; `exit` is then called with the reason of the first `kill`. */
+  kill(reason: string, silent = false): void {
+    this.#killed ??= { reason, silent };
+    killTree(this.#process);
+  }
+
+  /** Sets how long the process may be silent; null: as long as it likes. Silence counts from the first limit on. */
+  limitSilence(limit: SilenceLimit | null): void {
+    if (this.#limit === null) this.#silence.heard(performance.now());
+    this.#limit = limit;
+  }
+
+  #onMessage(message: unknown): void {
+    // Messages of a process that is being killed are ignored.
+    if (this.#gone || this.#killed) return;
+    this.#silence.heard(performance.now());
+    const checked = v.safeParse(this.#options.received, message);
+    if (checked.success) {
+      this.#events.message(checked.output);
+      return;
+    }
+    const [issue] = checked.issues;
+    const where = issue.path?.map(({ key }) => String(key)).join('.') ?? '';
+    this.kill(`sent a message that is not valid (${where}: ${issue.expected})`);
+  }
+
+  #exited(reason: string): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearInterval(this.#watch);
+    killTree(this.#process);
+    this.#events.exit(this.#killed?.reason ?? reason, this.#killed?.silent ?? false);
+  }
+
+  async #check(): Promise<void> {
+    const { watchMs, memoryLimitBytes } = this.#options;
+    // A starved machine may need longer than `watchMs` to read the figures.
+    if (this.#checking || (this.#limit === null && memoryLimitBytes === undefined)) return;
+    this.#checking = true;
+    const [usedMs, rssBytes] = await Promise.all([processorMs(this.pid), residentBytes(this.pid)]);
+    this.#checking = false;
+    if (this.#gone) return;
+    const now = performance.now();
+    // If the server itself was suspended (a debugger, Ctrl-Z), it has not read the child's messages yet, so the child
+    // was not silent.
+    if (now - this.#lastCheckAt > 2 * watchMs + STALL_MS) this.#silence.heard(now);
+    this.#lastCheckAt = now;
+    this.#silence.read(now, usedMs);
+    const silentMs = this.#silence.silentMs(now);
+    if (this.#limit && (this.#limit.wall ? silentMs > this.#limit.ms : this.#silence.exceeds(this.#limit.ms, now))) {
+      this.kill(`${this.#limit.failedTo} for ${Math.round(silentMs / 1000)} s`, true);
+      return;
+    }
+    this.rssBytes = rssBytes ?? this.rssBytes;
+    if (this.rssBytes !== null && memoryLimitBytes !== undefined && this.rssBytes > memoryLimitBytes) {
+      this.kill(`used ${megabytes(this.rssBytes)} of memory, more than the ${megabytes(memoryLimitBytes)} it may`);
+    }
+  }
+
+  #logLines(text: string): void {
+    const { output } = this.#options;
+    for (const line of text.split('\n')) {
+      if (line.trim()) output?.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, `${output.name} wrote`);
+    }
+  }
+}
+
+/**
+ * Returns the module of a child process: TypeScript in the repository, JavaScript in the published package.
+ *
+ * @param path path without its extension, relative to `from`
+ * @param from `import.meta.url` of the caller
+ */
+export function childEntry(path: string, from: string): URL {
+  return new URL(`${path}${from.endsWith('.ts') ? '.ts' : '.js'}`, from);
+}
+
+/** Returns the words that complete the sentence "The process …" for a process that has ended. */
+function ending(code: number | null, signal: string | null): string {
+  // V8 aborts (SIGABRT) when its heap is full.
+  if (signal === 'SIGABRT') return 'ran out of memory for its own data (SIGABRT)';
+  return signal ? `was ended by ${signal}` : `ended with code ${code}`;
+}
+
+/**
+ * Returns the name of the signal that ended a program inside a shell or bwrap, which then exit with 128 plus its
+ * number. Returns null for other exit codes.
+ */
+function signalIn(code: number | null): string | null {
+  return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? null;
+}
+
+const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MB`;

@@ -1,0 +1,207 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { AssayError } from '../../../lib/errors.ts';
+import { refusal } from '../../../lib/refused-form.ts';
+import { environmentFor } from '../../ort-plugin/plugin-target.ts';
+import { Child, childEntry } from '../../process/child.ts';
+import {
+  type EngineLoad,
+  type EngineMemory,
+  FromEngine,
+  type LoadSpec,
+  type ModelInfo,
+  NO_LOAD,
+  type Phase,
+  type ToEngine,
+} from '../../protocol/messages.ts';
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
+import type { ProcessNeeds } from '../isolation/process-needs.ts';
+import { ENGINE_MEMORY, HEAP_FLAGS } from './child-memory.ts';
+import type { ModelLimits } from './model-limits.ts';
+
+/** Settings of all processes that run or compile a model. */
+export interface ProcessOptions {
+  log: Logger;
+  /** Resident bytes above which a process is killed. Default: `ModelLimits.memoryBytes` of its model. */
+  memoryLimitBytes?: number;
+  /**
+   * Milliseconds without a message after which a process is killed, by phase. Default: `SILENCE_LIMITS`, and
+   * `ModelLimits.openMs` for the phases `open` and `compile`.
+   */
+  silenceLimits?: Partial<SilenceLimits>;
+  /** Isolation of the processes from the rest of the machine. Default: no isolation. */
+  isolation?: Isolation;
+  /** Module that the process runs; tests pass their own. */
+  entry?: URL;
+  /** Milliseconds between two checks of a process's memory and last message. Default: 500. */
+  watchMs?: number;
+}
+
+/**
+ * Holds, for each phase, the milliseconds without a message after which a process counts as hung and is killed.
+ * `SilenceClock.exceeds` says how they are measured: in wall time and in processor time.
+ */
+export type SilenceLimits = Readonly<Record<Phase | 'start', number>>;
+
+/** Default limits. Those of `open` and `compile` depend on the model's size (`model-limits.ts`). */
+const SILENCE_LIMITS = {
+  /** From the start until the process is ready for messages. */
+  start: 60_000,
+  /** Work on tokenizer, template or grammars: a large vocabulary takes three seconds on a busy machine. */
+  text: 10_000,
+  /** One step of the model, or the wait for work. */
+  step: 120_000,
+} as const;
+
+/** Limit of the phase `text`, in wall time, that applies once callers wait for the process to end. */
+const HURRIED_TEXT_MS = 2_000;
+
+/** Words that complete "The engine process … for 10 s." for a silent process, by phase, for the log and the caller. */
+const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
+  start: 'did not start',
+  open: 'did not open the model',
+  text: "made no progress with the model's tokenizer or chat template",
+  step: 'did not finish a step of the model',
+  compile: 'made no progress with compiling',
+};
+
+const ENGINE_ENTRY = childEntry('../../worker/engine-child', import.meta.url);
+/** Message id of the load, which no call can have: `CallsInFlight` numbers calls in base 36. */
+const LOAD = 'load!';
+const AFTER_DEATH = 'Try again. If that fails too, load another model; the log has the details.';
+/** Silence in milliseconds, measured as `SilenceClock.exceeds` does, after which a process counts as not responding. */
+const UNRESPONSIVE_MS = 4_000;
+
+/** Holds what one process needs besides the settings of all. */
+export interface EngineChildNeeds extends Pick<ProcessNeeds, 'read' | 'write'>, Pick<LoadSpec, 'plugin'> {
+  limits: ModelLimits;
+}
+
+export interface EngineChildEvents {
+  message(message: FromEngine): void;
+  /** Receives the end of the process, once. `reason` completes the sentence "The engine process …". */
+  exit(reason: string): void;
+}
+
+/** Runs one engine or compile process, whose limit of silence depends on its phase. */
+export class EngineChild {
+  /** JavaScript heap and buffers, as of the last heartbeat; null before the first. */
+  memory: EngineMemory | null = null;
+  /** Number of running and waiting jobs, and KV cells in use, as of the last heartbeat; `NO_LOAD` before the first. */
+  load: EngineLoad = NO_LOAD;
+  readonly #child: Child<ToEngine, FromEngine>;
+  readonly #silenceLimits: SilenceLimits;
+  #phase: Phase | 'start' = 'start';
+  #hurried = false;
+
+  constructor(options: ProcessOptions, { limits, plugin, ...files }: EngineChildNeeds, events: EngineChildEvents) {
+    const { openMs, memoryBytes, device } = limits;
+    const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500 } = options;
+    const { isolation = NO_ISOLATION, silenceLimits } = options;
+    this.#silenceLimits = { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits };
+    // The program of a test is outside the program's own folders.
+    const read = entry === ENGINE_ENTRY ? files.read : [...files.read, dirname(fileURLToPath(entry))];
+    const drivers = device !== 'CPU' || plugin !== undefined;
+    const needs = { ...files, read, drivers, memoryBytes: memoryLimitBytes };
+    this.#child = new Child<ToEngine, FromEngine>(
+      {
+        entry,
+        launch: isolation.launch(needs, HEAP_FLAGS),
+        environment: { ...ENGINE_MEMORY, ...environmentFor(plugin, process.env) },
+        received: FromEngine,
+        output: { log, name: 'engine or compile process' },
+        memoryLimitBytes,
+        watchMs,
+      },
+      {
+        message: (message) => {
+          if (message.type === 'heartbeat') {
+            const { type: _, rssBytes, memory, ...load } = message;
+            this.#child.rssBytes = rssBytes;
+            this.memory = memory;
+            this.load = load;
+          }
+          if (message.type === 'phase') this.#enter(message.phase);
+          events.message(message);
+        },
+        exit: events.exit,
+      },
+    );
+    this.#enter('start');
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get rssBytes(): number | null {
+    return this.#child.rssBytes;
+  }
+
+  /** Milliseconds since the last message of the process, which sends a heartbeat every half second. */
+  get silentMs(): number {
+    return this.#child.silentMs;
+  }
+
+  /** True if the process has said nothing for some seconds although it could have. */
+  get unresponsive(): boolean {
+    return this.#child.isSilent(UNRESPONSIVE_MS);
+  }
+
+  send(message: ToEngine): void {
+    this.#child.send(message);
+  }
+
+  /** Kills the process at once; `exit` is then called with the reason of the first `kill`. */
+  kill(reason: string): void {
+    this.#child.kill(reason);
+  }
+
+  /** Ends a stuck process soon, because callers now wait for its end: silence is measured in wall time from now on. */
+  hurry(): void {
+    this.#hurried = true;
+    this.#enter(this.#phase);
+  }
+
+  #enter(phase: Phase | 'start'): void {
+    this.#phase = phase;
+    const ms = this.#hurried && phase === 'text' ? HURRIED_TEXT_MS : this.#silenceLimits[phase];
+    this.#child.limitSilence({ ms, failedTo: FAILED_TO[phase], wall: this.#hurried });
+  }
+}
+
+/**
+ * Starts an engine process and loads a model in it.
+ *
+ * @param events receives all messages except those about the load, and the end of the process
+ * @returns the process, and a promise of the facts about the loaded model. It rejects with `engine_failed` if the
+ *   process ends, or with the error that the process reports; in the second case the process is still running
+ */
+export function loadInChild(
+  options: ProcessOptions,
+  limits: ModelLimits,
+  spec: LoadSpec,
+  events: EngineChildEvents,
+): { child: EngineChild; loaded: Promise<ModelInfo> } {
+  const loaded = Promise.withResolvers<ModelInfo>();
+  const needs = { limits, read: [spec.dir], write: [], ...(spec.plugin ? { plugin: spec.plugin } : {}) };
+  const child = new EngineChild(options, needs, {
+    message(message) {
+      if (message.type === 'loaded') loaded.resolve(message.info);
+      else if (message.type === 'failed' && message.id === LOAD) {
+        const { error, detail, refusedForm } = message;
+        const cause = refusedForm ? refusal(refusedForm) : detail;
+        loaded.reject(new AssayError(error.code, error.message, { cause }));
+      } else events.message(message);
+    },
+    exit(reason) {
+      loaded.reject(
+        new AssayError('engine_failed', `The engine process ${reason} while it loaded the model. ${AFTER_DEATH}`),
+      );
+      events.exit(reason);
+    },
+  });
+  child.send({ type: 'load', id: LOAD, spec });
+  return { child, loaded: loaded.promise };
+}
