@@ -106,7 +106,10 @@ test.each([
   [{ model: '../x' }, '--model (ASSAY_MODEL) must be <namespace>/<name>, such as assay/starter.'],
   [{ device: 'tpu' }, '--device (ASSAY_DEVICE) must be one of auto, npu, gpu, cpu.'],
   [{ dtype: 'q3' }, '--dtype (ASSAY_DTYPE) must be one of q4f16, q4, int8, q8, fp16, fp32.'],
-  [{ precision: 'int2' }, '--precision (ASSAY_PRECISION) must be one of auto, int8, int8-blocks, int4, float, keep.'],
+  [
+    { precision: 'int2' },
+    '--precision (ASSAY_PRECISION) must be one of auto, int8, int8-blocks, int4, published, float, keep.',
+  ],
   [{ chatMaxTokens: '0' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) must be a whole number, 1 to 1048576.'],
   [{ chatMaxTokens: '1048577' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) must be a whole number, 1 to 1048576.'],
   [{ orders: '9' }, '--orders (ASSAY_ORDERS) must be a whole number, 1 to 8.'],

@@ -26,6 +26,13 @@ test.each<[what: string, precision: Precision, refused: WeightForm[], hasReferen
   expect(formTiers({ device: 'CPU', precision, refused }, { published: 'float', hasReference })).toEqual(tiers);
 });
 
+test('the blocks of a GGUF file are measured with the fastest forms, and kept where nothing can be measured', () => {
+  const tiers = (hasReference: boolean) =>
+    formTiers({ device: 'CPU', precision: 'auto' }, { published: 'published', hasReference });
+  expect(tiers(true)[0]).toEqual(['int8', 'int4', 'published']);
+  expect(tiers(false)).toEqual([['published'], ['float']]);
+});
+
 const SMOLLM2: FormChoice = {
   reason: '',
   kernels: 'AVX2',

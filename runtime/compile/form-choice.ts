@@ -42,9 +42,9 @@ interface FormOptions {
  * If no form at all is, the last one is used.
  *
  * A requested form (`precision`) is the only one. `auto` chooses 8 bits for static graphs (`fixedShapes`), the
- * published weights for a device other than the CPU, and on a CPU the forms to measure. It leaves out the forms in
- * `refused`, except `float`. Without a reference to compare with, it keeps the precision of weights published in 4 bits
- * on a CPU, and compiles any others to 8 bits.
+ * published weights for a device other than the CPU, and on a CPU the forms to measure, among them the blocks of a GGUF
+ * file. It leaves out the forms in `refused`, except `float`. Without a reference to compare with, it keeps the
+ * precision of weights published in 4 bits or in a GGUF file on a CPU, and compiles any others to 8 bits.
  *
  * @throws AssayError `engine_failed` if the requested form is among `refused`
  */
@@ -62,7 +62,10 @@ export function formTiers(
   if (fixedShapes) return [['int8']];
   if (device !== 'CPU') return [['keep']];
   const usable = (forms: readonly WeightForm[]) => forms.filter((form) => form === 'float' || !refused.includes(form));
-  const first = usable(hasReference ? FASTEST : [published === 'int4' ? 'int4' : 'int8']);
+  const inBlocks = published === 'int4' || published === 'published';
+  const first = usable(
+    hasReference ? [...FASTEST, ...(published === 'published' ? [published] : [])] : [inBlocks ? published : 'int8'],
+  );
   const last = usable(hasReference ? MORE_ACCURATE : ['float']);
   return first.length > 0 ? [first, last] : [last];
 }

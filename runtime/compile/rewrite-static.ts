@@ -8,7 +8,7 @@ import { unusable } from '../onnx/unusable.ts';
 import type { FixedPrecision } from './precision.ts';
 import type { Rewritten } from './rewritten-graphs.ts';
 import { staticGraphs } from './static-graphs.ts';
-import { floatProducts, formOf } from './weight-conversion.ts';
+import { floatProducts, formOf, NO_BLOCKS } from './weight-conversion.ts';
 import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
 
@@ -41,12 +41,15 @@ export function rewriteStatic(
     throw unusable('its layers read positions outside of the attention nodes (Ministral 3), which has no static form');
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
+  if (precision === 'published') throw unusable('the blocks of a GGUF file have no static form', NO_BLOCKS);
   if (precision !== 'float' && precision !== 'keep') {
     int8Embedding(model, layout.tokens);
     blockWeights(model, { bits: precision === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
   }
   if (precision === 'float') floatProducts(model);
-  const form = precision === 'float' ? precision : formOf(model);
+  const made = formOf(model);
+  // Blocks of a GGUF file are read as floats.
+  const form = precision === 'float' || made === 'published' ? 'float' : made;
   const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
   const { tokens, logits, vocabSize, kv } = layout;
   const inputs = { tokens, masks, positions: 'position_ids' };

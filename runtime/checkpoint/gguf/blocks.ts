@@ -261,21 +261,28 @@ function decodedRows({ dims, data }: Blocks, type: BlockType, first: number, cou
   return decoded;
 }
 
-/** Returns a tensor of blocks as one of 32-bit floats, computed when it is read, as GGML computes them. */
+/**
+ * Returns a tensor of blocks as one of 32-bit floats, computed when it is read, as GGML computes them. A matrix keeps
+ * its blocks beside the floats.
+ */
 export function asFloats<Stored extends Blocks>(stored: Stored, type: BlockType): Stored {
-  const { group, zero, min } = type;
+  const { bits, group, zero, min } = type;
   const columns = at(stored.dims, stored.dims.length - 1);
   const rows = stored.dims.slice(0, -1).reduce((product, dim) => product * dim, 1);
   const data = computedRows(rows, columns, (first, count) => {
     const { levels, scales, mins } = decodedRows(stored, type, first, count);
     const floats = new Float32Array(levels.length);
-    for (let place = 0; place < levels.length; place++) {
-      const own = Math.floor(place / group);
-      const value = ((levels[place] ?? 0) - zero) * (scales[own] ?? 0);
-      // GGML rounds the product to 32 bits before it adds the minimum.
-      floats[place] = min ? Math.fround(value) + (mins[own] ?? 0) : value;
+    for (let own = 0; own < scales.length; own++) {
+      const [scale, least] = [scales[own] ?? 0, mins[own] ?? 0];
+      for (let place = own * group; place < (own + 1) * group; place++) {
+        const value = ((levels[place] ?? 0) - zero) * scale;
+        // GGML rounds the product to 32 bits before it adds the minimum.
+        floats[place] = min ? Math.fround(value) + least : value;
+      }
     }
     return floats;
   });
-  return { ...stored, dtype: 'F32', data };
+  const read = (first: number, count: number) => decodedRows(stored, type, first, count);
+  const blocks = stored.dims.length === 2 ? { blocks: { bits, size: group, zero, min, read } } : {};
+  return { ...stored, dtype: 'F32', data: { ...data, ...blocks } };
 }

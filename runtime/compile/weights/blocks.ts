@@ -40,7 +40,7 @@ const CPU_BLOCKS_OF_8_BITS: BlockFormat = { bits: 8, size: 64, convertFewerBits:
  * Value of `accuracy_level` that lets MatMulNBits compute with 8-bit integers, where each block of an activation row
  * has its own scale.
  */
-const ACCURACY = 4;
+export const ACCURACY = 4;
 const MS = 'com.microsoft';
 
 /**

@@ -85,6 +85,22 @@ export interface ComputedBytes {
   pieces(): Iterable<Uint8Array>;
   /** Computes the bytes from `start` to before `end`, at borders of elements. Absent: all must be computed. */
   read?(start: number, end: number): Uint8Array<ArrayBuffer>;
+  /** The same matrix in blocks, if it was published so. */
+  blocks?: MatrixBlocks;
+}
+
+/** Describes a matrix whose rows are cut into blocks: a weight is `(level - zero) * scale + min`. */
+export interface MatrixBlocks {
+  /** Bits of a level. */
+  bits: 4 | 8;
+  /** Number of weights in a block. */
+  size: number;
+  /** Level that stands for zero; 0 if blocks have a minimum. */
+  zero: number;
+  /** True if blocks have a minimum. */
+  min: boolean;
+  /** Reads `count` rows from the row `first` on, one level a byte. */
+  read(first: number, count: number): { levels: Uint8Array; scales: Float32Array; mins: Float32Array };
 }
 
 /** Returns the number of bytes of a tensor's data. */

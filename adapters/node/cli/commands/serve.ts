@@ -31,7 +31,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .option('--dtype <format>', 'number format of downloaded weights, such as q4 or fp16 (env: ASSAY_DTYPE)')
     .option(
       '--precision <form>',
-      'weight form to compile: auto, int8, int8-blocks, int4, float or keep (env: ASSAY_PRECISION, default: auto)',
+      'weight form to compile: auto, int8, int8-blocks, int4, published, float or keep (env: ASSAY_PRECISION, default: auto)',
     )
     .option(
       '--chat-max-tokens <number>',
