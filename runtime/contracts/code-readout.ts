@@ -10,13 +10,13 @@ import {
   type LastLayer,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   range,
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
 import { Count, Ignored, type PublishedFiles, RefusedContract, settingsIn, Temperature } from './published-files.ts';
 import { isFalsy, type PyValue, textOrJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Decision 3.0 (vLLM Semantic Router) and pplx-decider (Perplexity): a chat prompt with a code for each option, and a

@@ -4,28 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import type { ConfidenceFormula } from '../../lib/schema/question-fields.ts';
 import type { PyValue } from './python-json.ts';
-
-/**
- * Describes what a decision model is asked, in the order in which its author lists the answers: false before true
- * (unless `DecisionContract.trueFirst`), levels from the lowest.
- */
-export interface Question {
-  /** Name that the caller gave the question. */
-  id: string;
-  kind: QuestionKind;
-  /** The question; null if none was sent. */
-  instructions: PyValue;
-  options: readonly Option[];
-}
-
-export interface Option {
-  /** Label of a choice, `false` or `true`, or the number of a level. */
-  name: string;
-  /** Description of a label, or the level itself; null if none was sent. */
-  description: PyValue;
-  /** True if the request says nothing at all about true or false, not even null. */
-  absent?: boolean;
-}
+import type { Limits, Question } from './question.ts';
 
 /** Encodes text for a decision model, with the tokenizer and chat template of its repository. */
 export interface ContractText {
@@ -100,8 +79,7 @@ export interface DecisionContract {
   readonly info: ModelContract;
   /** The model that this one's adapter changes, if the contract's files state it; otherwise the adapter's files do. */
   readonly base?: BaseModel;
-  /** Maximum number of options of a choice, and of levels of a score. */
-  readonly limits: { readonly options: number; readonly levels: number };
+  readonly limits: Limits;
   /** Maximum number of tokens of a row; a longer one is refused, never cut. */
   readonly maxTokens: number;
   /** True if the author lists true before false. */
@@ -130,6 +108,12 @@ export interface OpenContract {
   combine?(options: readonly Float32Array[], decide: Float32Array): number[];
   /** Prepares the state of a request. */
   about(state: PyValue, questions: readonly Question[]): Asking;
+}
+
+/** Returns a question with its options in the order in which the contract's author lists them. */
+export function asListed({ trueFirst }: Pick<DecisionContract, 'trueFirst'>, question: Question): Question {
+  if (question.kind !== 'predicate' || trueFirst) return question;
+  return { ...question, options: question.options.toReversed() };
 }
 
 /** Returns the natural logarithms of softmax(logits / temperature). */

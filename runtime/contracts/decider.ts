@@ -9,7 +9,6 @@ import {
   letterCodes,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   type Row,
   range,
@@ -25,6 +24,7 @@ import {
   TYPE_OF,
 } from './published-files.ts';
 import { type PyValue, strip, textOrJson, withIndices } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * decider (Mapika): the letters of the options, at the answer's place. Source: PyPI decider-ai 1.10.0, `prompt.py`,

@@ -9,7 +9,6 @@ import {
   type LastLayer,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
 } from './contract.ts';
 import { type HeadTensors, readHeadTensors } from './head-tensors.ts';
@@ -24,6 +23,7 @@ import {
   TYPE_OF,
 } from './published-files.ts';
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Decision 1.0 and 2.0 (vLLM Semantic Router): a head that compares the last token of each option with the last token

@@ -10,12 +10,12 @@ import {
   letterIds,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   range,
 } from './contract.ts';
 import { Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { isFalsy, type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * JevK5: the decision as JSON in a chat, and the letters of its options; a knockout for more than 16. Source:

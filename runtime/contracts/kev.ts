@@ -9,12 +9,12 @@ import {
   type LastLayer,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
 } from './contract.ts';
 import { pointerLayer, pointerLogits } from './pointer-head.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { isObject, lstrip, PyNumber, type PyValue } from './python-json.ts';
+import type { Question } from './question.ts';
 import { readTorchFile, TorchTensor } from './torch-file.ts';
 
 /*

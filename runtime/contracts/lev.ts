@@ -8,13 +8,13 @@ import {
   letterCodes,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   type Row,
   range,
 } from './contract.ts';
 import { Ignored, type PublishedFiles, settingsIn, Temperature, TYPE_OF } from './published-files.ts';
 import { isFalsy, type PyValue, textOrJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * lev (Interfaze): letters after a chat prompt, averaged over two orders of a choice's options; true or false on a

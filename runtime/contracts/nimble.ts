@@ -9,12 +9,12 @@ import {
   letterCodes,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   range,
 } from './contract.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { type PyValue, textOrJson, toJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Nimble (Bespoke Labs): the whole schema of a request in each prompt, and codes for the choices of the requested

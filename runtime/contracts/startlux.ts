@@ -10,13 +10,13 @@ import {
   letterCodes,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   type Row,
   range,
 } from './contract.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature, TYPE_OF } from './published-files.ts';
 import { isObject, type PyValue, strip, textOrJson, toJson, withIndices } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * StartLux-Decision: the letters of the options after a chat prompt; a tournament for more than 26 options. Source:

@@ -9,7 +9,6 @@ import {
   type LastLayer,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
@@ -24,6 +23,7 @@ import {
   TYPE_OF,
 } from './published-files.ts';
 import { type PyValue, splitWords, strip, textOrJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Strands Decider v1 (Amazon): a LoRA adapter on a base model, and a pointer from the answer's place to the last token

@@ -8,11 +8,11 @@ import {
   letterIds,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   range,
 } from './contract.ts';
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Tev1 (Together): the decision as JSON in a chat, and the letters of its options. Its files are those of any Qwen3.5,

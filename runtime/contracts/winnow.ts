@@ -7,11 +7,11 @@ import {
   letterCodes,
   logSoftmax,
   type OpenContract,
-  type Question,
   type Reading,
   range,
 } from './contract.ts';
 import { type PyValue, toJson } from './python-json.ts';
+import type { Question } from './question.ts';
 
 /*
  * Winnow (EldanRing): labels after a prompt with Gemma 4's own control tokens. Its files are those of any Gemma 4, so

@@ -1,21 +1,8 @@
-import type { ExtractTask, QuestionKind, TaskAnswer } from '../../lib/backend.ts';
+import type { ExtractTask, TaskAnswer } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { PyValue } from '../contracts/python-json.ts';
-
-/** Asks an encoder model to choose among options, in the terms of the authors' code. */
-export interface Question {
-  kind: QuestionKind;
-  instructions: PyValue;
-  /** Options in the order of the answer. Those of a predicate are "yes" and "no". */
-  options: readonly Option[];
-}
-
-export interface Option {
-  label: string;
-  /** Null if the option has no description, or an empty one. */
-  description: PyValue | null;
-}
+import type { Question } from '../contracts/question.ts';
 
 /** Describes one sequence of tokens that the model reads. */
 export interface Row {

@@ -1,4 +1,5 @@
 import type { EncoderContract } from '../contracts/encoder-contracts.ts';
+import { inWords } from '../contracts/question.ts';
 import type { Adapter } from './adapter.ts';
 import { gliclassAdapter } from './contracts/gliclass.ts';
 import { gliner2Adapter } from './contracts/gliner2.ts';
@@ -18,6 +19,11 @@ export function openAdapter(
   tokenizer: EncoderTokenizer,
   roles: ReadonlySet<string>,
 ): Adapter {
+  const adapter = adapterOf(contract, tokenizer, roles);
+  return { ...adapter, decide: (questions, ...about) => adapter.decide(questions.map(inWords), ...about) };
+}
+
+function adapterOf(contract: EncoderContract, tokenizer: EncoderTokenizer, roles: ReadonlySet<string>): Adapter {
   switch (contract.name) {
     case 'laya':
     case 'julia':

@@ -1,17 +1,29 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { Adapter, Planned, Question, RowOutput } from './adapter.ts';
+import type { Question } from '../contracts/question.ts';
+import type { Adapter, Planned, RowOutput } from './adapter.ts';
 import type { EncoderGraphs } from './encoder-graphs.ts';
 
 const TEXT = 'The parcel came two weeks late and the mug was broken. I want my money back.';
-const option = (label: string, description: string | null = null) => ({ label, description });
+const option = (name: string, description: string | null = null) => ({ name, description });
 const QUESTIONS: readonly Question[] = [
   {
+    id: 'team',
     kind: 'choice',
     instructions: 'Which team answers?',
     options: [option('billing', 'payments'), option('shipping', 'parcels'), option('sales'), option('support')],
   },
-  { kind: 'predicate', instructions: 'The customer wants a refund.', options: [option('yes'), option('no')] },
-  { kind: 'score', instructions: 'How angry?', options: [option('calm'), option('annoyed'), option('furious')] },
+  {
+    id: 'refund',
+    kind: 'predicate',
+    instructions: 'The customer wants a refund.',
+    options: [option('true'), option('false')],
+  },
+  {
+    id: 'anger',
+    kind: 'score',
+    instructions: 'How angry?',
+    options: [option('0', 'calm'), option('1', 'annoyed'), option('2', 'furious')],
+  },
 ];
 
 /**

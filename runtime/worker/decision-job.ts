@@ -1,11 +1,7 @@
 import { at } from '../../lib/at.ts';
-import type { DecideTask, ProbabilityOptions, Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
-import { messageText } from '../../lib/prompt/tasks.ts';
-import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
-import { orderings } from '../../lib/tasks/orders.ts';
-import type { DecisionContract, OpenContract, Option, Question, Reading, Row } from '../contracts/contract.ts';
-import { isObject, type PyValue, parsePython, pyObject } from '../contracts/python-json.ts';
+import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
+import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchSpec, JobResult, Sampling } from '../engine/job.ts';
 import { checkLength } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
@@ -30,7 +26,7 @@ export interface DecisionPlan {
 }
 
 /** Reads one question in one order of its options. */
-interface Asked {
+interface Reader {
   task: DecideTask;
   /** For each option as asked, its index in the task. */
   order: readonly number[];
@@ -50,30 +46,28 @@ export function* planDecisions(
   maxPromptLen: number,
 ): Generator<void, DecisionPlan> {
   const { contract, open } = loaded;
-  if (batch.media.length > 0 || ('messages' in batch.input && batch.input.messages.some(hasMedia))) {
-    const message = `${contract.info.name} models read text only here. Remove the images and audio.`;
-    throw new AssayError('unsupported_modality', message);
-  }
-  const state = stateOf(batch.input);
-  const tasks = batch.tasks.map((task) => answerable(task, contract));
-  const questions = tasks.map((task) => questionOf(task, contract));
+  const { name } = contract.info;
+  const state = stateOf(batch, true).value;
+  const questions = batch.tasks.map((task) => asListed(contract, questionOf(task, name, contract.limits)));
   const asking = open.about(state, questions);
   const limit = Math.min(maxPromptLen, contract.maxTokens);
-  const asked: Asked[] = [];
+  // A cast: `questionOf` throws for all other tasks.
+  const tasks = batch.tasks as readonly DecideTask[];
+  const asked: Reader[] = [];
   for (const [i, task] of tasks.entries()) {
-    for (const one of inOrders(task, at(questions, i), batch.probabilities)) {
-      asked.push(begin(one));
+    for (const one of inOrders(task, at(questions, i), batch)) {
+      asked.push(begin(task, one));
       yield;
     }
   }
 
-  function begin({ task, question, order }: { task: DecideTask; question: Question; order: readonly number[] }): Asked {
-    const one: Asked = { task, order, reading: asking.ask(question), rows: [] };
+  function begin(task: DecideTask, { question, order }: Asked): Reader {
+    const one: Reader = { task, order, reading: asking.ask(question), rows: [] };
     proceed(one, []);
     return one;
   }
   /** Gives a reading the logits of its rows, and receives its next rows or its result. */
-  function proceed(one: Asked, logits: readonly (readonly number[])[]): void {
+  function proceed(one: Reader, logits: readonly (readonly number[])[]): void {
     const { done, value } = one.reading.next(logits);
     if (!done) for (const { ids } of value as readonly Row[]) checkLength(ids.length, limit);
     one.rows = done ? [] : (value as readonly Row[]);
@@ -97,92 +91,18 @@ export function* planDecisions(
           );
         }
       }
-      return { answers: tasks.map((task) => answerOf(task, asked, contract, batch)), promptTokens };
+      const answers = tasks.map((task) => {
+        const own = asked.filter((one) => one.task === task);
+        const read = own.map(({ order, logprobs = [] }) => ({ order, logprobs }));
+        return answerOf(task, read, batch, { confidence: contract.confidence[task.kind ?? 'choice'] });
+      });
+      return { answers, promptTokens };
     },
   };
 }
 
-function hasMedia({ parts }: { parts: readonly { type: string }[] }): boolean {
-  return parts.some(({ type }) => type !== 'text');
-}
-
-/** Returns the state of a request: its JSON, its text, or its conversation as a list of messages. */
-function stateOf(input: TaskBatch['input']): PyValue {
-  if ('context' in input) return input.state === undefined ? input.context : parsePython(input.state);
-  const messages = input.messages.map((message) => ({ role: message.role, text: messageText(message) }));
-  const [only] = messages;
-  if (only && messages.length === 1 && only.role === 'user') return only.text;
-  return messages.map(({ role, text }) => pyObject(['role', role], ['content', text]));
-}
-
-/** Returns a task that a decision model can answer. Throws `unsupported_parameter` for any other. */
-function answerable(task: Task, { info, limits }: DecisionContract): DecideTask & { options: readonly string[] } {
-  const other = `${info.name} models only choose among options. Load a chat model for this.`;
-  if (task.type === 'extract') throw new AssayError('unsupported_parameter', `They extract nothing: ${other}`);
-  const { options, instruction } = task;
-  if (!options) throw new AssayError('unsupported_parameter', `A question without options: ${other}`);
-  if (instruction?.trim()) throw new AssayError('unsupported_parameter', `An instruction for a reason: ${other}`);
-  const most = task.kind === 'score' ? limits.levels : limits.options;
-  if (options.length <= most) return { ...task, options };
-  const what = task.kind === 'score' ? `a score takes 1 to ${most} levels` : `at most ${most} options per choice`;
-  throw new AssayError('invalid_value', `For ${info.name} models, ${what}, and the question has ${options.length}.`);
-}
-
-/** Returns the question as its contract asks it: what was sent, or else the task's fields. */
-function questionOf(task: DecideTask & { options: readonly string[] }, contract: DecisionContract): Question {
-  const { kind = 'choice', sent, options, descriptions } = task;
-  const id = sent?.id ?? task.name;
-  const instructions = sent?.instructions === undefined ? null : parsePython(sent.instructions);
-  const asked = sent?.criteria === undefined && sent?.instructions === undefined ? task.question : instructions;
-  const criteria = sent?.criteria === undefined ? null : parsePython(sent.criteria);
-  if (kind === 'predicate') {
-    // The task lists yes, then no.
-    const described = (name: string, index: number): Option => {
-      if (isObject(criteria)) {
-        const description = criteria.get(name);
-        return { name, description: description ?? null, ...(description === undefined ? { absent: true } : {}) };
-      }
-      const description = descriptions?.[index] ?? null;
-      return { name, description, ...(description === null ? { absent: true } : {}) };
-    };
-    const [yes, no] = [described('true', 0), described('false', 1)];
-    return { id, kind, instructions: asked, options: contract.trueFirst ? [yes, no] : [no, yes] };
-  }
-  if (kind === 'score') {
-    const levels = Array.isArray(criteria) ? (criteria as readonly PyValue[]) : options;
-    const all = levels.map(
-      (level, i): Option => ({ name: String(i), description: withDescription(level, descriptions?.[i]) }),
-    );
-    return { id, kind, instructions: asked, options: all };
-  }
-  const choices = isObject(criteria)
-    ? [...criteria].map(([name, description]): Option => ({ name, description }))
-    : options.map((name, i): Option => ({ name, description: descriptions?.[i] ?? null }));
-  return { id, kind, instructions: asked, options: choices };
-}
-
-/** Joins a level with its description, which OpenAI's format has beside the label. */
-function withDescription(level: PyValue, description: string | null | undefined): PyValue {
-  return description && typeof level === 'string' ? `${level}: ${description}` : level;
-}
-
-/** Returns a question once, or a choice in several orders of its options, with the task's index of each option. */
-function inOrders(task: DecideTask, question: Question, probabilities: ProbabilityOptions | undefined) {
-  const { kind, options } = question;
-  const indices = options.map(({ name }, i) => {
-    if (kind === 'predicate') return name === 'true' ? 0 : 1;
-    return kind === 'score' ? i : (task.options ?? []).indexOf(name);
-  });
-  const orders = kind === 'choice' ? orderings(options.length, probabilities?.orders ?? 1) : [options.map((_, i) => i)];
-  return orders.map((order) => ({
-    task,
-    question: { ...question, options: order.map((i) => at(options, i)) },
-    order: order.map((i) => at(indices, i)),
-  }));
-}
-
 /** Returns the job of all rows that are to be read next; null if there are none. */
-function jobOf(asked: readonly Asked[], { open, narrow }: LoadedContract): { plan: JobPlan; asked: Asked[] } | null {
+function jobOf(asked: readonly Reader[], { open, narrow }: LoadedContract): { plan: JobPlan; asked: Reader[] } | null {
   const open_ = asked.filter(({ rows }) => rows.length > 0);
   const rows = open_.flatMap((one) => one.rows);
   const [first] = rows;
@@ -224,23 +144,4 @@ function logitsOf({ read }: Row, outputs: readonly Float32Array[], open: OpenCon
 
 function tokensOf({ prefix, branches }: JobPlan): number {
   return branches.reduce((sum, { suffix }) => sum + suffix.length, prefix.length);
-}
-
-function answerOf(
-  task: DecideTask & { options: readonly string[] },
-  asked: readonly Asked[],
-  contract: DecisionContract,
-  { probabilities }: TaskBatch,
-): TaskAnswer {
-  const { name, options, kind = 'choice' } = task;
-  const read = asked
-    .filter((one) => one.task === task)
-    .map(({ order, logprobs = [] }) => {
-      const byOption: number[] = [];
-      for (const [place, option] of order.entries()) byOption[option] = at(logprobs, place);
-      return byOption;
-    });
-  const optionLogprobs = averaged(read);
-  const json = JSON.stringify({ value: at(options, indexOfHighest(optionLogprobs)) });
-  return probabilities ? { name, json, optionLogprobs, confidence: contract.confidence[kind] } : { name, json };
 }

@@ -2,10 +2,9 @@ import { at } from '../../lib/at.ts';
 import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
-import { orderings } from '../../lib/tasks/orders.ts';
 import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
 import { textOrJson } from '../contracts/python-json.ts';
+import { type Asked, answerOf, inOrders, questionOf, type State, stateOf } from '../contracts/question.ts';
 import {
   type Adapter,
   type Planned,
@@ -14,7 +13,6 @@ import {
   type Row,
   tooLong,
 } from '../encoder/adapter.ts';
-import { type Asked, type AskedState, askedOf, inOrder, stateOf } from '../encoder/asked.ts';
 import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { type RowResult, RowScheduler } from '../encoder/row-scheduler.ts';
 import type { EngineLoad, Work } from '../protocol/messages.ts';
@@ -94,11 +92,11 @@ export class EncoderModel implements ServedModel {
     const options = { calibrated: batch.probabilities?.calibrated ?? true, windows: this.#windows };
     const state = stateOf(batch, this.#adapter.readsMessages === true);
     this.#checkSize(state);
+    const most = this.#adapter.capabilities.max_options;
     const asked = batch.tasks.flatMap((task): (Asked & { name: string })[] => {
       if (task.type === 'extract') return [];
-      const one = askedOf(task);
-      this.#checkOptions(one);
-      return this.#orders(one, batch).map((ordered) => ({ ...ordered, name: task.name }));
+      const question = questionOf(task, this.info.contract?.name ?? '', { options: most, levels: most });
+      return inOrders(task, question, batch).map((one) => ({ ...one, name: task.name }));
     });
     const decided: Planned[] = [];
     const questions = asked.map(({ question }) => question);
@@ -128,11 +126,18 @@ export class EncoderModel implements ServedModel {
     const own = asked.flatMap((one, i) => (one.name === task.name ? [{ ...one, plan: at(decided, i) }] : []));
     return {
       planned: own.map(({ plan }) => plan),
-      read: (answers) => decision(task.name, task.options ?? [], own, answers, batch),
+      read(answers) {
+        const read = answers.map((answer, i) => ({
+          order: at(own, i).order,
+          logprobs: 'logprobs' in answer ? answer.logprobs : [],
+        }));
+        const abstained = answers.every((answer) => 'abstained' in answer && answer.abstained === true);
+        return answerOf(task, read, batch, abstained ? { abstained } : {});
+      },
     };
   }
 
-  #extraction(task: ExtractTask, { value, text }: AskedState, options: PlanOptions, batch: TaskBatch): TaskPlan {
+  #extraction(task: ExtractTask, { value, text }: State, options: PlanOptions, batch: TaskBatch): TaskPlan {
     if (!this.#adapter.extract) {
       const message = 'This model answers questions with options and extracts nothing. Load another model.';
       throw new AssayError('unsupported_parameter', message, { param: 'model' });
@@ -141,14 +146,7 @@ export class EncoderModel implements ServedModel {
     return { planned, read: ([answer]) => extraction(task.name, answer, text !== null, batch) };
   }
 
-  /** Returns a choice in as many orders of its options as the request asks for; other questions have one order. */
-  #orders(asked: Asked, { probabilities }: TaskBatch): Asked[] {
-    const { kind, options } = asked.question;
-    const orders = kind === 'choice' ? (probabilities?.orders ?? 1) : 1;
-    return orderings(options.length, orders).map((places) => inOrder(asked, places));
-  }
-
-  #checkSize({ value }: AskedState): void {
+  #checkSize({ value }: State): void {
     const { maxPromptLen } = this.info;
     const characters = textOrJson(value).length;
     const most = maxPromptLen * MOST_CHARACTERS * (this.#windows ? MOST_WINDOWS : 1);
@@ -157,13 +155,6 @@ export class EncoderModel implements ServedModel {
 
   #checkRow({ ids }: Row): void {
     if (ids.length > this.info.maxPromptLen) throw tooLong(ids.length, this.info.maxPromptLen);
-  }
-
-  #checkOptions({ question: { options } }: Asked): void {
-    const most = this.#adapter.capabilities.max_options;
-    if (options.length <= most) return;
-    const message = `A question has ${options.length} options, and this model chooses among at most ${most}. Send fewer.`;
-    throw new AssayError('invalid_value', message);
   }
 
   async #answers(plans: readonly TaskPlan[], { outputs }: RowResult): Promise<TaskAnswer[]> {
@@ -186,30 +177,6 @@ interface TaskPlan {
   planned: readonly Planned[];
   /** Combines the answers of the plans. */
   read(answers: readonly PlannedAnswer[]): TaskAnswer;
-}
-
-/** Combines the answers to a question in several orders of its options. */
-function decision(
-  name: string,
-  options: readonly string[],
-  asked: readonly Asked[],
-  answers: readonly PlannedAnswer[],
-  { probabilities }: TaskBatch,
-): TaskAnswer {
-  const ordered = answers.map((answer, i) => {
-    const logprobs = new Array<number>(options.length).fill(0);
-    if (!('logprobs' in answer)) return logprobs;
-    for (const [place, option] of at(asked, i).order.entries()) logprobs[option] = at(answer.logprobs, place);
-    return logprobs;
-  });
-  const optionLogprobs = averaged(ordered);
-  const abstained = answers.every((answer) => 'abstained' in answer && answer.abstained === true);
-  return {
-    name,
-    json: JSON.stringify({ value: options[indexOfHighest(optionLogprobs)], ...(abstained ? { abstained } : {}) }),
-    ...(probabilities ? { optionLogprobs } : {}),
-    ...(abstained ? { abstained } : {}),
-  };
 }
 
 /** Returns the answer to an extraction; places of its values only if they are places in the client's text. */

@@ -4,8 +4,8 @@ import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { stringifyAsWritten } from '../../lib/json/written-numbers.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { rowTokens } from '../../runtime/contracts/encoder-contracts.ts';
+import { questionOf, stateOf } from '../../runtime/contracts/question.ts';
 import type { Planned, Row, RowOutput } from '../../runtime/encoder/adapter.ts';
-import { askedOf, stateOf } from '../../runtime/encoder/asked.ts';
 import { type SchemaPart, SchemaReader, schemaRow, wordsOf } from '../../runtime/encoder/contracts/gliner2.ts';
 import { openEncoderGraphs } from '../../runtime/encoder/encoder-graphs.ts';
 import { openAdapter } from '../../runtime/encoder/open-adapter.ts';
@@ -43,7 +43,7 @@ function plansOf(family: string, one: { state: unknown; questions: object; expec
   const together = family === 'open-jev' ? [tasks] : tasks.map((task) => [task]);
   return together.flatMap((group) => {
     const names = group.map((task) => task.sent!.id);
-    const questions = group.map((task) => askedOf(task).question);
+    const questions = group.map((task) => questionOf(task, family, { options: 255, levels: 255 }));
     const plan = () => [...adapter.decide(questions, state, SETTINGS)];
     const first = one.expected[at(names, 0)];
     if (first.refused || first.truncated || isFull(first, rowTokens(contract))) {

@@ -2,7 +2,8 @@ import { AssayError } from '../../../lib/errors.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
-import { type Adapter, type Question, tooLong } from '../adapter.ts';
+import type { Question } from '../../contracts/question.ts';
+import { type Adapter, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -30,8 +31,8 @@ function layoutOf(contract: ContractOf<'gliclass' | 'verdict'>): Layout {
       abstains: false,
       temperature: () => 1,
       texts: ({ instructions, options }, state) => ({
-        labels: options.map(({ label, description }) =>
-          description === null ? label : `${label}: ${textOrJson(description)}`,
+        labels: options.map(({ name, description }) =>
+          description === null ? name : `${name}: ${textOrJson(description)}`,
         ),
         text: `${textOrJson(instructions)}\n${state}`,
       }),
@@ -48,8 +49,8 @@ function layoutOf(contract: ContractOf<'gliclass' | 'verdict'>): Layout {
         const text = `Context:\n${state}\n\nEvaluate proposition: ${asked}`;
         return { labels: [`true: ${asked}`, `false: not ${asked}`, ABSTAIN], text };
       }
-      const labels = options.map(({ label, description }, i) =>
-        kind === 'choice' ? `It is ${textOrJson(description ?? label)}` : `${label} (Value: ${i})`,
+      const labels = options.map(({ name, description }, i) =>
+        kind === 'choice' ? `It is ${textOrJson(description ?? name)}` : `${name} (Value: ${i})`,
       );
       return { labels: [...labels, ABSTAIN], text: `Question: ${asked}\n\nContext:\n${state}` };
     },

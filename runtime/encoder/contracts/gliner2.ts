@@ -6,11 +6,11 @@ import { joinMembers } from '../../../lib/json/members.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
+import type { Question } from '../../contracts/question.ts';
 import {
   type Adapter,
   type Planned,
   type PlanOptions,
-  type Question,
   type Row,
   type RowOutput,
   type RunHead,
@@ -318,8 +318,8 @@ function classificationOf({ kind, instructions, options }: Question): SchemaPart
   return {
     kind: 'classification',
     prompt: textOrJson(instructions) || 'classify',
-    labels: options.map(({ label, description }) => ({
-      label,
+    labels: options.map(({ name, description }) => ({
+      label: name,
       description: description === null || kind === 'predicate' ? null : textOrJson(description),
     })),
   };

@@ -3,15 +3,8 @@ import { AssayError } from '../../../lib/errors.ts';
 import { normalised } from '../../../lib/tasks/logprobs.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { isObject, type PyValue, textOrJson } from '../../contracts/python-json.ts';
-import {
-  type Adapter,
-  type Option,
-  type Planned,
-  type PlanOptions,
-  type Question,
-  type Row,
-  tooLong,
-} from '../adapter.ts';
+import type { Option, Question } from '../../contracts/question.ts';
+import { type Adapter, type Planned, type PlanOptions, type Row, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -52,8 +45,8 @@ const falseTrue = ({ options: [yes, no] }: Question, no_: string, yes_: string):
   `false: ${textOrJson(no?.description ?? no_)}`,
   `true: ${textOrJson(yes?.description ?? yes_)}`,
 ];
-const level = ({ label, description }: Option): string =>
-  description === null ? label : `${label}: ${textOrJson(description)}`;
+const described = ({ name, description }: Option): string =>
+  description === null ? name : `${name}: ${textOrJson(description)}`;
 
 /** Returns the name of the range that a number of options is in, by which temperatures are fitted. */
 function bucket({ kind, options: { length } }: Question): string {
@@ -82,8 +75,8 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
         clean: withoutMask,
         window: Math.max(64, contract.maxTokens - contract.headTokens - 8),
         options(question) {
-          if (question.kind === 'choice') return question.options.map(level);
-          if (question.kind === 'score') return question.options.map((option, i) => `level ${i}: ${level(option)}`);
+          if (question.kind === 'choice') return question.options.map(described);
+          if (question.kind === 'score') return question.options.map((option, i) => `level ${i}: ${described(option)}`);
           return falseTrue(question, 'no, the statement does not hold', 'yes, the statement holds');
         },
         temperature(question) {
@@ -97,7 +90,7 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
         maxTokens: rowTokens(contract),
         limits: { head: 256, option: 48 },
         options: (question) =>
-          question.kind === 'predicate' ? falseTrue(question, 'false', 'true') : question.options.map(level),
+          question.kind === 'predicate' ? falseTrue(question, 'false', 'true') : question.options.map(described),
         state: (state) => textOrJson(state, { sorted: true }),
       };
     case 'jevhome':
@@ -108,9 +101,9 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
         clean: withoutMask,
         yes: 0,
         options(question) {
-          if (question.kind === 'score') return question.options.map((option, i) => `${i}: ${level(option)}`);
+          if (question.kind === 'score') return question.options.map((option, i) => `${i}: ${described(option)}`);
           if (question.kind === 'choice')
-            return question.options.map(({ label, description }) => `${label}: ${textOrJson(description ?? label)}`);
+            return question.options.map(({ name, description }) => `${name}: ${textOrJson(description ?? name)}`);
           return falseTrue(question, 'The proposition is false.', 'The proposition is true.').reverse();
         },
         temperature: (question) => contract.temperatureByOptions[bucket(question)] ?? 1,
@@ -125,13 +118,13 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
         state: (state) => `input: ${textOrJson(state, { sorted: true })}`,
         options({ kind, options }) {
           const texts = options.map((option) =>
-            textOrJson(option.description ?? '') === option.label ? option.label : level(option),
+            textOrJson(option.description ?? '') === option.name ? option.name : described(option),
           );
           if (kind !== 'predicate') return texts;
           const [yes, no] = options;
           return [
-            level({ label: 'false', description: no?.description ?? null }),
-            level({ label: 'true', description: yes?.description ?? null }),
+            described({ name: 'false', description: no?.description ?? null }),
+            described({ name: 'true', description: yes?.description ?? null }),
           ];
         },
       };
@@ -147,10 +140,10 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
         state: pairsText,
         options({ kind, options }) {
           if (kind === 'predicate') return ['yes', 'no'];
-          if (kind === 'score') return options.map(level);
-          return options.map(({ label, description }) => {
+          if (kind === 'score') return options.map(described);
+          return options.map(({ name, description }) => {
             const text = textOrJson(description ?? '', { compact: true });
-            return text.trim() === '' ? label.replaceAll('_', ' ') : text;
+            return text.trim() === '' ? name.replaceAll('_', ' ') : text;
           });
         },
       };

@@ -1,7 +1,8 @@
 import { normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
-import { type Adapter, type Planned, type Question, type Row, tooLong } from '../adapter.ts';
+import type { Question } from '../../contracts/question.ts';
+import { type Adapter, type Planned, type Row, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /**
@@ -69,5 +70,5 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
 const NEITHER = -1;
 
 function optionTexts({ kind, options }: Question): string[] {
-  return kind === 'predicate' ? ['no', 'yes'] : options.map(({ label }) => label);
+  return kind === 'predicate' ? ['no', 'yes'] : options.map(({ name }) => name);
 }

@@ -2,7 +2,8 @@ import { at } from '../../../lib/at.ts';
 import { logprobsOf, normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
-import { type Adapter, type Question, type Row, tooLong } from '../adapter.ts';
+import type { Question } from '../../contracts/question.ts';
+import { type Adapter, type Row, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -60,11 +61,11 @@ function hypotheses({ kind, instructions, options }: Question, style: ContractOf
     const criteria = options.flatMap(({ description }) => (description === null ? [] : [textOrJson(description)]));
     return criteria.length === options.length ? criteria.reverse() : [asked];
   }
-  return options.map(({ label, description }) => {
+  return options.map(({ name, description }) => {
     const text = description === null ? null : textOrJson(description);
-    if (style === 'answer') return `The answer to "${asked}" is: ${text === null ? label : `${label}: ${text}`}`;
-    if (kind === 'score') return text === null ? label : `${label}: ${text}`;
-    return text ?? `This text is about ${label}.`;
+    if (style === 'answer') return `The answer to "${asked}" is: ${text === null ? name : `${name}: ${text}`}`;
+    if (kind === 'score') return text === null ? name : `${name}: ${text}`;
+    return text ?? `This text is about ${name}.`;
   });
 }
 
@@ -108,7 +109,7 @@ export function openDecisionAdapter(contract: ContractOf<'open-decision'>, token
 function pairTexts({ kind, instructions, options }: Question): string[] {
   const asked = `Question: ${textOrJson(instructions).trim()}`;
   if (kind === 'score') return [`${asked}\nScore range: 0 to ${options.length - 1}`];
-  return options.map(({ label }) => `${asked}\nOption: ${label.trim()}`);
+  return options.map(({ name }) => `${asked}\nOption: ${name.trim()}`);
 }
 
 /**
