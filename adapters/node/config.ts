@@ -12,6 +12,9 @@ import { METRICS_NAMES } from '../../runtime/supervisor/metrics.ts';
 import { apiKeyOf, type KeyFlags } from './api-key.ts';
 import { UsageError } from './usage-error.ts';
 
+export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** Origins of apps and extensions, whose schemes URL does not know: `app://obsidian.md`, `vscode-webview://id`. */
 const APP_ORIGIN = /^(?!https?:|file:)[a-z][a-z0-9+.-]*:\/\/[a-zA-Z0-9._-]+(?::\d{1,5})?$/;
 

@@ -1,16 +1,22 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
+import { extname, join } from 'node:path';
+import { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import * as zlib from 'node:zlib';
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { createApp } from '../../handlers/app.ts';
 import type { AppEnv } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { guard } from '../../handlers/guard.ts';
+import type { Page, Pages } from '../../handlers/pages.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
+import { type BodyDecoders, STANDARD_DECODERS } from '../../lib/json/body.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { accessOf, makeFirstKey } from './access.ts';
-import { NODE_DECODERS } from './body-decoders.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
 import { firstKeyMade, firstRequest, listening, nextModel, noKeyYet } from './greeting.ts';
@@ -18,10 +24,8 @@ import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import { createServerMetrics, type ServerMetrics } from './metrics.ts';
-import { readPages } from './pages.ts';
 import { type RunningServer, startServer } from './server.ts';
-import { takeActivatedSocket } from './service/activated-socket.ts';
-import { openNotify } from './service/notify.ts';
+import { openNotify, takeActivatedSocket } from './service/systemd.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 
 /** Default of `ServerConfig.shutdownDelay` if something asked whether the server is ready within the last minute. */
@@ -174,4 +178,58 @@ async function loadFirst(
     say(`${model} is not loaded. ${messageOf(error)}`);
     return false;
   }
+}
+
+/** Largest window of a zstd body, 8 MiB, as RFC 9659 prescribes: a frame may ask for gigabytes of memory. */
+const ZSTD_WINDOW_LOG = 23;
+
+const web = (stream: Duplex) => Duplex.toWeb(stream) as ReadableWritablePair<Uint8Array, Uint8Array>;
+
+/** The content encodings that Node decodes. Node before 22.15 has no zstd. */
+export const NODE_DECODERS: BodyDecoders = {
+  ...('createZstdDecompress' in zlib && {
+    zstd: () => web(zlib.createZstdDecompress({ params: { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })),
+  }),
+  ...STANDARD_DECODERS,
+  br: () => web(zlib.createBrotliDecompress()),
+};
+
+/** Output folders of `npm run build:pages`: in a checkout, and in the published package. */
+const FOLDERS = ['../../dist/pages', '../../pages'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.md': 'text/markdown; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+const ICON = '/playground/icon.svg';
+
+/**
+ * Reads the built web pages. Returns them by URL path; the map is empty if they were not built. The `index.html` of a
+ * folder is at the folder's path. The icon is also at `/favicon.ico`, which browsers request for documents that name no
+ * icon, such as `/openapi.json`.
+ */
+async function readPages(): Promise<Pages> {
+  for (const folder of FOLDERS) {
+    const pages = await pagesOf(folder);
+    const icon = pages.get(ICON);
+    if (pages.size > 0) return icon ? new Map([...pages, ['/favicon.ico', icon]]) : pages;
+  }
+  return new Map();
+}
+
+async function pagesOf(folder: string): Promise<Pages> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const read = files.map(async (file): Promise<[string, Page]> => {
+    const path = `/${file.slice(folder.length + 1).replaceAll('\\', '/')}`;
+    const contentType = TYPES[extname(file)] ?? 'application/octet-stream';
+    return [path.replace(/\/index\.html$/, ''), { contentType, body: new Uint8Array(await readFile(file)) }];
+  });
+  return new Map(await Promise.all(read));
 }

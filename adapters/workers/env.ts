@@ -1,5 +1,5 @@
+import type { QuotaUnit } from '../../lib/keys.ts';
 import type { DurableObjectNamespace, KVNamespace } from './bindings.ts';
-import type { QuotaCalls } from './keys/quota-calls.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
 /**
@@ -29,4 +29,15 @@ export interface Env {
   /** State of the upstreams, in one Durable Object. */
   FLEET: DurableObjectNamespace<FleetCalls>;
   [secret: string]: unknown;
+}
+
+/** Declares the calls that edge isolates make to the Durable Object of a key. */
+export interface QuotaCalls {
+  /**
+   * Takes an amount from the key's bucket for this unit. Returns null, or the seconds until the amount is accepted if
+   * the bucket does not hold it.
+   */
+  take(unit: QuotaUnit, perMinute: number, amount: number): Promise<number | null>;
+  /** Adds an amount to the bucket, or takes it if it is negative, also below zero. */
+  giveBack(unit: QuotaUnit, perMinute: number, amount: number): Promise<void>;
 }

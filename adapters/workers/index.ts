@@ -3,12 +3,10 @@ import type { AppEnv } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { DurableObjectState } from './bindings.ts';
+import { FleetObject as EdgeFleet, QuotaObject as Quota } from './durable-objects.ts';
 import { createEdge } from './edge.ts';
-import type { Env } from './env.ts';
-import type { QuotaCalls } from './keys/quota-calls.ts';
-import { QuotaObject as Quota } from './keys/quota-object.ts';
+import type { Env, QuotaCalls } from './env.ts';
 import { logError } from './log.ts';
-import { FleetObject as EdgeFleet } from './upstreams/fleet-object.ts';
 import type { FleetCalls } from './upstreams/report.ts';
 
 export type { Env } from './env.ts';

@@ -1,5 +1,5 @@
+import { rendezvous } from '../../adapters/workers/upstreams/fleet.ts';
 import { LOAD, Load } from '../../adapters/workers/upstreams/load.ts';
-import { rendezvous } from '../../adapters/workers/upstreams/rendezvous.ts';
 import { hash64 } from '../../lib/affinity.ts';
 import { at } from '../../lib/at.ts';
 import type { Policy, View } from './policies.ts';

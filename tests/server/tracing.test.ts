@@ -9,8 +9,8 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type RunningServer, startServer } from '../../adapters/node/server.ts';
+import type { Tracing } from '../../adapters/node/tracing/export-traces.ts';
 import { openTracing } from '../../adapters/node/tracing/open-tracing.ts';
-import type { Tracing } from '../../adapters/node/tracing/tracing.ts';
 import { createApp } from '../../handlers/app.ts';
 import { type Machine, startMachine } from '../engine-process/machine.ts';
 

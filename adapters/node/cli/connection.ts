@@ -1,15 +1,19 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
+import { INTERNAL_MESSAGE } from '../../../handlers/error-response.ts';
+import { systemClock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { KeyStore } from '../../../lib/keys.ts';
+import { type ApiKey, hashSecret, type KeyStore } from '../../../lib/keys.ts';
+import { memoryQuota } from '../../../lib/quota.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
 import { COMMAND } from '../command.ts';
-import { assayHome } from '../config.ts';
+import { assayHome, serverConfig } from '../config.ts';
+import { CLI_KEY, KeysStore } from '../keys-file.ts';
 import { UsageError } from '../usage-error.ts';
-import { connectInProcess } from './connect-in-process.ts';
 import { NoServerError } from './exit-code.ts';
-import { localKey } from './local-key.ts';
 import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
 
 /** Describes the flags of every command that sends requests, to a server or to the app in its own process. */
@@ -145,4 +149,86 @@ function bypassProxy(hostname: string): void {
 function isLoopback(url: string): boolean {
   const { hostname } = new URL(url);
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+/**
+ * Returns the secret of the API key that the command line uses for a server on the same machine. The first call creates
+ * the key, named `CLI_KEY` and with all rights, and stores its secret in the file `cli-key` of the home folder, which
+ * only its owner can read. `assay keys` lists and revokes the key like any other; the next call then creates a new one.
+ *
+ * @throws UsageError if `keys.json` cannot be read, written or locked
+ * @throws Error if `keys.json` is damaged
+ */
+export async function localKey(home: string): Promise<string> {
+  const file = join(home, 'cli-key');
+  const store = new KeysStore(home);
+  // Commands that start at the same time, as by `xargs -P`, share one key.
+  return (
+    (await savedKey(file, store)) ??
+    store.alone('cli-key', async () => (await savedKey(file, store)) ?? makeKey(file, store))
+  );
+}
+
+/** Returns the secret in the file; null if it is not that of the key `CLI_KEY`. */
+async function savedKey(file: string, store: KeysStore): Promise<string | null> {
+  const known = (await store.list()).find((key) => key.name === CLI_KEY);
+  const saved = (await readFile(file, 'utf8').catch(() => '')).trim();
+  return saved && known?.sha256 === (await hashSecret(saved)) ? saved : null;
+}
+
+async function makeKey(file: string, store: KeysStore): Promise<string> {
+  if ((await store.list()).some((key) => key.name === CLI_KEY)) await store.revoke(CLI_KEY);
+  const secret = await store.create({ name: CLI_KEY, models: ['*'], scopes: ['admin'] });
+  await writeFile(file, `${secret}\n`, { mode: 0o600 });
+  await chmod(file, 0o600);
+  return secret;
+}
+
+/** Key of the requests of the command's own user. */
+const OWNER: ApiKey = { name: 'owner', models: ['*'], scopes: ['admin'] };
+
+/**
+ * Creates the server's app inside this process and returns a connection to it, without a port. Imports the app only
+ * when called, because the app is most of the program. Closing the connection ends the app's processes.
+ *
+ * @param home folder with models and keys, which need not exist
+ * @param keys keys that requests may name (`RequestOptions.key`), with their rights and quotas. By default all requests
+ *   have all rights, because they come from the user of the command
+ * @throws UsageError if `home` is anything but a folder, or an `ASSAY_*` variable is invalid
+ */
+async function connectInProcess(home: string, keys: KeyStore = { find: async () => OWNER }): Promise<Connection> {
+  const [{ createApp }, { compose }, { createLog }] = await Promise.all([
+    import('../../../handlers/app.ts'),
+    import('../compose.ts'),
+    import('../log.ts'),
+  ]);
+  const config = serverConfig({ home }, process.env);
+  const usable = await stat(config.home).then(
+    (found) => found.isDirectory(),
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+  if (!usable) throw new UsageError(`${config.home} is not a folder. Choose another with --home or ASSAY_HOME.`);
+  const parts = await compose(config, createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'));
+  const questions = { confidence: config.confidence, abstainBelow: config.abstainBelow };
+  const app = createApp({ ...parts, keys, questions, quota: memoryQuota(systemClock) });
+  return {
+    url: null,
+    request: async (path, options = {}) => {
+      const request = new Request(`http://localhost${path}`, requestOf(options, 'owner'));
+      return successOf(await app.fetch(request)).catch((error: unknown) => {
+        throw withoutServer(error);
+      });
+    },
+    close: () => parts.close(),
+  };
+}
+
+/**
+ * Returns another error in place of one that refers to the server's log, because this process keeps no log. Returns any
+ * other error unchanged.
+ */
+export function withoutServer(error: unknown): unknown {
+  if (!(error instanceof AssayError) || error.message !== INTERNAL_MESSAGE) return error;
+  const message = 'An internal error occurred. Run the command again with ASSAY_DEBUG=1 to see the cause.';
+  return new AssayError('internal_error', message, { cause: error });
 }

@@ -2,14 +2,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
+import type { RequestLog } from '../../../handlers/context.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { VERSION } from '../../../lib/version.ts';
-import { RequestSpans } from './request-spans.ts';
-import { samplerOf } from './sampler.ts';
-import { TakenIds } from './taken-ids.ts';
-import type { Tracing } from './tracing.ts';
+import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
+import { UsageError } from '../usage-error.ts';
+import { RequestSpans, TakenIds } from './request-spans.ts';
+
+/** Exports a span for each request, and child spans for its stages in the engine. */
+export interface Tracing {
+  /** Exports the request of a log record if it has ended and has a trace. */
+  log: RequestLog;
+  /** Records the stages of a request that the engine has just answered. Call it before `log` for that request. */
+  answered(answered: Answered): void;
+  /** Sends the remaining spans and ends the export, for at most two seconds. Never rejects. */
+  close(): Promise<void>;
+}
 
 /** Milliseconds that sending the last spans may take when the server stops. */
 const CLOSE_MS = 2_000;
@@ -55,4 +73,38 @@ function reasonOf(reported: string): string {
   } catch {
     return reported;
   }
+}
+
+const PARENT_BASED = 'parentbased_';
+
+/**
+ * Returns the sampler that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` specify (OpenTelemetry's environment
+ * variables), by default `parentbased_always_on`. Throws `UsageError` for an unknown sampler, and for a ratio that is
+ * not from 0 to 1.
+ */
+function samplerOf(env: NodeJS.ProcessEnv): Sampler {
+  const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on';
+  if (!name.startsWith(PARENT_BASED)) return rootSampler(name, env.OTEL_TRACES_SAMPLER_ARG);
+  return new ParentBasedSampler({ root: rootSampler(name.slice(PARENT_BASED.length), env.OTEL_TRACES_SAMPLER_ARG) });
+}
+
+function rootSampler(name: string, argument: string | undefined): Sampler {
+  switch (name) {
+    case 'always_on':
+      return new AlwaysOnSampler();
+    case 'always_off':
+      return new AlwaysOffSampler();
+    case 'traceidratio':
+      return new TraceIdRatioBasedSampler(ratioOf(argument));
+    default:
+      throw new UsageError(
+        'OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, or one of these after parentbased_.',
+      );
+  }
+}
+
+function ratioOf(argument: string | undefined): number {
+  const ratio = argument === undefined || argument === '' ? 1 : Number(argument);
+  if (ratio >= 0 && ratio <= 1) return ratio;
+  throw new UsageError('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, such as 0.1.');
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { UsageError } from '../usage-error.ts';
-import type { Tracing } from './tracing.ts';
+import type { Tracing } from './export-traces.ts';
 
 /**
  * Opens tracing if `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names a collector. Returns

@@ -8,9 +8,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import { type IdGenerator, RandomIdGenerator } from '@opentelemetry/sdk-trace';
 import type { RequestRecord } from '../../../handlers/context.ts';
 import type { Answered } from '../../../runtime/supervisor/engine-backend.ts';
-import type { TakenIds } from './taken-ids.ts';
 
 /** Describes a stage of a request in the engine; `start` and `end` are milliseconds since 1970. */
 interface Stage {
@@ -112,4 +112,31 @@ function parentOf({ traceId, parentId, traceFlags }: RequestRecord): Context {
   if (traceId === undefined || parentId === undefined) return ROOT_CONTEXT;
   const flags = Number.parseInt(traceFlags ?? '0', 16);
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: flags, isRemote: true });
+}
+
+/**
+ * Generates the ids of spans. The span of a request gets the ids that the request has had since it arrived, because the
+ * log already has them. Other spans get random ids.
+ */
+export class TakenIds implements IdGenerator {
+  readonly #random = new RandomIdGenerator();
+  #taken: { traceId: string; spanId: string } | null = null;
+
+  /** Runs `start`, which must start exactly one span, and gives that span `ids`. Returns the result of `start`. */
+  with<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
+    this.#taken = ids;
+    try {
+      return start();
+    } finally {
+      this.#taken = null;
+    }
+  }
+
+  generateTraceId(): string {
+    return this.#taken?.traceId ?? this.#random.generateTraceId();
+  }
+
+  generateSpanId(): string {
+    return this.#taken?.spanId ?? this.#random.generateSpanId();
+  }
 }

@@ -1,10 +1,11 @@
-import { useRef, useState } from 'preact/hooks';
-import { call } from '../api.ts';
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
+import { ApiError, call } from '../api.ts';
 import { MediaField, MediaView } from '../media/media-field.tsx';
 import { chatContent, type MediaFile } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
-import { useFollowedEnd } from './followed-end.ts';
-import { readChat } from './read-chat.ts';
+import { readEvents } from '../read-events.ts';
 
 interface Message {
   role: 'user' | 'assistant';
@@ -167,4 +168,65 @@ export function ChatTab({ loading }: { loading: boolean }) {
       </div>
     </div>
   );
+}
+
+/** Distance from the end of the page, in pixels, within which the user counts as having scrolled to it. */
+const NEAR_PX = 60;
+
+/**
+ * Scrolls to the end of the page whenever `content` changes and `element` is shown, unless the user has scrolled away
+ * from the end. Returns a function that makes the next change of `content` scroll in any case.
+ */
+function useFollowedEnd(element: RefObject<HTMLElement | null>, content: unknown): () => void {
+  const following = useRef(true);
+  useEffect(() => {
+    const look = () => {
+      if (!isShown(element)) return;
+      const { scrollHeight } = document.documentElement;
+      following.current = scrollY + innerHeight >= scrollHeight - NEAR_PX;
+    };
+    addEventListener('scroll', look);
+    return () => removeEventListener('scroll', look);
+  }, [element]);
+  useLayoutEffect(() => {
+    if (following.current && isShown(element)) scrollTo(0, document.documentElement.scrollHeight);
+  }, [element, content]);
+  return () => {
+    following.current = true;
+  };
+}
+
+const isShown = ({ current }: RefObject<HTMLElement | null>) => current !== null && current.offsetParent !== null;
+
+interface ChatDelta {
+  reasoning: string;
+  content: string;
+}
+
+interface ChatEnd {
+  finishReason: string | null;
+  tokensPerSecond: number | null;
+}
+
+/**
+ * Reads a streamed chat completion: calls `onDelta` with each new part, and returns how the answer ended. Throws
+ * `ApiError` if the stream reports an error or ends early, and an `AbortError` if the request was aborted.
+ */
+async function readChat(response: Response, onDelta: (delta: ChatDelta) => void): Promise<ChatEnd> {
+  const end: ChatEnd = { finishReason: null, tokensPerSecond: null };
+  let done = false;
+  await readEvents(response, (data) => {
+    if (data === '[DONE]') {
+      done = true;
+      return;
+    }
+    const { choices, metrics }: ChatCompletionChunk = JSON.parse(data);
+    const choice = choices[0];
+    const { reasoning_content: reasoning = '', content = '' } = choice?.delta ?? {};
+    if (reasoning || content) onDelta({ reasoning, content });
+    if (choice?.finish_reason) end.finishReason = choice.finish_reason;
+    if (metrics) end.tokensPerSecond = metrics.tokens_per_second;
+  });
+  if (!done) throw new ApiError(0, 'stream_ended', 'The stream ended before the answer did. Ask again.');
+  return end;
 }

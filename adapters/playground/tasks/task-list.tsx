@@ -1,7 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import { anotherTask, moved, type TaskDraft } from './task.ts';
-import { TaskEditor, taskElementId } from './task-editor.tsx';
 
 interface Props {
   tasks: readonly TaskDraft[];
@@ -58,4 +57,99 @@ export function TaskList({ tasks, abilities, onChange }: Props) {
       </button>
     </>
   );
+}
+
+interface EditorProps {
+  task: TaskDraft;
+  /** Describes what the loaded model can do; null if it is not known. */
+  abilities: ModelCapabilities | null;
+  index: number;
+  count: number;
+  onChange(task: TaskDraft): void;
+  onMove(step: 1 | -1): void;
+  onRemove(): void;
+}
+
+/** Returns the id of the HTML element of a task's field or button. */
+const taskElementId = ({ id }: TaskDraft, name: 'type' | 'name' | 'text' | 'list' | 'up' | 'down'): string =>
+  `task-${id}-${name}`;
+
+function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove }: EditorProps) {
+  const decide = task.type === 'decide';
+  const title = task.name || `task ${index + 1}`;
+  return (
+    <fieldset class="task">
+      <legend>Task {index + 1}</legend>
+      <div class="row">
+        <label for={taskElementId(task, 'type')} class="narrow">
+          Type
+          <select
+            id={taskElementId(task, 'type')}
+            value={task.type}
+            onChange={(event) => onChange({ ...task, type: event.currentTarget.value as TaskDraft['type'] })}
+          >
+            <option value="decide">decide</option>
+            <option value="extract" disabled={abilities?.extract === false}>
+              extract
+            </option>
+          </select>
+        </label>
+        <label for={taskElementId(task, 'name')}>
+          Name
+          <input
+            id={taskElementId(task, 'name')}
+            value={task.name}
+            spellcheck={false}
+            onInput={(event) => onChange({ ...task, name: event.currentTarget.value })}
+          />
+        </label>
+        <div class="tools">
+          <button
+            type="button"
+            id={taskElementId(task, 'up')}
+            title="Move up"
+            aria-label={`Move ${title} up`}
+            disabled={index === 0}
+            onClick={() => onMove(-1)}
+          >
+            ↑
+          </button>
+          <button
+            type="button"
+            id={taskElementId(task, 'down')}
+            title="Move down"
+            aria-label={`Move ${title} down`}
+            disabled={index === count - 1}
+            onClick={() => onMove(1)}
+          >
+            ↓
+          </button>
+          <button type="button" title="Delete" aria-label={`Delete ${title}`} disabled={count === 1} onClick={onRemove}>
+            ×
+          </button>
+        </div>
+      </div>
+      <label for={taskElementId(task, 'text')}>
+        {decide ? 'Question' : 'Instruction'}
+        <input
+          id={taskElementId(task, 'text')}
+          value={task.text}
+          onInput={(event) => onChange({ ...task, text: event.currentTarget.value })}
+        />
+      </label>
+      <label for={taskElementId(task, 'list')}>
+        {decide ? optionsLabel(abilities) : 'Keys, one per line'}
+        <textarea
+          id={taskElementId(task, 'list')}
+          rows={Math.min(6, Math.max(2, task.list.split('\n').length))}
+          value={task.list}
+          onInput={(event) => onChange({ ...task, list: event.currentTarget.value })}
+        />
+      </label>
+    </fieldset>
+  );
+}
+
+function optionsLabel(abilities: ModelCapabilities | null): string {
+  return abilities?.decide === 'options' ? 'Options, one per line' : 'Options, one per line (empty: a free answer)';
 }

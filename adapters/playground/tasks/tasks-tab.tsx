@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import * as v from 'valibot';
 import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import { call } from '../api.ts';
 import { MediaField } from '../media/media-field.tsx';
@@ -8,8 +9,7 @@ import { readDecisions, readTasks } from './answer.ts';
 import { complaint, EXAMPLES, type Example, isExample } from './examples.ts';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
-import { storeDraft, storedDraft } from './stored-draft.ts';
-import { type Draft, decisionsBody, hasProbabilities, tasksBody } from './task.ts';
+import { type Draft, decisionsBody, hasProbabilities, newTask, StoredDraft, tasksBody } from './task.ts';
 import { TaskList } from './task-list.tsx';
 
 /**
@@ -150,4 +150,23 @@ export function TasksTab({
       </div>
     </form>
   );
+}
+
+/** Name of the session storage item with the draft. Only this browser tab can read it. */
+const DRAFT = 'assay-draft';
+
+/** Returns the draft that was stored before the page was reloaded; undefined if there is none or it cannot be read. */
+function storedDraft(): Draft | undefined {
+  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), StoredDraft), sessionStorage.getItem(DRAFT));
+  return read.success ? { ...read.output, tasks: read.output.tasks.map(newTask) } : undefined;
+}
+
+/** Stores a draft in session storage, without its image or recording, which can be larger than the storage. */
+function storeDraft({ context, tasks, maxOutputTokens }: Draft): void {
+  try {
+    sessionStorage.setItem(DRAFT, JSON.stringify({ context, tasks, maxOutputTokens } satisfies StoredDraft));
+  } catch {
+    // The text is too long for the storage. A reload then shows the first example.
+    sessionStorage.removeItem(DRAFT);
+  }
 }

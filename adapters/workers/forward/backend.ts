@@ -9,26 +9,25 @@ import type {
   InferenceBackend,
   ListedModel,
   TaskBatch,
+  ToolUse,
   Usage,
 } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { CHAT_PATH, TASKS_PATH } from '../../../lib/contract/internal.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import { parseModelId } from '../../../lib/model-id.ts';
+import { type ModelId, parseModelId } from '../../../lib/model-id.ts';
 import { sizeOfRequest } from '../../../lib/request-size.ts';
+import { MODEL_STATUSES, ModelCapabilities, ModelContract, ModelStatus } from '../../../lib/schema/model-list.ts';
 import { noModelLoaded, unknownModel } from '../../../lib/unknown-model.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptLog, AttemptRecord } from './attempt-log.ts';
 import { chatEvents } from './chat-events.ts';
-import { chatBody } from './chat-wire.ts';
 import { readBatchAnswer, readChatEvents } from './internal.ts';
-import { mergeModels, UpstreamModels } from './model-list.ts';
+import { message } from './message-wire.ts';
 import { readChunks } from './read-chunks.ts';
-import { RetryBudget } from './retry-budget.ts';
-import { taskAnswer } from './task-answer.ts';
-import { tasksBody } from './task-wire.ts';
-import { type Attempt, type Tries, tryUpstreams, verdict } from './try-upstreams.ts';
+import { taskAnswer, tasksBody } from './task-answer.ts';
+import { type Attempt, RetryBudget, type Tries, tryUpstreams, verdict } from './try-upstreams.ts';
 import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamRequest } from './upstream-client.ts';
 import { OtherVersion, UpstreamFault, unreachable } from './upstream-fault.ts';
 
@@ -272,4 +271,102 @@ function isOverloaded(error: unknown): boolean {
 /** Tells whether the public format of tasks says all of a batch. */
 function isPublic({ probabilities, tasks }: TaskBatch): boolean {
   return !probabilities && !tasks.some((task) => task.type === 'extract' && (task.present || task.verbatim));
+}
+
+interface KnownUpstream {
+  upstream: Upstream;
+  active: string | null | undefined;
+}
+
+/** Describes the members of an upstream's model list that the edge reads. Older servers do not send `created`. */
+const UpstreamModels = v.object({
+  data: v.array(
+    v.object({
+      id: v.string(),
+      status: ModelStatus,
+      created: v.exactOptional(v.number()),
+      capabilities: v.exactOptional(ModelCapabilities),
+      contract: v.exactOptional(ModelContract),
+    }),
+  ),
+});
+
+/**
+ * Returns the edge's model list: of the models that upstreams listed, those that some upstream is configured for, each
+ * with the best status (`MODEL_STATUSES` is sorted from best to worst) and the earliest `created`. A model that an
+ * upstream's health reports as loaded is `active`, even if no upstream listed it.
+ */
+function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
+  const best = new Map<ModelId, ListedModel>();
+  const served = new Set(upstreams.flatMap(({ upstream }) => upstream.models));
+  const active = upstreams.flatMap(({ upstream, active }) => upstream.models.filter((model) => model === active));
+  const all: ListedModel[] = [...listed, ...active.map((id) => ({ id, status: 'active' as const }))];
+  for (const model of all) {
+    if (served.has(model.id)) best.set(model.id, merged(best.get(model.id) ?? model, model));
+  }
+  return [...best.values()];
+}
+
+/**
+ * Merges two entries of one model: returns the better status, the earlier `created`, and what either says of the model.
+ */
+function merged(one: ListedModel, other: ListedModel): ListedModel {
+  const { id, status, created = one.created, capabilities = one.capabilities, contract = one.contract } = other;
+  return {
+    id,
+    ...(capabilities ? { capabilities } : {}),
+    ...(contract ? { contract } : {}),
+    status: rank(status) < rank(one.status) ? status : one.status,
+    ...(created === undefined ? {} : { created: Math.min(created, one.created ?? created) }),
+  };
+}
+
+function rank(status: ModelStatus): number {
+  return MODEL_STATUSES.indexOf(status);
+}
+
+/**
+ * Returns the JSON text of the body for an upstream's `POST /v1/chat/completions`. Always requests a stream, even if
+ * the caller did not: the edge then sees chunks and metrics as they arrive.
+ */
+export function chatBody(request: ChatRequest): string {
+  const { model, messages, maxTokens, temperature, topP, seed, stop, topLogprobs } = request;
+  return JSON.stringify({
+    model,
+    messages: messages.map(message),
+    max_completion_tokens: maxTokens,
+    temperature,
+    top_p: topP,
+    seed,
+    stop: stop.length > 0 ? stop : undefined,
+    presence_penalty: request.presencePenalty || undefined,
+    frequency_penalty: request.frequencyPenalty || undefined,
+    ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
+    response_format: format(request.format),
+    cache_salt: request.cacheSalt,
+    ...(request.tools ? toolFields(request.tools) : {}),
+    ...(request.reasoning ? reasoningFields(request.reasoning) : {}),
+    continue_final_message: request.continues,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+}
+
+function reasoningFields({ enabled, effort }: NonNullable<ChatRequest['reasoning']>): object {
+  return effort === undefined ? { enable_thinking: enabled } : { reasoning_effort: effort };
+}
+
+function toolFields({ tools, choice, parallel }: ToolUse): object {
+  return {
+    tools: tools.map((tool) => ({ type: 'function', function: tool })),
+    tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: choice },
+    parallel_tool_calls: parallel,
+  };
+}
+
+function format(format: ChatRequest['format']): object | undefined {
+  if (format.type === 'text') return undefined;
+  const { shape } = format;
+  if (shape.kind !== 'schema') return { type: 'json_object' };
+  return { type: 'json_schema', json_schema: { name: 'answer', schema: shape.schema } };
 }

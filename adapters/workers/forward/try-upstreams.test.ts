@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import type { Outcome } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { RetryBudget } from './retry-budget.ts';
-import { tryUpstreams } from './try-upstreams.ts';
+import { RetryBudget, tryUpstreams } from './try-upstreams.ts';
 import { UpstreamFault } from './upstream-fault.ts';
 
 const boxes = ['a', 'b', 'c', 'd'].map(

@@ -8,8 +8,8 @@ import { LANGUAGES } from '../../../lib/schema/language.ts';
 import { ExtractRequest, RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import { batchOfExtraction, batchOfTasks } from '../../../lib/tasks/batch.ts';
 import { validate } from '../../../lib/validation/validate.ts';
-import { chatBody } from './chat-wire.ts';
-import { tasksBody } from './task-wire.ts';
+import { chatBody } from './backend.ts';
+import { tasksBody } from './task-answer.ts';
 
 const runs = { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) };
 

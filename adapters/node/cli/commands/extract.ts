@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { splitItems, splitMembers } from '../../../../lib/json/members.ts';
 import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
-import { indented } from '../indented.ts';
 import { distinct, once, repeated } from '../parse-flags.ts';
 import { type InputFlags, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
@@ -56,3 +56,29 @@ Examples:
   $ assay extract "The order" --schema '{"vendor":"string","lines":[{"sku":"string","qty":"integer"}]}' < order.txt
   $ assay extract --image receipt.jpg -k total -k date
   $ assay extract -k total -f invoice.txt | jq .total`;
+
+/**
+ * Formats a JSON text as `JSON.stringify` with an indent of two spaces does, but keeps the order of all members and the
+ * spelling of numbers: parsing it would move members that are named by numbers, such as "10". `indent` is put before
+ * every line but the first.
+ */
+export function indented(json: string, indent = ''): string {
+  const text = json.trim();
+  const inner = `${indent}  `;
+  const block = (open: string, parts: readonly string[], close: string) =>
+    parts.length === 0 ? open + close : `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${indent}${close}`;
+  if (text.startsWith('{')) {
+    const members = [...splitMembers(text)];
+    return block(
+      '{',
+      members.map(([name, value]) => `${JSON.stringify(name)}: ${indented(value, inner)}`),
+      '}',
+    );
+  }
+  if (!text.startsWith('[')) return text;
+  return block(
+    '[',
+    splitItems(text).map((item) => indented(item, inner)),
+    ']',
+  );
+}

@@ -1,15 +1,37 @@
+import { execFile } from 'node:child_process';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PRIORITIES, type Priority } from '../../../../lib/backend.ts';
 import { QUOTA_UNITS, quotaOf } from '../../../../lib/keys.ts';
 import { asModelId } from '../../../../lib/model-id.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
-import { EdgeKeys } from '../../edge-keys.ts';
+import { EdgeKeys, type Wrangler } from '../../edge-keys.ts';
 import { KeysStore } from '../../keys-file.ts';
 import { UsageError } from '../../usage-error.ts';
-import { wrangler } from '../../wrangler.ts';
 import { wholeNumber } from '../parse-flags.ts';
 import { screen, table } from '../screen.ts';
+
+const run = promisify(execFile);
+
+/** Runs the wrangler that is installed in the current folder, without sending metrics. */
+const wrangler: Wrangler = async (args) => {
+  try {
+    const { stdout } = await run('npx', ['--no-install', 'wrangler', ...args], {
+      env: { ...process.env, WRANGLER_SEND_METRICS: 'false' },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  } catch (cause) {
+    // Wrangler writes colors even into a pipe.
+    const said =
+      cause instanceof Error && 'stderr' in cause ? stripVTControlCharacters(String(cause.stderr)).trim() : '';
+    throw new Error(
+      `wrangler failed. Run this in the folder with wrangler.toml, after npm install and npx wrangler login.\n${said}`,
+      { cause },
+    );
+  }
+};
 
 interface KeyFlags {
   home?: string;

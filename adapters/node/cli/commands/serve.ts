@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { KEY_HELP } from '../../api-key.ts';
 import type { compose as composeParts } from '../../compose.ts';
-import { type ServerFlags, serverConfig } from '../../config.ts';
-import { LOG_LEVELS } from '../../log-level.ts';
+import { LOG_LEVELS, type ServerFlags, serverConfig } from '../../config.ts';
 
 /**
  * Adds the command `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes

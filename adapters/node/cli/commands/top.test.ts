@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { figuresBetween, readSample } from './top-figures.ts';
+import { figuresBetween, readSample } from './top.ts';
 
 const text = (requests: number, tokens: number) => `# HELP assay_requests_total Requests.
 # TYPE assay_requests_total counter

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readableLine } from './readable-line.ts';
+import { readableLine } from './log.ts';
 
 const time = new Date(2026, 10, 25, 17, 33, 20).toISOString();
 const LINES: [string, object, string][] = [

@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync 
 import { describe, expect, test } from 'vitest';
 import { readJson } from '../../lib/json/body.ts';
 import { BodyBudget } from '../../lib/json/body-budget.ts';
-import { NODE_DECODERS } from './body-decoders.ts';
+import { NODE_DECODERS } from './serve.ts';
 
 const LIMIT = 256 * 1024;
 const brotli = (text: string | Buffer) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 3 } });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { indented } from './indented.ts';
+import { indented } from './extract.ts';
 
 it.each([
   ['{"10":1.50,"2":{"b":[],"a":{}}}', '{\n  "10": 1.50,\n  "2": {\n    "b": [],\n    "a": {}\n  }\n}'],

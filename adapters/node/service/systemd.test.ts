@@ -1,10 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { takeActivatedSocket } from './activated-socket.ts';
+import { openNotify, takeActivatedSocket } from './systemd.ts';
 
 test.each([
   ['none', {}, null],
@@ -21,7 +24,7 @@ test.each([
 /** Program of a server that takes its socket from systemd. */
 const SERVER = `
   import { startServer } from '${fileURLToPath(new URL('../server.ts', import.meta.url))}';
-  import { takeActivatedSocket } from '${fileURLToPath(new URL('activated-socket.ts', import.meta.url))}';
+  import { takeActivatedSocket } from '${fileURLToPath(new URL('systemd.ts', import.meta.url))}';
   const activated = takeActivatedSocket(process.env, process.pid);
   await startServer(() => new Response('here'), { host: process.env.TEST_HOST, port: 1, activated });`;
 
@@ -62,4 +65,31 @@ test.skipIf(!hasActivate).each([
   } finally {
     child.kill();
   }
+});
+
+/** Puts a program in the place of systemd-notify, which notes what it is told. */
+async function recorder(): Promise<{ env: Record<string, string>; said(): Promise<string[]> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'assay-notify-'));
+  await writeFile(join(folder, 'systemd-notify'), '#!/bin/sh\necho "$1" >> "$NOTIFY_SOCKET"\n', { mode: 0o755 });
+  const log = join(folder, 'said');
+  const said = async () => (await readFile(log, 'utf8').catch(() => '')).split('\n').filter(Boolean);
+  return { env: { PATH: `${folder}:${process.env.PATH}`, NOTIFY_SOCKET: log }, said };
+}
+
+test('says that the server is ready, then that it lives, and that it stops', async () => {
+  const { env, said } = await recorder();
+  const notify = openNotify({ ...env, WATCHDOG_USEC: '30000', WATCHDOG_PID: String(process.pid) }, process.pid);
+  notify.ready();
+  await expect.poll(said).toEqual(expect.arrayContaining(['READY=1', 'WATCHDOG=1']));
+  notify.stopping();
+  await expect.poll(said).toContain('STOPPING=1');
+});
+
+test('feeds no watchdog of another process, and says nothing without systemd', async () => {
+  const { env, said } = await recorder();
+  openNotify({ ...env, WATCHDOG_USEC: '1000', WATCHDOG_PID: '1' }, process.pid).ready();
+  await expect.poll(said).toEqual(['READY=1']);
+  const { NOTIFY_SOCKET: _, ...without } = env;
+  openNotify(without, process.pid).ready();
+  expect(await said()).toEqual(['READY=1']);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ServiceSettings } from '../../service/service-unit.ts';
 import {
   hiddenFromService,
   installSteps,
@@ -6,8 +7,7 @@ import {
   type Step,
   uninstallSteps,
   unitFolder,
-} from './service-steps.ts';
-import type { ServiceSettings } from './service-unit.ts';
+} from './service.ts';
 
 const SETTINGS: ServiceSettings = {
   scope: 'user',

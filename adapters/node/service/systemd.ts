@@ -1,7 +1,21 @@
 import { execFile } from 'node:child_process';
 
+/** First file descriptor that systemd passes to a service. Source: sd_listen_fds(3). */
+const FIRST_DESCRIPTOR = 3;
+
+/**
+ * Returns the descriptor of the socket that systemd opened for the process `pid`, the first if there are several; null
+ * if there is none. Removes systemd's variables `LISTEN_*` from `env`, because a child process would take the socket
+ * for its own.
+ */
+export function takeActivatedSocket(env: Record<string, string | undefined>, pid: number): number | null {
+  const { LISTEN_PID, LISTEN_FDS } = env;
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete env[name];
+  return LISTEN_PID === String(pid) && Number(LISTEN_FDS) >= 1 ? FIRST_DESCRIPTOR : null;
+}
+
 /** Reports the state of the server to systemd. */
-export interface Notify {
+interface Notify {
   /** Reports that the server listens. From now on, systemd's watchdog hears of it as long as the event loop turns. */
   ready(): void;
   /** Reports that the server has begun to stop. */
