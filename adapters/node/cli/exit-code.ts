@@ -16,7 +16,11 @@ export const EXIT = {
   failed: 9,
   busy: 10,
   other: 70,
+  interrupted: 130,
 } as const;
+
+/** Reports that the user has stopped a command that can be continued. */
+export class InterruptedError extends Error {}
 
 /** Reports that a command needs a server and none answers, or that the connection to it broke. */
 export class NoServerError extends Error {}
@@ -45,6 +49,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof NoServerError) return EXIT.noServer;
+  if (error instanceof InterruptedError) return EXIT.interrupted;
   if (error instanceof UsageError) return EXIT.usage;
   // All other codes mean that the request itself is invalid.
   if (error instanceof AssayError) return BY_CODE[error.code] ?? EXIT.usage;

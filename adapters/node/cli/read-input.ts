@@ -73,9 +73,15 @@ export function whyNotRead(cause: unknown): string {
  * for `fileOrText` in the message if that is JSON itself.
  */
 export async function readJson(fileOrText: string, name: string): Promise<unknown> {
+  return JSON.parse(await readJsonText(fileOrText, name));
+}
+
+/** Returns the JSON text itself, as `readJson` finds it. */
+export async function readJsonText(fileOrText: string, name: string): Promise<string> {
   const source = isJsonText(fileOrText) ? fileOrText : await readText(fileOrText);
   try {
-    return JSON.parse(source);
+    JSON.parse(source);
+    return source;
   } catch (cause) {
     throw new UsageError(`${isJsonText(fileOrText) ? name : fileOrText} is not JSON: ${messageOf(cause)}`, { cause });
   }

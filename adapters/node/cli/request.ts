@@ -1,10 +1,16 @@
 import * as v from 'valibot';
+import { PRIORITY_HEADER } from '../../../handlers/call.ts';
+import type { Priority } from '../../../lib/backend.ts';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { ErrorBody } from '../../../lib/schema/error-body.ts';
 
 export interface RequestOptions {
   /** Body of the request, which is sent as JSON. */
   body?: unknown;
+  /** JSON text of the body, in the place of `body`. */
+  json?: string;
+  /** Priority of the request; that of the key if absent. */
+  priority?: Priority;
   /** HTTP method; by default POST with a body, GET without one. */
   method?: string;
   accept?: string;
@@ -29,15 +35,17 @@ export interface Connection {
 /** Returns the second argument of `fetch` for a request. `connectionKey` is the API key if `options` has none;
  * undefined to send none. */
 export function requestOf(options: RequestOptions, connectionKey: string | undefined): RequestInit {
-  const { body, method, accept, signal, key = connectionKey } = options;
+  const { body, method, accept, priority, signal, key = connectionKey } = options;
+  const json = options.json ?? (body === undefined ? undefined : JSON.stringify(body));
   return {
-    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    method: method ?? (json === undefined ? 'GET' : 'POST'),
     headers: {
       accept: accept ?? 'application/json',
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(priority === undefined ? {} : { [PRIORITY_HEADER]: priority }),
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(json === undefined ? {} : { body: json }),
     ...(signal ? { signal } : {}),
   };
 }
@@ -49,8 +57,9 @@ export function requestOf(options: RequestOptions, connectionKey: string | undef
 export async function successOf(response: Response): Promise<Response> {
   if (response.ok) return response;
   const text = await response.text();
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   throw (
-    errorOf(text) ??
+    errorOf(text, Number.isFinite(seconds) ? { retryAfterSeconds: seconds } : {}) ??
     new AssayError(
       'backend_unreachable',
       `The server answered ${response.status} without Assay's error body. Is --url the address of an Assay server?`,
@@ -58,11 +67,14 @@ export async function successOf(response: Response): Promise<Response> {
   );
 }
 
-/** Returns the `AssayError` that the JSON text of an error body describes; null for any other text. */
-export function errorOf(text: string): AssayError | null {
+/**
+ * Returns the `AssayError` that the JSON text of an error body describes, with `details` in addition; null for any
+ * other text.
+ */
+export function errorOf(text: string, details: { retryAfterSeconds?: number } = {}): AssayError | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ErrorBody), text);
   if (!parsed.success) return null;
   const { code, message, param } = parsed.output.error;
   // A newer server may send a code that this version does not know. Such a code is only displayed.
-  return new AssayError(code as ErrorCode, message, param === undefined ? {} : { param });
+  return new AssayError(code as ErrorCode, message, { ...details, ...(param === undefined ? {} : { param }) });
 }
