@@ -1,6 +1,6 @@
 /**
  * Returns the 256 characters that stand for the bytes 0 to 255 in byte-level BPE
- * (`runtime/text/tokenizer/byte-level.ts`).
+ * (`runtime/text/tokenizer/vocabulary.ts`).
  */
 export function byteAlphabet(): string[] {
   const printable = (byte: number) =>

@@ -1,15 +1,24 @@
 import { join } from 'node:path';
+import { at } from '../../lib/at.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { RefusedContract } from '../contracts/published-files.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
-import type { Model } from '../onnx/format/model.ts';
+import { dataLength, type Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
-import { findLayout } from '../onnx/layout.ts';
+import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
+import { addAttentionSlots } from '../onnx/rewrites/attention-slots.ts';
 import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
+import { endResults } from '../onnx/rewrites/end-results.ts';
 import { fuseEmbeddings } from '../onnx/rewrites/fuse-embeddings.ts';
+import { gatherColumns } from '../onnx/rewrites/gather-columns.ts';
+import { gatherRows } from '../onnx/rewrites/gather-rows.ts';
+import { keepWholePast, packBranches } from '../onnx/rewrites/pack-branches.ts';
+import { packStates } from '../onnx/rewrites/pack-states.ts';
+import { padRotaryTables } from '../onnx/rewrites/pad-rotary.ts';
+import { prune } from '../onnx/rewrites/prune.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
@@ -20,11 +29,12 @@ import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
 import type { FixedPrecision } from './precision.ts';
-import { ENCODER_FILE, rewritePacked } from './rewrite-packed.ts';
-import { rewriteStatic } from './rewrite-static.ts';
-import type { GraphFacts } from './rewritten-graphs.ts';
+import type { GraphFacts, Rewritten } from './rewritten-graphs.ts';
 import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
-import { formOf } from './weight-conversion.ts';
+import { staticGraphs } from './static-graphs.ts';
+import { convertWeights, floatProducts, formOf, NO_BLOCKS } from './weight-conversion.ts';
+import { blockWeights } from './weights/blocks.ts';
+import { int8Embedding } from './weights/int8.ts';
 
 const WEIGHTS_FILE = 'weights.bin';
 const ENCODER_WEIGHTS_FILE = 'encoder.bin';
@@ -142,4 +152,132 @@ async function writtenGraph(
  */
 function longestPast(shapes: readonly StaticShape[] = []): number {
   return shapes.length > 0 ? Math.max(...shapes.map(({ past }) => past)) : Number.POSITIVE_INFINITY;
+}
+
+const GRAPH_FILE = 'model.onnx';
+const BATCH_FILE = 'batch.onnx';
+/**
+ * Maximum bytes of weights of a model that counts as small. A small model is opened a second time, with a graph for
+ * runs of a single sequence.
+ */
+const SMALL_WEIGHTS = 64 << 20;
+
+/** File name of the media encoder: the graph that computes features of images or audio. */
+const ENCODER_FILE = 'encoder.onnx';
+
+/**
+ * Rewrites a graph in place so that it accepts packed branches and any number of tokens, for devices that accept
+ * dynamic shapes. Without fused attention, the graph computes one branch at a time instead (`plain`). Returns that
+ * graph, or a copy with attention slots if `slots` is above 1 and the graph can have them; for a small model, both.
+ * Throws `engine_failed` for a model that cannot be rewritten.
+ */
+function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
+  if (isHalf(model)) toFloat32(model);
+  keepWholePast(model);
+  const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
+  if (layout.states.length > 0 && !attention) {
+    throw unusable('it mixes layers that keep a state with attention that is not fused');
+  }
+  const lanes = packStates(model, layout);
+  const masks = attention ? packBranches(model, layout, attention) : [];
+  if (attention) padRotaryTables(model, attention);
+  const rows = gatherRows(model, layout, attention);
+  const end = attention ? endResults(model) : undefined;
+  const form = convertWeights(model, layout.tokens, precision);
+  gatherColumns(model.graph);
+  prune(model.graph);
+  const { logits, vocabSize, kv, media } = layout;
+  const facts = {
+    path: attention ? ('packed' as const) : ('plain' as const),
+    vocabSize,
+    logits,
+    ...(end ? { end } : {}),
+    kv,
+    ...(media ? { media: { ...media, encoder: ENCODER_FILE } } : {}),
+    ...(lanes ? { states: layout.states } : {}),
+  };
+  const inputsOf = ({ tokens, attentionMask, positions, positionRows }: Layout): Manifest['inputs'] => ({
+    tokens,
+    masks,
+    ...(lanes ? { lanes } : {}),
+    ...(attentionMask ? { attentionMask } : {}),
+    ...(positions ? { positions, ...(positionRows ? { positionRows } : {}) } : {}),
+    ...(rows ? { rows } : {}),
+  });
+  const alone = { file: GRAPH_FILE, model };
+  const aloneFacts = { graph: GRAPH_FILE, inputs: inputsOf(layout) };
+  const batch = { file: BATCH_FILE, model: { ...model, graph: copyOf(model.graph) } };
+  const batchLayout = { ...layout };
+  // Models with recurrent layers run one sequence at a time.
+  const single = !attention || lanes || slots === 1;
+  if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
+    return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  }
+  // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
+  // unused.
+  prune(batch.model.graph);
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
+  return weightBytes(model.graph) <= SMALL_WEIGHTS
+    ? { form, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
+    : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
+}
+
+/**
+ * Copies the lists of a graph, so that its nodes, inputs and outputs can be replaced without changing the original. The
+ * nodes themselves are shared.
+ */
+function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
+  return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
+}
+
+function weightBytes({ initializers }: Model['graph']): number {
+  return [...initializers.values()].reduce((sum, { data }) => sum + dataLength(data), 0);
+}
+
+/**
+ * Number of inputs that share a scale in weights for NPUs: the block size that the compilers of both Intel and Qualcomm
+ * accept (measured, docs/devices.md).
+ */
+const DEVICE_BLOCK = 32;
+
+/**
+ * Rewrites a model to static graphs of the given shapes, with packed branches. Throws `engine_failed` if it cannot be
+ * split.
+ */
+function rewriteStatic(
+  model: Model,
+  layout: Layout,
+  precision: FixedPrecision,
+  shapes: readonly StaticShape[],
+): Rewritten {
+  if (layout.media) throw unusable('static graphs support neither images nor audio');
+  if (layout.states.length > 0) throw unusable('static graphs do not support layers that keep a state');
+  if (model.graph.nodes.some(({ op }) => op === 'RotaryEmbedding')) {
+    throw unusable('its rotary embeddings are outside of the attention nodes (Gemma 4), which has no static form');
+  }
+  if (isHalf(model)) toFloat32(model);
+  const attention = attentionNodes(model.graph, layout);
+  if (attention && attention.length > layout.kv.length)
+    throw unusable('its layers share keys and values, which has no static form');
+  if (model.graph.nodes.some((node) => node.inputs.includes('position_ids') && !attention?.includes(node)))
+    throw unusable('its layers read positions outside of the attention nodes (Ministral 3), which has no static form');
+  const rows = attention && gatherRows(model, layout, attention);
+  if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
+  if (precision === 'published') throw unusable('the blocks of a GGUF file have no static form', NO_BLOCKS);
+  if (precision !== 'float' && precision !== 'keep') {
+    int8Embedding(model, layout.tokens);
+    blockWeights(model, { bits: precision === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
+  }
+  if (precision === 'float') floatProducts(model);
+  const made = formOf(model);
+  // Blocks of a GGUF file are read as floats.
+  const form = precision === 'float' || made === 'published' ? 'float' : made;
+  const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
+  const { tokens, logits, vocabSize, kv } = layout;
+  const inputs = { tokens, masks, positions: 'position_ids' };
+  return {
+    form,
+    graphs,
+    facts: { path: 'static', graph: at(graphs, 0).file, vocabSize, logits, kv, inputs, static: manifest },
+  };
 }

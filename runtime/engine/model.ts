@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
+import { refusal } from '../../lib/refused-form.ts';
+import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { errorText } from '../compile/choose-form.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
 import { loadFailureReason } from '../ort-plugin/load-failure-reason.ts';
@@ -14,7 +17,6 @@ import { StaticForward } from './forward/static/static-forward.ts';
 import { openStatic } from './forward/static/static-sessions.ts';
 import { int8ProductsSaturate } from './self-check/int8-kernels.ts';
 import { checkPacking, referenceError } from './self-check/self-check.ts';
-import { wrongNumbers } from './self-check/wrong-numbers.ts';
 
 export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */
@@ -137,4 +139,19 @@ export async function sessionOptions(threads?: number): Promise<InferenceSession
     extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };
+}
+
+/**
+ * Returns the `engine_failed` error for a weight form whose logits are wrong on this machine. Its `cause` names the
+ * form, for `refusedForm`.
+ *
+ * @param error measured `logitError`
+ * @param limit largest accepted `logitError`
+ */
+export function wrongNumbers(form: WeightForm, error: number, limit: number): AssayError {
+  return new AssayError(
+    'engine_failed',
+    `This machine computes wrong numbers in ${form}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which chooses an accurate form.`,
+    { cause: refusal(form) },
+  );
 }

@@ -4,7 +4,6 @@ import { hashFile } from '../store/digest.ts';
 import { isFlocked } from '../store/lock.ts';
 import { fetchRange, RangesIgnored } from './fetch-range.ts';
 import type { HubFile } from './hub-client.ts';
-import { allOrAbort, Limiter } from './limiter.ts';
 import { PartialFile, type Range } from './partial-file.ts';
 import type { PullContext, PullOptions } from './pull-context.ts';
 
@@ -179,4 +178,52 @@ function damaged(model: ModelId, file: HubFile): AssayError {
     'hub_unreachable',
     `${file.path} of ${model} arrived damaged twice: its ${file.hash.length === 64 ? 'sha256' : 'git sha1'} is not ${file.hash}. Nothing of it was kept. Pull again. If that fails, check whether a proxy between you and the hub changes the bytes.`,
   );
+}
+
+/** Runs at most `count` calls at the same time. Further calls wait in order. */
+class Limiter {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await call();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+}
+
+/**
+ * Runs all calls at the same time. If one fails, aborts the others, waits until they have ended, because they may still
+ * be writing, and throws the first error.
+ */
+async function allOrAbort(
+  calls: readonly ((signal: AbortSignal) => Promise<void>)[],
+  signal: AbortSignal,
+): Promise<void> {
+  const controller = new AbortController();
+  const both = AbortSignal.any([signal, controller.signal]);
+  let failure: { error: unknown } | null = null;
+  await Promise.all(
+    calls.map(async (call) => {
+      try {
+        both.throwIfAborted();
+        await call(both);
+      } catch (error) {
+        failure ??= { error };
+        controller.abort();
+      }
+    }),
+  );
+  // A cast: TypeScript does not see the assignment inside the callback.
+  if (failure) throw (failure as { error: unknown }).error;
 }

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkVersion } from './c-api.ts';
-import { ORT_VERSION } from './c-functions.ts';
+import { checkVersion, ORT_VERSION } from './c-api.ts';
 import { OrtEnvironment } from './environment.ts';
 import { PluginSession } from './plugin-session.ts';
 

@@ -12,8 +12,7 @@ import {
 } from '../store/compiled-store.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
-import type { LocalModel } from '../store/hub-cache.ts';
-import { linkFile } from '../store/link-file.ts';
+import { type LocalModel, linkFile } from '../store/hub-cache.ts';
 import { inheritedFrom } from '../store/model-files.ts';
 import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs/promises';
+import * as nodeFs from 'node:fs/promises';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
@@ -8,7 +9,6 @@ import { CONFIG_BOUNDS, readBounded, readBoundedJson } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
-import { linkFile } from './link-file.ts';
 import { type FileEntry, type ModelFiles, type SelectOptions, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
@@ -230,4 +230,40 @@ async function linkBlob(blob: string, link: string): Promise<void> {
   // Recursive, because a folder may be in the place of the link.
   await fs.rm(link, { force: true, recursive: true });
   await linkFile(blob, link, target);
+}
+
+/** Lists the file operations that make links. Tests replace them to make them fail. */
+export type LinkOperations = Pick<typeof nodeFs, 'symlink' | 'link' | 'copyFile' | 'rename'>;
+
+/** Error codes of links that are impossible: on exFAT, FAT32 and some network disks, on Windows without a privilege. */
+const IMPOSSIBLE: readonly (string | undefined)[] = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
+
+/**
+ * Makes a file available under a second path, which must not exist: as a symbolic link, otherwise as a hard link,
+ * otherwise as a copy.
+ *
+ * @param target text of the symbolic link: absolute, or relative to its directory
+ */
+export async function linkFile(
+  file: string,
+  link: string,
+  target: string = file,
+  fs: LinkOperations = nodeFs,
+): Promise<void> {
+  if (await done(fs.symlink(target, link, 'file'))) return;
+  if (await done(fs.link(file, link))) return;
+  // Renamed into place, because another process must not find half a file.
+  await fs.copyFile(file, `${link}.assay-new`);
+  await fs.rename(`${link}.assay-new`, link);
+}
+
+/** Returns false if a link could not be made because such links are impossible here. */
+function done(made: Promise<void>): Promise<boolean> {
+  return made.then(
+    () => true,
+    (error: unknown) => {
+      if (!IMPOSSIBLE.includes(systemCode(error))) throw error;
+      return false;
+    },
+  );
 }

@@ -9,7 +9,6 @@ import { choiceOf, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from '../compile/planned-graphs.ts';
 import type { FixedPrecision } from '../compile/precision.ts';
-import { lackForReference } from '../compile/reference-space.ts';
 import { convertWeights } from '../compile/weight-conversion.ts';
 import { type EncoderContract, graphRoles, rowTokens } from '../contracts/encoder-contracts.ts';
 import type { Adapter } from '../encoder/adapter.ts';
@@ -27,7 +26,7 @@ import { prune } from '../onnx/rewrites/prune.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { readModelText } from '../text/model-files.ts';
-import type { CompileOptions } from './compile-model.ts';
+import { type CompileOptions, lackForReference } from './compile-model.ts';
 import { FormFolders } from './form-folders.ts';
 
 /**

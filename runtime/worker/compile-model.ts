@@ -1,7 +1,9 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import type { Device } from '../../lib/backend.ts';
+import type { Device, TaskBatch } from '../../lib/backend.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { formatBytes } from '../../lib/format-bytes.ts';
 import type { WeightForm } from '../../lib/schema/weight-form.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
@@ -9,15 +11,23 @@ import { choiceOf, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
 import type { FixedPrecision, Precision } from '../compile/precision.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
-import { lackForReference } from '../compile/reference-space.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
+import type { DecisionContract } from '../contracts/contract.ts';
+import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
+import { Sequence } from '../engine/cache/sequence.ts';
+import { Engine } from '../engine/engine.ts';
+import { kvShape, type Model, openModel } from '../engine/model.ts';
+import { logitsOf, referenceError } from '../engine/self-check/self-check.ts';
+import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
+import { SPARE_BYTES } from '../store/disk-error.ts';
+import { readModelText } from '../text/model-files.ts';
+import { createTextModel } from '../text/text-model.ts';
+import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
+import { planDecisions } from './decision-job.ts';
 import { FormFolders } from './form-folders.ts';
-import { decisionProbabilities, shiftOf } from './measure-decisions.ts';
-import { measureForm, referenceFrom } from './measure-form.ts';
-import { probePrompt } from './probe-prompt.ts';
 
 export type { Precision } from '../compile/precision.ts';
 
@@ -142,4 +152,218 @@ function manifestOf(options: CompileOptions, { facts }: PlannedForm, choice: Man
     maxPromptLen: Math.min(maxPromptLen, facts.contextLength),
     ...facts,
   };
+}
+
+/**
+ * Size of the measured request, which resembles real ones: tokens of the prefix, branches after it, and decoding steps.
+ */
+const PREFIX = 128;
+const BRANCHES = 16;
+const STEPS = 4;
+/** Maximum number of runs of the request. The fastest counts, because other processes slow the others down. */
+const ROUNDS = 5;
+/** Milliseconds after which no further run starts, except the second. */
+const MOST_MS = 4_000;
+
+/** Distance between the positions of the prompt whose logits are stored as a reference. */
+const EVERY_POSITION = 4;
+/** Maximum number of vocabulary entries whose logits are stored at each position. */
+const MOST_LOGITS = 512;
+
+/**
+ * Runs a prompt through the model in `folder`, which has 32-bit weights, and returns its logits as the reference.
+ * Returns null if the model does not load on this CPU.
+ */
+async function referenceFrom(folder: string, tokens: readonly number[]): Promise<Reference | null> {
+  const model = await openModel(folder).catch(nullIfNotLoadable);
+  if (!model) return null;
+  const { manifest, forward, close } = model;
+  try {
+    const positions = [...tokens.keys()].filter((position) => (position + 1) % EVERY_POSITION === 0);
+    const probe = {
+      tokens: [...tokens],
+      positions: positions.length > 0 ? positions : [tokens.length - 1],
+      stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_LOGITS)),
+    };
+    const logits = await logitsOf(forward, kvShape(manifest), probe);
+    // Five digits are far more precise than the logits of any weight form.
+    return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
+  } finally {
+    await close();
+  }
+}
+
+/**
+ * Measures the weight form in `folder`: the error of its logits against the reference and, with `withSpeed`, the
+ * processor time of a small request in milliseconds, otherwise 0. For a form that does not load on this CPU or gives no
+ * finite error, the error is `UNUSABLE_ERROR`.
+ */
+async function measureForm(
+  folder: string,
+  reference: Reference,
+  withSpeed: boolean,
+): Promise<{ error: number; ms: number }> {
+  const model = await openModel(folder).catch(nullIfNotLoadable);
+  if (!model) return { error: UNUSABLE_ERROR, ms: 0 };
+  try {
+    const error = await referenceError(model.forward, kvShape(model.manifest), reference);
+    // The error is stored as JSON, which cannot represent NaN or infinity.
+    return { error: Number.isFinite(error) ? error : UNUSABLE_ERROR, ms: withSpeed ? await requestMs(model) : 0 };
+  } finally {
+    await model.close();
+  }
+}
+
+/**
+ * Returns null for the error of a graph that cannot be opened on the CPU, such as one for another device. Throws other
+ * errors.
+ */
+function nullIfNotLoadable(error: unknown): null {
+  if (error instanceof AssayError && error.code === 'engine_failed') return null;
+  throw error;
+}
+
+async function requestMs({ forward, manifest }: Model): Promise<number> {
+  const prefix = spreadTokens(manifest.vocabSize, Math.min(PREFIX, Math.floor(manifest.contextLength / 2)));
+  const began = performance.now();
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS && (round < 2 || performance.now() - began < MOST_MS); round++) {
+    const sequence = new Sequence(kvShape(manifest), prefix.length + BRANCHES * STEPS);
+    const cpu = process.cpuUsage();
+    for (const token of prefix) sequence.append(token, sequence.length - 1);
+    await forward.run([{ sequence, start: 0, rows: [prefix.length - 1], keep: [prefix.length - 1] }]);
+    let ends = Array.from({ length: BRANCHES }, () => prefix.length - 1);
+    for (let step = 0; step < STEPS; step++) {
+      const start = sequence.length;
+      ends = ends.map((parent, branch) => sequence.append(at(prefix, branch % prefix.length), parent));
+      await forward.run([{ sequence, start, rows: ends, keep: ends }]);
+    }
+    const { user, system } = process.cpuUsage(cpu);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+/** Texts that the questions below are asked about. They resemble requests to the service. */
+const TEXTS = [
+  'The parcel came two weeks late and the mug was broken. I want my money back.',
+  'Thank you for the quick help yesterday. Everything works again, and I have nothing to add.',
+  'ERROR 502 from the payment gateway at 09:14, 09:15 and 09:21. Customers cannot pay. Please call me at once.',
+];
+const QUESTIONS: TaskBatch['tasks'] = [
+  {
+    type: 'decide',
+    name: 'refund',
+    kind: 'predicate',
+    question: 'Does the writer ask for money back?',
+    options: ['true', 'false'],
+  },
+  { type: 'decide', name: 'urgent', kind: 'predicate', question: 'Is it urgent?', options: ['true', 'false'] },
+  {
+    type: 'decide',
+    name: 'team',
+    kind: 'choice',
+    question: 'Which team should answer?',
+    options: ['billing', 'shipping', 'support', 'engineering', 'nobody'],
+  },
+  {
+    type: 'decide',
+    name: 'mood',
+    kind: 'score',
+    question: 'How angry is the writer?',
+    options: ['calm', 'annoyed', 'angry', 'furious'],
+  },
+];
+
+/**
+ * Asks a few questions of the decision model in `folder`, with its author's prompt, and returns the probabilities of
+ * all options.
+ *
+ * @param source folder with the model's text files
+ */
+async function decisionProbabilities(folder: string, source: string, contract: DecisionContract): Promise<number[]> {
+  const { manifest, forward, close } = await openModel(folder);
+  try {
+    const { maxPromptLen, contextLength } = manifest;
+    const open = contract.open(contractText(createTextModel(await readModelText(source)), maxPromptLen), source);
+    const loaded = { contract, open, narrow: manifest.readout !== undefined };
+    const engine = new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 0 });
+    const probabilities: number[] = [];
+    for (const context of TEXTS) {
+      const batch: TaskBatch = {
+        input: { context },
+        tasks: QUESTIONS,
+        media: [],
+        temperature: 0,
+        maxOutputTokens: 16,
+        probabilities: { calibrated: false },
+      };
+      const planning = planDecisions(loaded, batch, maxPromptLen);
+      let step = planning.next();
+      while (!step.done) step = planning.next();
+      const { answers } = await step.value.answers(async (plan) => {
+        const result = engine.submit({ ...plan, id: 'probe', deadline: Number.POSITIVE_INFINITY });
+        while (engine.running + engine.queued > 0) await engine.step();
+        return result;
+      });
+      for (const { optionLogprobs = [] } of answers) probabilities.push(...optionLogprobs.map(Math.exp));
+    }
+    return probabilities;
+  } finally {
+    await close();
+  }
+}
+
+/** Returns the difference that 95% of the probabilities do not exceed. */
+function shiftOf(probabilities: readonly number[], reference: readonly number[]): number {
+  const shifts = reference.map((wanted, i) => Math.abs((probabilities[i] ?? Number.NaN) - wanted));
+  return shifts.toSorted((one, other) => one - other)[Math.ceil(0.95 * shifts.length) - 1] ?? 0;
+}
+
+/** Text that resembles a request to the service. */
+const TEXT =
+  'The parcel came two weeks late and the mug was broken. I want my money back. Does the customer ask for a refund? Answer with yes or no.';
+const MOST_TOKENS = 32;
+
+/**
+ * Returns the ids of the first tokens, at most 32, of an ordinary text, because weight forms must be measured on
+ * activations like those of real requests. For a model whose tokenizer cannot be read, returns ids scattered over its
+ * vocabulary.
+ *
+ * @param source folder of the published model
+ */
+async function probePrompt(source: string, vocabSize: number, contextLength: number): Promise<number[]> {
+  const ids = await textTokens(source).catch(() => []);
+  const usable = ids.length > 0 && ids.every((id) => id < vocabSize);
+  const tokens = usable ? ids : spreadTokens(vocabSize, MOST_TOKENS);
+  return tokens.slice(0, Math.min(MOST_TOKENS, contextLength));
+}
+
+async function textTokens(source: string): Promise<number[]> {
+  const tokenizer = createTokenizer(await readModelText(source));
+  const ids = tokenizer.encodeUser(TEXT, false);
+  return tokenizer.begin === null || ids[0] === tokenizer.begin ? [...ids] : [tokenizer.begin, ...ids];
+}
+
+/** Copies of the weights in memory at the same time: as read from the file, and in the layout of the kernels. */
+const COPIES = 2;
+
+/**
+ * Returns the reason why the weights in 32-bit floats, from which the reference logits are computed, are too large for
+ * the memory, or for the disk beside the other weight forms; null if there is enough space.
+ *
+ * @param bytes size of the weights in 32-bit floats
+ * @param target folder for the compiled model, which need not exist yet
+ */
+export function lackForReference(bytes: number, target: string): string | null {
+  const memory = process.availableMemory();
+  if (COPIES * bytes > memory) {
+    return `that takes ${formatBytes(COPIES * bytes)} of memory, and ${formatBytes(memory)} are free`;
+  }
+  const { bavail, bsize } = statfsSync(existsSync(target) ? target : dirname(target));
+  // All other forms together are smaller than the one in 32-bit floats.
+  if (2 * bytes + SPARE_BYTES > bavail * bsize) {
+    return `that takes ${formatBytes(2 * bytes)} of disk, and ${formatBytes(bavail * bsize)} are free`;
+  }
+  return null;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { promptLengthFor } from './load-model.ts';
+import { draftRows, promptLengthFor } from './load-model.ts';
 
 const GIB = 2 ** 30;
 /** The KV of Qwen3-0.6B: 229,376 bytes for each token. */
@@ -18,4 +18,14 @@ test.each([
   ['a model with states', GIB, HYBRID, 32_768, 32_768],
 ])('the default prompt length: %s', (_, memory, kv, most, length) => {
   expect(promptLengthFor(memory, kv, most)).toBe(length);
+});
+
+test.each([
+  ['CPU', 'int8', 'AVX-512 VNNI', 16],
+  ['CPU', 'int8', 'AVX2', 0],
+  ['CPU', 'int4', 'AVX-512 VNNI', 0],
+  ['CPU', 'float', 'AVX-512 VNNI', 0],
+  ['NPU', 'int8', 'AVX-512 VNNI', 0],
+] as const)('on %s in %s with %s: %i rows', (device, form, kernels, rows) => {
+  expect(draftRows({ device, form }, kernels)).toBe(rows);
 });

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
 import { type EncoderManifest, readEncoderManifest, readEncoderReference } from '../compile/encoder-manifest.ts';
+import { kernelFamily } from '../compile/kernels.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
@@ -15,10 +17,11 @@ import { probeLogits } from '../encoder/probe.ts';
 import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
-import { kvShape, type Model, openModel } from '../engine/model.ts';
+import { kvShape, type Model, openModel, sessionOptions, wrongNumbers } from '../engine/model.ts';
 import { logitError } from '../engine/self-check/logit-error.ts';
-import { wrongNumbers } from '../engine/self-check/wrong-numbers.ts';
+import type { MediaFamily } from '../media/families/family.ts';
 import { readMediaFamily } from '../media/families/read-family.ts';
+import { deepstackNames } from '../onnx/rewrites/fuse-embeddings.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
@@ -26,11 +29,9 @@ import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
-import { draftRows } from './draft-rows.ts';
 import { EncoderModel } from './encoder-model.ts';
 import { LoadedModel } from './loaded-model.ts';
-import type { MediaEncoder } from './media-encoder.ts';
-import { openMediaEncoder } from './open-media-encoder.ts';
+import { MediaEncoder } from './media-encoder.ts';
 import type { ServedModel } from './serve.ts';
 
 /** Number of full-length prompts that fit in the default prefix cache. */
@@ -185,4 +186,64 @@ function endingOnFailure(forward: Forward): Forward {
       }
     },
   };
+}
+
+/**
+ * Maximum rows of logits in a run with drafted tokens. One chat with a full draft uses 8 of them; the rest is for
+ * drafts of jobs beside it.
+ */
+const DRAFT_ROWS = 16;
+
+/**
+ * CPU kernel families with which drafts were measured to save time without changing any answer (docs/engine.md,
+ * "Drafts").
+ */
+const MEASURED_KERNELS: ReadonlySet<string> = new Set(['AVX-512 VNNI']);
+
+/**
+ * Returns the maximum number of rows of logits in a run with drafted tokens (`Limits.draftRows`); 0 for no drafts.
+ * Models in 4 bits, and in 8 bits without VNNI, get none: there a run of one token uses other kernels than a run of
+ * several, so drafts would change near-ties. Kernels without a measurement get none either.
+ */
+export function draftRows({ device, form }: Pick<Manifest, 'device' | 'form'>, kernels = kernelFamily()): number {
+  return device === 'CPU' && form === 'int8' && MEASURED_KERNELS.has(kernels) ? DRAFT_ROWS : 0;
+}
+
+/** Advice at the end of the reasons why an encoder cannot be used. */
+const LOAD = 'Load other files of the model.';
+
+/**
+ * Opens the encoder of a compiled model. If its files do not fit the model, returns the error message for requests with
+ * media instead. Throws onnxruntime's error if the encoder does not load.
+ *
+ * @param dir folder of the compiled model
+ * @param threads threads of onnxruntime; undefined: its default
+ */
+export async function openMediaEncoder(
+  dir: string,
+  { encoder, width, parts }: NonNullable<Manifest['media']>,
+  family: MediaFamily,
+  threads: number | undefined,
+): Promise<MediaEncoder | string> {
+  const options = { ...(await sessionOptions(threads)), executionProviders: ['cpu'] };
+  const session = await InferenceSession.create(join(dir, encoder), options);
+  const refusal = whyUnusable(session, family, parts);
+  if (!refusal) return new MediaEncoder(family, session, width);
+  await session.release();
+  return refusal;
+}
+
+/**
+ * Returns the reason why an encoder does not fit its family or the decoder; null if it fits.
+ *
+ * @param parts number of vectors that the decoder takes for each token: the encoder's output and its deepstack features
+ */
+function whyUnusable({ inputNames, outputNames }: InferenceSession, family: MediaFamily, parts: number): string | null {
+  const unknown = inputNames.find((name) => !family.inputNames.includes(name));
+  if (unknown)
+    return `These files of the model have an encoder with the input "${unknown}", which is not known. ${LOAD}`;
+  const given = deepstackNames(outputNames).length;
+  const needed = family.kind === 'image' && family.deepstack ? Math.max(1, parts - 1) : 0;
+  if (given === needed && parts === needed + 1) return null;
+  return `These files of the model leave out its deepstack features, without which it sees little. ${LOAD}`;
 }

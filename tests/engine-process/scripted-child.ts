@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
-import { wrongNumbers } from '../../runtime/engine/self-check/wrong-numbers.ts';
+import { wrongNumbers } from '../../runtime/engine/model.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { serve } from '../../runtime/worker/serve.ts';

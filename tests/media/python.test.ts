@@ -19,8 +19,8 @@ import { encodeChat } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { openMediaEncoder } from '../../runtime/worker/load-model.ts';
 import { featuresOf, type MediaEncoder } from '../../runtime/worker/media-encoder.ts';
-import { openMediaEncoder } from '../../runtime/worker/open-media-encoder.ts';
 import { goldenOf, MEDIA_TOKEN, partsOf } from './golden.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));

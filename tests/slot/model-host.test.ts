@@ -7,7 +7,7 @@ import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
-import { wrongNumbers } from '../../runtime/engine/self-check/wrong-numbers.ts';
+import { wrongNumbers } from '../../runtime/engine/model.ts';
 import type { CompileContext } from '../../runtime/slot/compile-context.ts';
 import { recordAdapterBase } from '../../runtime/store/adapter-base.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';

@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { statedTooLong } from '../../../tests/media/bad-audio.ts';
 import { makeWav } from '../../../tests/media/wav.ts';
-import { decodeAudio } from './decode-audio.ts';
-import { type Decoded, decodePieces } from './decoders.ts';
+import { type Decoded, decodeAudio, decodePieces } from './decode-audio.ts';
 import { readWav } from './read-wav.ts';
 import { sniffCodec } from './sniff-audio.ts';
 

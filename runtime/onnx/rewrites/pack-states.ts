@@ -5,7 +5,7 @@ import { unusable } from '../unusable.ts';
 
 /**
  * Names the inputs that arrange the rows of a run in lanes for recurrent layers. A lane is one path of new tokens that
- * follow each other (`engine/forward/lanes.ts`).
+ * follow each other (`engine/forward/state-feeds.ts`).
  */
 export interface LaneInputs {
   /** `[lanes]`: index, among the given states, of the state with which each lane begins. */

@@ -1,11 +1,12 @@
+import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
+import { at } from '../../../lib/at.ts';
 import type { Tool } from '../../../lib/backend.ts';
+import type { ToolCall } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { type ReasoningFormat, reasoningFormat } from '../output/reasoning-format.ts';
 import type { MediaMark, Segment } from '../segment.ts';
-import { describedTools } from '../tools/described-tools.ts';
 import { findToolFormat, type RenderTools } from '../tools/find-tool-format.ts';
-import { fitCalls } from '../tools/fit-calls.ts';
-import { templateTools } from '../tools/guarded-text.ts';
+import { guardedArguments, templateTools } from '../tools/guarded-text.ts';
 import type { ToolFormat } from '../tools/tool-format.ts';
 import { markParts, splitMarked } from './marked-texts.ts';
 import { compileJinja, type JinjaLimits, TemplateError } from './sandboxed-jinja.ts';
@@ -304,4 +305,86 @@ function converting<T>(work: () => T, convert: (cause: TemplateError) => AssayEr
   } catch (cause) {
     throw cause instanceof TemplateError ? convert(cause) : cause;
   }
+}
+
+/**
+ * Completes tools for templates that write them as function signatures (Hermes 3, Command R+): every member gets a
+ * description, at most one type, and schemas of its items and additional members. Only the prompt shows the completed
+ * tools; the grammar uses the schemas that were sent.
+ */
+function describedTools(tools: readonly Tool[]): Tool[] {
+  return tools.map(({ name, description = '', parameters }) => ({
+    name,
+    description,
+    parameters: { type: 'object', ...parameters, properties: describedMembers(parameters.properties) },
+  }));
+}
+
+function describedMembers(properties: Json | undefined): JsonSchema {
+  return Object.fromEntries(
+    Object.entries(isSchema(properties) ? properties : {}).map(([name, schema]) => [
+      name,
+      { description: '', ...typed(schema) },
+    ]),
+  );
+}
+
+/** Keeps the type of a schema only if it has exactly one besides `null`. */
+function typed(schema: Json | undefined): JsonSchema {
+  if (!isSchema(schema)) return {};
+  const { type, ...rest } = schema;
+  const types = [type ?? []].flat().filter((one) => one !== 'null');
+  const [only] = types;
+  if (only === undefined || types.length > 1) return rest;
+  if (only === 'array') return { ...rest, type: only, items: typed(rest.items) };
+  if (only !== 'object') return { ...rest, type: only };
+  const members = rest.properties === undefined ? {} : { properties: describedMembers(rest.properties) };
+  return { ...rest, type: only, ...members, additionalProperties: typed(rest.additionalProperties) };
+}
+
+function isSchema(value: Json | undefined): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Changes messages with calls so that the template accepts and writes them: one call in each message if it allows no
+ * more, no text before the calls if it cannot write any, and the calls as content if it does not write them itself.
+ */
+function fitCalls(messages: readonly TemplateMessage[], format: ToolFormat | null): readonly TemplateMessage[] {
+  const single = format?.separator === null ? oneCallEach(messages) : messages;
+  return single.map((message) => {
+    const { toolCalls } = message;
+    if (!toolCalls || format?.textBefore) return message;
+    const callText = format?.asContent ? { callText: written(toolCalls, format) } : {};
+    return { ...message, content: '', ...callText };
+  });
+}
+
+/** Returns calls as text, in the format in which the model writes them. */
+function written(calls: readonly ToolCall[], { head, between, separator, rest }: ToolFormat): string {
+  return head + calls.map((call) => call.name + between + guardedArguments(call)).join(separator ?? '') + rest;
+}
+
+/**
+ * Gives each call a separate message, followed by its outputs, for templates that accept only one call per message
+ * (Llama 3).
+ */
+function oneCallEach(messages: readonly TemplateMessage[]): TemplateMessage[] {
+  const spread: TemplateMessage[] = [];
+  for (let i = 0; i < messages.length; i++) {
+    const message = at(messages, i);
+    const { toolCalls = [] } = message;
+    if (toolCalls.length < 2) {
+      spread.push(message);
+      continue;
+    }
+    const outputs: TemplateMessage[] = [];
+    while (messages[i + 1]?.role === 'tool') outputs.push(at(messages, ++i));
+    for (const [j, call] of toolCalls.entries()) {
+      spread.push({ ...message, content: j === 0 ? message.content : '', toolCalls: [call] });
+      spread.push(...outputs.filter(({ answers }) => answers?.id === call.id));
+    }
+    spread.push(...outputs.filter(({ answers }) => !toolCalls.some(({ id }) => id === answers?.id)));
+  }
+  return spread;
 }

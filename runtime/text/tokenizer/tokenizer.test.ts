@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { readModelText } from '../model-files.ts';
 import { encodeSegments } from '../segment.ts';
 import { createTextModel } from '../text-model.ts';
+import { RecentEncodings, textChunks } from './tokenizer.ts';
 
 const FIXTURES = new URL('../../../tests/fixtures/text/', import.meta.url);
 const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
@@ -85,4 +86,55 @@ describe.each(FAMILIES)('%s', async (family) => {
       { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) },
     );
   });
+});
+
+const text = (letter: string) => letter.repeat(600);
+
+it('encodes a long text once, apart for each kind, and forgets the oldest', () => {
+  const made: string[] = [];
+  const recent = new RecentEncodings(2_000);
+  const get = (kind: string, what: string) =>
+    recent.get(kind, what, () => {
+      made.push(kind + what[0]);
+      return [what.length];
+    });
+  for (const [kind, letter] of ['ua', 'ua', 'ub', 'ca', 'ua', 'uc', 'ub'])
+    expect(get(kind!, text(letter!))).toEqual([600]);
+  // Three texts fit in the cache: 'ub' was the least recently used when 'uc' was added.
+  expect(made).toEqual(['ua', 'ub', 'ca', 'uc', 'ub']);
+});
+
+it('does not keep short or huge texts', () => {
+  let made = 0;
+  const recent = new RecentEncodings(1_000);
+  for (const what of ['short', 'short', text('x').repeat(2), text('x').repeat(2)])
+    recent.get('u', what, () => [++made]);
+  expect(made).toBe(4);
+});
+
+it.each([
+  ['', 1],
+  ['short text', 1],
+  ['word '.repeat(10_000), 4],
+  ['line\n'.repeat(10_000), 4],
+  ['x'.repeat(40_000), 3],
+  ['👋🏽'.repeat(10_000), 3],
+  ['1, 2; '.repeat(10_000), 4],
+])('cuts %.12s… into chunks that make it whole again', (text, count) => {
+  const chunks = [...textChunks(text)];
+  expect(chunks.join('')).toBe(text);
+  expect(chunks.length).toBe(count);
+  for (const piece of chunks) {
+    expect(piece.length).toBeLessThanOrEqual(16_384);
+    expect(piece.isWellFormed()).toBe(true);
+  }
+});
+
+it('cuts before a space between letters, or behind a line break', () => {
+  const [first, second] = textChunks('word '.repeat(10_000));
+  expect(first!.endsWith('word')).toBe(true);
+  expect(second!.startsWith(' word')).toBe(true);
+  const [line, next] = textChunks('line\n'.repeat(10_000));
+  expect(line!.endsWith('\n')).toBe(true);
+  expect(next!.startsWith('line')).toBe(true);
 });

@@ -2,8 +2,6 @@ import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { AssayError, messageOf } from '../../../lib/errors.ts';
 import { escapePattern } from '../../../lib/escape-pattern.ts';
 import type { ModelText, TokenizerJson } from '../model-files.ts';
-import { RecentEncodings } from './recent-encodings.ts';
-import { textChunks } from './text-chunks.ts';
 
 /**
  * Encodes the two kinds of text in a prompt. `continues` tells whether other text precedes, because some tokenizers put
@@ -171,3 +169,78 @@ function dropPrefix(step: unknown, list: 'normalizers' | 'pretokenizers'): unkno
 
 /** Normalizer that changes nothing. */
 const NOTHING = { type: 'Sequence', normalizers: [] };
+
+/**
+ * Length of the shortest text that is cached, in characters. Shorter ones are encoded faster than they are looked up.
+ */
+const MIN_LENGTH = 512;
+
+/**
+ * Caches the token ids of long texts, such as a context that many requests share. Evicts the least recently used.
+ * `maxLength` bounds the number of characters of all cached texts together.
+ */
+export class RecentEncodings {
+  readonly #maxLength: number;
+  readonly #ids = new Map<string, readonly number[]>();
+  #length = 0;
+
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength;
+  }
+
+  /**
+   * Returns the token ids of `text`, from the cache or by calling `encode`. Encodings of the same text with different
+   * `kind` are cached separately. Texts of fewer than 512 or more than `maxLength` characters are not cached.
+   */
+  get(kind: string, text: string, encode: () => number[]): readonly number[] {
+    if (text.length < MIN_LENGTH || text.length > this.#maxLength) return encode();
+    const key = kind + text;
+    const ids = this.#ids.get(key) ?? encode();
+    if (!this.#ids.delete(key)) this.#length += key.length;
+    this.#ids.set(key, ids);
+    for (const oldest of this.#ids.keys()) {
+      if (this.#length <= this.#maxLength) break;
+      this.#ids.delete(oldest);
+      this.#length -= oldest.length;
+    }
+    return ids;
+  }
+}
+
+/**
+ * Number of characters in a chunk. Encoding a whole text at once takes memory for all of it, and more than linear time
+ * in the length of a word.
+ */
+const CHUNK = 16_384;
+/** Number of characters before the end of a chunk in which to look for a place to split. */
+const REACH = 4_096;
+
+const LETTER = /\p{L}/u;
+
+/**
+ * Splits a text into chunks of at most 16,384 characters, where every tokenizer for running text begins a new word:
+ * before a space between letters, and after a line break before a letter. A text without such places (data, one endless
+ * word) is split at that length.
+ */
+export function* textChunks(text: string): Generator<string> {
+  let from = 0;
+  while (text.length - from > CHUNK) {
+    const cut = placeToCut(text, from + CHUNK);
+    yield text.slice(from, cut);
+    from = cut;
+  }
+  yield text.slice(from);
+}
+
+function placeToCut(text: string, end: number): number {
+  for (let at = end; at > end - REACH; at--) {
+    if (text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1])) return at;
+    if (text[at - 1] === '\n' && isLetter(text[at])) return at;
+  }
+  // Never splits a surrogate pair.
+  return /[\uDC00-\uDFFF]/u.test(text.charAt(end)) ? end - 1 : end;
+}
+
+function isLetter(character: string | undefined): boolean {
+  return character !== undefined && LETTER.test(character);
+}

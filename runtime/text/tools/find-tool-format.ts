@@ -1,7 +1,7 @@
 import { escapePattern } from '../../../lib/escape-pattern.ts';
+import type { Tags } from '../../../lib/grammar/tagged-object.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import { TemplateError } from '../template/sandboxed-jinja.ts';
-import { findTags } from './find-tags.ts';
 import { declaredFormat, type ToolFormat } from './tool-format.ts';
 import { callId } from './tool-messages.ts';
 
@@ -151,4 +151,25 @@ function beforeReasoning(prompt: string, { open, close }: ReasoningFormat): stri
 function withoutReasoning(head: string, { open, close }: ReasoningFormat): string {
   const end = head.indexOf(close);
   return head.trimStart().startsWith(open) && end >= 0 ? head.slice(end + close.length).trimStart() : head;
+}
+
+/**
+ * Finds the tags between which a template writes the arguments of a call, as Qwen3-Coder and Seed-OSS do:
+ * `<parameter=city>`, the value, `</parameter>`. Returns null if it writes them in another form.
+ *
+ * @param rendered prompt of a conversation with one call
+ * @param args the call's two arguments, which are strings
+ */
+function findTags(rendered: string, args: Readonly<Record<string, string>>): Tags | null {
+  const texts = Object.entries(args).flat();
+  const places = texts.map((text) => rendered.lastIndexOf(text));
+  if (places.includes(-1) || places.some((place, i) => i > 0 && place < (places[i - 1] ?? 0))) return null;
+  const after = texts.map((text, i) => rendered.slice((places[i] ?? 0) + text.length, places[i + 1]));
+  const [named = '', between = '', namedAgain, rest = ''] = after;
+  // The last tag before an argument's name belongs to that argument.
+  const openAt = between.lastIndexOf('<');
+  const [close, open] = [between.slice(0, openAt), between.slice(openAt)];
+  const closing = /^\s*<\/[^<>]+>\s*$/u.test(close) && close.includes('\n');
+  const fits = closing && named === namedAgain && rest.startsWith(close) && rest.startsWith('</', close.length);
+  return fits && named.includes('>') ? { open, named, close } : null;
 }

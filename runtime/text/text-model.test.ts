@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { Tool } from '../../../lib/backend.ts';
-import { createChatTemplate } from '../template/chat-template.ts';
-import type { TemplateMessage } from '../template/template-message.ts';
-import { withTextTags, withToolTemplate } from './tool-template.ts';
+import type { Tool } from '../../lib/backend.ts';
+import { createChatTemplate } from './template/chat-template.ts';
+import type { TemplateMessage } from './template/template-message.ts';
+import { withTextTags, withToolTemplate } from './text-model.ts';
 
 const compile = (name: string) =>
   createChatTemplate(readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type MeasuredRun, PromptPace } from './prompt-pace.ts';
+import { type MeasuredRun, PromptPace } from './batch-planner.ts';
 
 const decode = (ms: number): MeasuredRun => ({ ms, decodes: true, promptTokens: 0 });
 const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Sequence } from '../cache/sequence.ts';
-import { layOutLanes } from './lanes.ts';
+import { layOutLanes } from './state-feeds.ts';
 
 /** Returns a sequence whose cells follow the given parents. */
 function sequenceOf(parents: readonly number[]): Sequence {
