@@ -12,8 +12,8 @@ import type { Format } from './formats.ts';
  * format that claims its body, or else the first one.
  */
 export function answering(...formats: [Format, ...Format[]]) {
-  const [{ api, schema }] = formats;
-  return { api, request: schema, handler: (services: Services) => answer(services, formats) };
+  const [{ api, schema, multipart }] = formats;
+  return { api, request: schema, multipart, handler: (services: Services) => answer(services, formats) };
 }
 
 /**
@@ -23,7 +23,12 @@ export function answering(...formats: [Format, ...Format[]]) {
 function answer({ backend, quota, questions, aliases }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
   const settings = { ...DEFAULT_SETTINGS, ...questions };
   return async (c) => {
-    const json = await readJson(c.req.raw, { contentType: 'optional', ...c.get('body'), ...formats[0].limits });
+    const json = await readJson(c.req.raw, {
+      contentType: 'optional',
+      multipart: formats[0].multipart,
+      ...c.get('body'),
+      ...formats[0].limits,
+    });
     const format = formats.find((one) => one.claims(json)) ?? formats[0];
     c.set('api', format.api);
     const { batch, bodyOf } = format.read(json, c.req.param('model'));

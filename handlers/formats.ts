@@ -57,6 +57,8 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   claims?(body: JsonValue): boolean;
   /** Limits of the body, if not those of the public routes. */
   limits?: BodyLimits;
+  /** Tells whether images may be parts of a `multipart/form-data` body. */
+  multipart?: true;
 }
 
 /** Represents a format without the type of its requests. */
@@ -64,6 +66,7 @@ export interface Format {
   readonly api: ErrorFormat;
   readonly schema: v.GenericSchema;
   readonly limits: BodyLimits;
+  readonly multipart: boolean;
   claims(body: JsonValue): boolean;
   /** Reads a body as a batch. Throws the error of its first issue if it is not valid. */
   read(
@@ -73,11 +76,12 @@ export interface Format {
 }
 
 function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
-  const { api, schema, batchOf, bodyOf, claims = () => false, limits = {} } = parts;
+  const { api, schema, batchOf, bodyOf, claims = () => false, limits = {}, multipart = false } = parts;
   return {
     api,
     schema,
     limits,
+    multipart,
     claims,
     read(body, model) {
       const request = validate(schema, body);
@@ -122,6 +126,7 @@ export const OPENAI_DECISIONS = format({
 export const SYSTEM_ONE = format({
   api: 'systemone',
   schema: SystemOneRequest,
+  multipart: true,
   batchOf: (request, { text }) => batchOfSystemOne(request, text),
   bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
   claims: (body) => has(body, 'state') && !has(body, 'input'),
@@ -131,6 +136,7 @@ export const SYSTEM_ONE = format({
 export const OPENROUTER = format({
   api: 'google',
   schema: SystemOneRequest,
+  multipart: true,
   batchOf: (request, { text }) => batchOfSystemOne(request, text),
   bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
 });
@@ -146,6 +152,7 @@ export const GOOGLE_DECISIONS = format({
 export const EXTRACTIONS = format({
   api: 'openai',
   schema: ExtractionsRequest,
+  multipart: true,
   batchOf: (request, { text }) => batchOfExtractions(request, text),
   bodyOf: (answer, request, { requestId, questions }) => extractionsBody(request, answer, requestId, questions),
 });
@@ -154,6 +161,7 @@ export const EXTRACTIONS = format({
 export const RUN = format({
   api: 'workersai',
   schema: ExtractionsRequest,
+  multipart: true,
   batchOf: (request, { text, model }) =>
     batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
   bodyOf: (answer, request, { requestId, questions }) =>

@@ -1,5 +1,6 @@
 import { AssayError } from '../errors.ts';
 import type { BodyShare } from './body-budget.ts';
+import { boundaryOf, parseMultipart } from './multipart.ts';
 import { type JsonValue, parseJson } from './parse.ts';
 
 /** Maximum size of a body, 20 MiB, counted as it is read (docs/interface.md, D-10). */
@@ -18,6 +19,8 @@ export interface JsonBodyRules extends BodyLimits {
    * service, which checks the header only if it is sent.
    */
   contentType: 'required' | 'optional';
+  /** Accepts `multipart/form-data` with the JSON and its assets, too (`parseMultipart`). */
+  multipart?: boolean;
   /** Share of the memory budget in which the bytes of the body are reserved, as they are after decoding. */
   share: BodyShare;
   /** The content encodings that are decoded; `STANDARD_DECODERS` by default. */
@@ -45,9 +48,11 @@ const FREE_OF_RATIO = 1024 * 1024;
  *
  * @throws AssayError `unsupported_media_type` for another content type; `request_too_large` for more than `maxBytes`;
  *   `overloaded` if the budget of `share` is used up; `malformed_json` if the body breaks off; otherwise the error of
- *   `parseJson` for bytes that it refuses
+ *   `parseJson` or `parseMultipart` for bytes that they refuse
  */
 export async function readJson(request: Request, rules: JsonBodyRules): Promise<JsonValue> {
+  const boundary = rules.multipart ? boundaryOf(request.headers.get('content-type')) : undefined;
+  if (boundary !== undefined) return parseMultipart(await readBody(request, rules), boundary, rules.maxParts);
   checkContentType(request.headers, rules.contentType);
   return parseJson(await readBody(request, rules), rules.maxParts);
 }
@@ -64,7 +69,10 @@ const AT_ONCE = 1024 * 1024;
  * sending when the connection closes may never see the answer (RFC 9112, section 9.6). `Content-Length` is only the
  * sender's claim, so the bytes are counted all the same, and those of a large body are reserved as they arrive.
  */
-export async function readBody(request: Request, rules: Omit<JsonBodyRules, 'contentType'>): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  rules: Omit<JsonBodyRules, 'contentType' | 'multipart'>,
+): Promise<Uint8Array> {
   const { share, decoders = STANDARD_DECODERS, maxBytes = MAX_BODY_BYTES } = rules;
   const decoder = decoderFor(request.headers, decoders);
   const announced = Number(request.headers.get('content-length') ?? Number.NaN);

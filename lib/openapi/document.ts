@@ -89,7 +89,15 @@ function operation(row: Operation): object {
     ...(path.includes('{') ? { parameters: parametersOf(path) } : {}),
     security: SECURITY[key],
     ...(request
-      ? { requestBody: { required: true, content: { 'application/json': requestContent(id, request) } } }
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': requestContent(id, request),
+              ...(row.multipart ? { 'multipart/form-data': inParts(request) } : {}),
+            },
+          },
+        }
       : {}),
     responses: {
       200: { description: own ? 'Success.' : 'Done.', headers: headersOf(row), content: responseContent(row) },
@@ -134,6 +142,20 @@ function parametersOf(path: string): object[] {
 
 function requestContent(id: string, request: v.GenericSchema): object {
   return { schema: refToSchema(request), ...exampleOf(id, 'request') };
+}
+
+/** Describes the body in parts, the other ones of which no schema can name. */
+function inParts(request: v.GenericSchema): object {
+  return {
+    schema: {
+      type: 'object',
+      description:
+        'The JSON in the part `request`. Each of its `assets` with `part` has its bytes in the part of that name.',
+      properties: { request: refToSchema(request) },
+      required: ['request'],
+      additionalProperties: { type: 'string', format: 'binary' },
+    },
+  };
 }
 
 function responseContent({ id, response, or, events }: Operation): object {

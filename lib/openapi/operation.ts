@@ -16,6 +16,8 @@ export interface Operation {
   description?: string;
   /** Schema of the body. Every schema of an operation has a name in `COMPONENTS`. */
   request?: v.GenericSchema;
+  /** True if images may be parts of a `multipart/form-data` body. */
+  multipart?: boolean;
   /** Schema of the response, or the content type of one that no schema describes. */
   response: v.GenericSchema | 'application/json' | 'text/plain';
   /** Schema of the response of an edge, or to a request in another format, instead of `response`; absent: the same. */

@@ -158,5 +158,38 @@ export const systemOneRequests: readonly Row[] = [
   ]),
   seen('audio', { audio: ['AAAA'] }, [{ type: 'audio', param: 'audio[0]' }]),
   seen('videos are media, too', { videos: ['AAAA'] }, [{ param: 'videos[0]' }]),
+  ...['/v1/systemone', '/api/alpha/systemone'].map(
+    (path): Row => ({
+      name: `${path}: an image as a part of the body`,
+      request: {
+        path,
+        headers: { 'content-type': 'multipart/form-data; boundary=b' },
+        body: [
+          '--b',
+          'Content-Disposition: form-data; name="request"',
+          'Content-Type: application/json',
+          '',
+          JSON.stringify({
+            model,
+            state,
+            questions: { a: noul },
+            assets: { photo: { type: 'image', part: 'asset-0' } },
+          }),
+          '--b',
+          'Content-Disposition: form-data; name="asset-0"; filename="asset-0"',
+          'Content-Type: image/png',
+          '',
+          'abc',
+          '--b--',
+          '',
+        ].join('\r\n'),
+      },
+      expect: {
+        calls: admitted({
+          media: [{ source: { type: 'base64', data: 'YWJj', mimeType: 'image/png' }, param: 'assets.photo' }],
+        }),
+      },
+    }),
+  ),
   sent('images null or empty', { images: null, assets: null, audio: [], videos: [] }, { media: [] }),
 ];
