@@ -1,13 +1,15 @@
 import type * as v from 'valibot';
 import type { BatchAnswer } from '../lib/backend.ts';
-import { TaskBatch } from '../lib/contract/batch.ts';
+import { MOST_TASKS, TaskBatch } from '../lib/contract/batch.ts';
 import { checkedBatch, INTERNAL_LIMITS } from '../lib/contract/internal.ts';
 import type { ErrorFormat } from '../lib/error-status.ts';
+import { AssayError } from '../lib/errors.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
 import { batchOfGoogleDecisions, googleDecisionsBody } from '../lib/questions/google-decisions.ts';
+import { type QuestionAnswers, questionAnswers } from '../lib/questions/question-answers.ts';
 import { batchOfRerank, rerankBody, teiRerankBody } from '../lib/questions/rerank.ts';
 import { type QuestionSettings, settingsOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
@@ -49,12 +51,14 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   /** Converts a valid request to the batch that answers it. */
   batchOf(request: v.InferOutput<TSchema>, sent: Sent): TaskBatch;
   /** Writes the body of the response as JSON text. */
-  bodyOf(answer: BatchAnswer, request: v.InferOutput<TSchema>, context: FormatContext): string;
+  bodyOf(answer: QuestionAnswers, request: v.InferOutput<TSchema>, context: FormatContext): string;
   /**
    * Tells whether a body on a path that serves several formats has this one, and no other. If no format claims a body,
    * the path's first format applies.
    */
   claims?(body: JsonValue): boolean;
+  /** True if the response has the answer to each task, not to each question. */
+  raw?: true;
   /** Limits of the body, if not those of the public routes. */
   limits?: BodyLimits;
   /** Tells whether images may be parts of a `multipart/form-data` body. */
@@ -76,7 +80,7 @@ export interface Format {
 }
 
 function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
-  const { api, schema, batchOf, bodyOf, claims = () => false, limits = {}, multipart = false } = parts;
+  const { api, schema, batchOf, bodyOf, claims = () => false, raw, limits = {}, multipart = false } = parts;
   return {
     api,
     schema,
@@ -87,7 +91,12 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
       const request = validate(schema, body);
       const text = sourceText(body);
       const sent = { ...(text === undefined ? {} : { text }), ...(model === undefined ? {} : { model }) };
-      return { batch: batchOf(request, sent), bodyOf: (answer, context) => bodyOf(answer, request, context) };
+      const batch = batchOf(request, sent);
+      if (batch.tasks.length > MOST_TASKS) throw tooManyTasks(batch.tasks.length);
+      return {
+        batch,
+        bodyOf: (answer, context) => bodyOf(raw ? answer : questionAnswers(batch, answer), request, context),
+      };
     },
   };
 }
@@ -96,7 +105,7 @@ export const TASKS = format({
   api: 'decisions',
   schema: RunTasksRequest,
   batchOf: batchOfTasks,
-  bodyOf: (answer, _, { requestId }) => tasksBody(requestId, answer),
+  bodyOf: (answer, request, { requestId }) => tasksBody(requestId, answer, request),
 });
 
 export const DECISION = format({
@@ -190,8 +199,14 @@ export const INTERNAL_TASKS = format({
   schema: TaskBatch,
   batchOf: checkedBatch,
   bodyOf: (answer) => JSON.stringify(answer),
+  raw: true,
   limits: INTERNAL_LIMITS,
 });
+
+function tooManyTasks(count: number): AssayError {
+  const message = `The labels of multi questions count as questions: there are ${count} together, and may be ${MOST_TASKS}. Send fewer in one request.`;
+  return new AssayError('invalid_value', message);
+}
 
 /** Tells whether a body has questions by name, as Google's has; OpenAI's has a list of them. */
 function hasNamedQuestions(body: JsonValue): boolean {

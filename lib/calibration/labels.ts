@@ -2,7 +2,12 @@ import * as v from 'valibot';
 import { at } from '../at.ts';
 import { messageOf } from '../errors.ts';
 import { DecisionQuestion, type DecisionQuestion as Question } from '../schema/decisions-request.ts';
-import { DecisionsResponse, type ExtractAnswer } from '../schema/decisions-response.ts';
+import {
+  type DecisionAnswer,
+  DecisionsResponse,
+  type ExtractAnswer,
+  type MultiAnswer,
+} from '../schema/decisions-response.ts';
 import { logprobsOf } from '../tasks/logprobs.ts';
 import { object } from '../validation/objects.ts';
 import { validate } from '../validation/validate.ts';
@@ -21,8 +26,9 @@ const Line = object({ input: v.string(), label: v.unknown() });
 
 /**
  * Reads a line of a labels file: a JSON object with `input`, the members of a question of /v1/decisions, and `label`.
- * The label is true or false for a predicate, the value of a choice for a choice, the label of a level for a score, and
- * an object for an extraction.
+ * The label is true or false for a predicate, the value of a choice for a choice, the label of a level for a score, a
+ * list of values for a multi question, an object for an extraction, and with `unsure` null for what the input does not
+ * tell.
  *
  * @throws Error whose message says what is wrong with the line; an `AssayError` if the question is invalid
  */
@@ -32,7 +38,11 @@ export function readLabel(line: string): Label {
   // The cast is safe: the value has passed a schema of an object.
   const { input: _input, label: _label, ...rest } = value as Record<string, unknown>;
   const question = validate(DecisionQuestion, rest);
-  if (question.type === 'extract') {
+  if (question.type === 'multi') {
+    const known = question.choices.map(({ value }): unknown => value);
+    if (!Array.isArray(label) || !label.every((one) => known.includes(one)))
+      throw new Error('The label of a multi question must be a list of its choices.');
+  } else if (question.type === 'extract') {
     if (typeof label !== 'object' || label === null) throw new Error('The label of an extraction must be an object.');
   } else if (indexOfLabel(question, label) === -1) throw new Error(`label must be ${ANSWERS[question.type]}.`);
   return { input, question, label };
@@ -53,16 +63,23 @@ const ANSWERS = {
   score: 'the label of one of the levels',
 };
 
-/** Returns the index of the option that the label names; -1 if it names none. */
-function indexOfLabel(question: Exclude<Question, { type: 'extract' }>, label: unknown): number {
+/** Represents a question with options, of which one is right. */
+type OptionQuestion = Exclude<Question, { type: 'extract' | 'multi' }>;
+
+/** Returns the index of the option that the label names, null for `unsure`; -1 if it names none. */
+function indexOfLabel(question: OptionQuestion, label: unknown): number {
+  const options = optionsOf(question);
+  return question.unsure && label === null ? options.length : options.indexOf(label);
+}
+
+function optionsOf(question: OptionQuestion): unknown[] {
   switch (question.type) {
     case 'predicate':
-      // The cast is safe: `indexOf` only compares, so any other value is not found.
-      return [true, false].indexOf(label as boolean);
+      return [true, false];
     case 'choice':
-      return question.choices.findIndex(({ value }) => value === label);
+      return question.choices.map(({ value }) => value);
     case 'score':
-      return question.levels.findIndex(({ label: name }) => name === label);
+      return question.levels.map(({ label }) => label);
   }
 }
 
@@ -84,14 +101,32 @@ export function samplesOf(labels: readonly Label[], text: string): [CalibratedKi
         { logprobs: rightOrWrong(probability), label: valueAt(label, path) === value ? 0 : 1 },
       ]);
     }
-    const probabilities =
-      answer.type === 'predicate'
-        ? [answer.probability, 1 - answer.probability]
+    if (question.type === 'multi') {
+      // The cast is safe: the answer to a `multi` question has this type.
+      const { probabilities } = answer as v.InferOutput<typeof MultiAnswer>;
+      return probabilities.map(({ value, probability }) => [
+        'predicate',
+        { logprobs: logprobsOf([probability, 1 - probability]), label: (label as unknown[]).includes(value) ? 0 : 1 },
+      ]);
+    }
+    // With `unsure`, a question is calibrated as a choice.
+    const kind = question.unsure ? 'choice' : question.type;
+    return [[kind, { logprobs: logprobsOf(probabilitiesOf(answer)), label: indexOfLabel(question, label) }]];
+  });
+}
+
+/** Returns the probabilities of all options, with that of `unsure` as the last one. */
+function probabilitiesOf(answer: v.InferOutput<typeof DecisionAnswer>): number[] {
+  const stated =
+    answer.type === 'predicate'
+      ? [answer.probability, 1 - answer.probability]
+      : answer.type === 'refusal'
+        ? (answer.x_probabilities ?? [])
         : 'probabilities' in answer
           ? answer.probabilities.map(({ probability }) => probability)
           : [];
-    return [[question.type, { logprobs: logprobsOf(probabilities), label: indexOfLabel(question, label) }]];
-  });
+  const unsure = 'x_p_unsure' in answer ? answer.x_p_unsure : undefined;
+  return unsure === undefined ? stated : [...stated.map((p) => p * (1 - unsure)), unsure];
 }
 
 /** Returns the value at a JSON Pointer; undefined if there is none. */

@@ -53,6 +53,15 @@ const DecideTask = strictObject({
    * The question as it was sent, for models whose prompt has its own words and JSON; absent: the other fields say all.
    */
   sent: v.exactOptional(SentQuestion),
+  /** Name of the question as the client sent it, for thresholds and metrics; absent if it has none. */
+  id: v.exactOptional(short),
+  /** True if the last option says that the input does not tell. */
+  unsure: v.exactOptional(v.literal(true)),
+  /**
+   * Present if the task asks for one label of a question of many labels: true for its first label. The tasks of its
+   * other labels follow.
+   */
+  first: v.exactOptional(v.boolean()),
 });
 export type DecideTask = v.InferOutput<typeof DecideTask>;
 

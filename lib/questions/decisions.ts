@@ -1,5 +1,5 @@
 import { at } from '../at.ts';
-import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { DecideTask, Task, TaskBatch } from '../backend.ts';
 import type { ChatMessage, MediaPart, Part } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
@@ -12,6 +12,14 @@ import type { SourceText } from './evidence.ts';
 import { textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { mediaPart } from './media.ts';
+import {
+  LABEL_THRESHOLD,
+  labelTasks,
+  type QuestionAnswer,
+  type QuestionAnswers,
+  selectedLabels,
+  withUnsure,
+} from './question-answers.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
@@ -40,14 +48,31 @@ export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
     model: request.model,
     input: typeof input === 'string' ? { context: input } : { messages: input.map(messageOf) },
     media: asked,
-    tasks: request.questions.map((question, i) => taskOf(question, i, fuel)),
+    tasks: named(request.questions.flatMap((question, i) => tasksOf(question, i, fuel))),
     ...batchSettings(request),
   };
 }
 
-function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
-  const name = taskName(index);
+/** Names the tasks of a batch by their indices. */
+export function named<TTask extends Task>(tasks: readonly TTask[]): TTask[] {
+  return tasks.map((task, i) => ({ ...task, name: taskName(i) }));
+}
+
+function tasksOf(question: DecisionQuestion, index: number, fuel: Fuel): Task[] {
   const asked = wordsOf(question.instructions) || DEFAULT_INSTRUCTIONS[question.type];
+  if (question.type === 'multi') {
+    const labels = optionTexts(question.choices.map(({ value }) => value));
+    const described = labels.map((label, i) => [label, at(question.choices, i).description] as const);
+    return labelTasks('', asked, described, question.name ?? undefined);
+  }
+  const task = taskOf(question, asked, `questions[${index}]`, fuel);
+  if (task.type === 'extract' || question.type === 'extract') return [task];
+  return [{ ...withUnsure(task, question.unsure), ...(question.name ? { id: question.name } : {}) }];
+}
+
+function taskOf(question: Exclude<DecisionQuestion, { type: 'multi' }>, asked: string, path: string, fuel: Fuel): Task {
+  // The batch names its tasks.
+  const name = '';
   switch (question.type) {
     case 'predicate':
       return predicateTask(name, asked, question.criteria?.true, question.criteria?.false);
@@ -76,7 +101,7 @@ function taskOf(question: DecisionQuestion, index: number, fuel: Fuel): Task {
         type: 'extract',
         name,
         instruction: asked,
-        shape: answerShape(question, `questions[${index}]`, fuel),
+        shape: answerShape(question, path, fuel),
         ...verbatimOf(question),
       };
   }
@@ -189,9 +214,9 @@ function partsOf(content: string | readonly DecisionPart[], path: string): Part[
  * Returns the JSON text of a DecisionsResponse. It is built as text, because a JavaScript object would not keep the
  * order of extracted members.
  *
- * @param answer the backend's answer to `batchOfDecisions(request)`
+ * @param answer the answers to the questions of `batchOfDecisions(request)`
  */
-export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, settings: QuestionSettings): string {
+export function decisionsBody(request: DecisionsRequest, answer: QuestionAnswers, settings: QuestionSettings): string {
   const sources = sourcesOf(request.input);
   const answers = request.questions.map((question, i) =>
     answerText(question, at(answer.answers, i), settings, sources),
@@ -210,7 +235,7 @@ export function decisionsBody(request: DecisionsRequest, answer: BatchAnswer, se
 
 function answerText(
   question: DecisionQuestion,
-  answer: TaskAnswer,
+  answer: QuestionAnswer,
   settings: QuestionSettings,
   sources: readonly SourceText[],
 ): string {
@@ -218,14 +243,39 @@ function answerText(
   if (question.type === 'extract') {
     return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
   }
+  if (question.type === 'multi') return JSON.stringify(multiAnswer(question, name, answer.labels ?? []));
   const formula = settings.confidence ?? answer.confidence ?? 'entropy';
   const distribution = distributionOf(answer, question.type, formula);
-  if (answer.abstained) return JSON.stringify({ type: 'refusal', name, x_probabilities: distribution.probabilities });
-  return JSON.stringify(answerOf(question, name, distribution, settings));
+  const more = additionsOf(answer);
+  if (answer.abstained) {
+    return JSON.stringify({ type: 'refusal', name, x_probabilities: distribution.probabilities, ...more });
+  }
+  return JSON.stringify({ ...answerOf(question, name, distribution, settings), ...more });
+}
+
+/** Returns the members that Assay adds to an answer of any decision format. */
+export function additionsOf({ unsure }: QuestionAnswer): object {
+  return unsure === undefined ? {} : { x_p_unsure: unsure };
+}
+
+function multiAnswer(
+  question: Extract<DecisionQuestion, { type: 'multi' }>,
+  name: string | null,
+  probabilities: readonly number[],
+): object {
+  const { selected, confidence } = selectedLabels(probabilities, question);
+  return {
+    type: 'multi',
+    name,
+    selected: selected.map((i) => at(question.choices, i).value),
+    probabilities: question.choices.map(({ value }, i) => ({ value, probability: probabilities[i] })),
+    threshold: question.threshold ?? LABEL_THRESHOLD,
+    set_confidence: confidence,
+  };
 }
 
 function answerOf(
-  question: Exclude<DecisionQuestion, { type: 'extract' }>,
+  question: Exclude<DecisionQuestion, { type: 'extract' | 'multi' }>,
   name: string | null,
   { probabilities, best, expected, confidence }: Distribution,
   { abstainBelow }: QuestionSettings,

@@ -6,5 +6,6 @@ export const DEFAULT_INSTRUCTIONS = {
   predicate: 'Is this so?',
   choice: 'Which of these fits best?',
   score: 'Which level fits best?',
+  multi: 'Which of these apply?',
   extract: 'Extract the requested fields.',
 } as const;

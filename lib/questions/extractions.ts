@@ -1,6 +1,6 @@
 import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
-import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import { AssayError } from '../errors.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
@@ -15,6 +15,7 @@ import {
 import { estimateOf, gridOf } from './estimate.ts';
 import { extractedMembers } from './extracted.ts';
 import { assetParts, mediaParts } from './media.ts';
+import { notStatedBeside, type QuestionAnswers } from './question-answers.ts';
 import type { QuestionSettings } from './settings.ts';
 import { StateSpans } from './state-spans.ts';
 import { textOf } from './structured.ts';
@@ -31,8 +32,6 @@ const CLAIRIC: ReadonlySet<string> = new Set([
 ]);
 /** Default of `null_threshold`. */
 const NULL_THRESHOLD = 0.5;
-/** Option of `boolean` and `enum` fields for a value that the state does not contain. */
-const NOT_STATED = 'not stated';
 
 /** Describes a field that the server answers. */
 type Field = Exclude<ExtractionField, { type: 'forecast' }>;
@@ -93,7 +92,7 @@ function taskOf(id: string, name: string, field: Field, request: ExtractionsRequ
   const asked = askedText(name, field, request);
   switch (field.type) {
     case 'boolean':
-      return optionTask(id, asked, ['yes', 'no', NOT_STATED]);
+      return optionTask(id, asked, ['yes', 'no', notStatedBeside([])]);
     case 'enum':
       return optionTask(id, asked, [...field.options, notStatedBeside(field.options)]);
     case 'estimate':
@@ -111,13 +110,6 @@ function taskOf(id: string, name: string, field: Field, request: ExtractionsRequ
 
 function optionTask(name: string, question: string, options: readonly string[]): DecideTask {
   return { type: 'decide', name, question, options, kind: 'choice' };
-}
-
-/** Returns a text for "not stated" that is none of the options. */
-function notStatedBeside(options: readonly string[]): string {
-  let text = NOT_STATED;
-  while (options.includes(text)) text = `(${text})`;
-  return text;
 }
 
 /** Returns what a field asks for, in a line for the model. */
@@ -218,11 +210,11 @@ function nullable(schema: JsonSchema): JsonSchema {
 /**
  * Returns the JSON text of an ExtractionsResponse.
  *
- * @param answer the backend's answer to `batchOfExtractions(request)`
+ * @param answer the answers to the questions and fields of `batchOfExtractions(request)`
  */
 export function extractionsBody(
   request: ExtractionsRequest,
-  answer: BatchAnswer,
+  answer: QuestionAnswers,
   requestId: string,
   settings: QuestionSettings,
 ): string {

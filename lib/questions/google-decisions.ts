@@ -1,12 +1,14 @@
 import { at } from '../at.ts';
-import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { DecideTask, TaskBatch } from '../backend.ts';
 import type { MediaPart, Part } from '../contract/conversation.ts';
 import { joinMembers } from '../json/members.ts';
 import { entriesAsWritten } from '../json/written-numbers.ts';
 import type { GoogleDecisionsRequest, GooglePart, GoogleQuestion } from '../schema/google-decisions.ts';
-import { optionTask, predicateTask, taskName } from './decisions.ts';
+import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
+import { labelTasks, type QuestionAnswer, type QuestionAnswers, withUnsure } from './question-answers.ts';
 import { batchSettings } from './settings.ts';
+import { membersText, multiAnswerText } from './systemone.ts';
 
 /* Converts requests of Google's Decisions to a `TaskBatch`, and a `BatchAnswer` to its response. */
 
@@ -26,7 +28,7 @@ export function batchOfGoogleDecisions(request: GoogleDecisionsRequest): TaskBat
             messages: [{ role: 'user', parts: parts.map((part, i) => partOf(part, Array.isArray(input) ? i : null)) }],
           },
     media: [],
-    tasks: entriesAsWritten(questions).map(([, question], i) => taskOf(question, taskName(i))),
+    tasks: named(entriesAsWritten(questions).flatMap(([id, question]) => tasksOf(question, id))),
     ...batchSettings(request),
   };
 }
@@ -42,7 +44,7 @@ function partOf(part: GooglePart | string, index: number | null): Part {
   return { type, source, param: `${path}.${data ? 'data' : 'uri'}` };
 }
 
-function taskOf(question: GoogleQuestion, name: string): Task {
+function tasksOf(question: GoogleQuestion, id: string): DecideTask[] {
   const { instructions } = question;
   const asked =
     typeof instructions === 'string'
@@ -51,6 +53,17 @@ function taskOf(question: GoogleQuestion, name: string): Task {
           .flat()
           .map(({ text }) => text)
           .join('\n');
+  if (question.type === 'multi') {
+    const [labels, descriptions] = labelsOf(question.criteria);
+    const described = labels.map((label, i) => [label, descriptions[i]] as const);
+    return labelTasks('', asked, described, id);
+  }
+  return [{ ...withUnsure(taskOf(question, asked), question.unsure), id }];
+}
+
+function taskOf(question: Exclude<GoogleQuestion, { type: 'multi' }>, asked: string): DecideTask {
+  // The batch names its tasks.
+  const name = '';
   switch (question.type) {
     case 'noul': {
       const { true_description: yes, false_description: no } = question.criteria ?? {};
@@ -73,9 +86,9 @@ function labelsOf(criteria: Extract<GoogleQuestion, { type: 'choice' }>['criteri
  * Returns the JSON text of a GoogleDecisionsResponse. It is built as text, because a JavaScript object would not keep
  * the order of answers and options.
  *
- * @param answer the backend's answer to `batchOfGoogleDecisions(request)`
+ * @param answer the answers to the questions of `batchOfGoogleDecisions(request)`
  */
-export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answer: BatchAnswer): string {
+export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answer: QuestionAnswers): string {
   const answers = entriesAsWritten(questions).map(
     ([id, question], i) => [id, answerText(question, at(answer.answers, i))] as const,
   );
@@ -90,20 +103,26 @@ export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answe
 }
 
 /** Writes one answer. Google's confidence is the probability of the most likely option. */
-function answerText(question: GoogleQuestion, answer: TaskAnswer): string {
+function answerText(question: GoogleQuestion, answer: QuestionAnswer): string {
+  if (question.type === 'multi') {
+    const [labels] = labelsOf(question.criteria);
+    return multiAnswerText(labels, answer.labels ?? [], question);
+  }
   const kind = question.type === 'noul' ? 'predicate' : question.type;
   const { probabilities, best, expected } = distributionOf(answer, kind, 'margin');
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
+  const additions = { ...(answer.abstained ? { x_abstained: true } : {}), ...additionsOf(answer) };
+  const more = membersText(additions);
   switch (question.type) {
     case 'noul': {
       const noul = Math.min(NOUL_BOUNDS[1], Math.max(NOUL_BOUNDS[0], at(probabilities, 0)));
-      return JSON.stringify({ type: 'noul', noul, confidence: Math.max(noul, 1 - noul) });
+      return JSON.stringify({ type: 'noul', noul, confidence: Math.max(noul, 1 - noul), ...additions });
     }
     case 'choice': {
       const [names] = labelsOf(question.criteria);
       return (
         `{"type":"choice","choice":${JSON.stringify(names[best])},"confidence":${probabilities[best]},` +
-        `"probabilities":${byName(names)}}`
+        `"probabilities":${byName(names)}${more}}`
       );
     }
     case 'score': {
@@ -111,7 +130,7 @@ function answerText(question: GoogleQuestion, answer: TaskAnswer): string {
       const legend = joinMembers(question.criteria.map((level, i) => [String(i), JSON.stringify(level)]));
       return (
         `{"type":"score","score":${expected},"confidence":${probabilities[best]},"legend":${legend},` +
-        `"probabilities":${byName(levels)}}`
+        `"probabilities":${byName(levels)}${more}}`
       );
     }
   }

@@ -1,7 +1,8 @@
 import { at } from '../at.ts';
-import type { BatchAnswer, TaskBatch } from '../backend.ts';
+import type { TaskBatch } from '../backend.ts';
 import { type RerankRequest, type TeiRerankRequest, textOfDocument } from '../schema/rerank.ts';
 import { predicateTask, taskName } from './decisions.ts';
+import type { QuestionAnswers } from './question-answers.ts';
 import { batchSettings } from './settings.ts';
 
 /*
@@ -33,7 +34,7 @@ function textsOf(request: RerankRequest | TeiRerankRequest): readonly string[] {
  *
  * @param answer the backend's answer to `batchOfRerank(request)`
  */
-export function rerankBody(request: RerankRequest, answer: BatchAnswer, id: string): string {
+export function rerankBody(request: RerankRequest, answer: QuestionAnswers, id: string): string {
   const { documents, top_n: most, return_documents: returned } = request;
   const { promptTokens, completionTokens } = answer.usage;
   const results = ranked(answer).map(({ index, score }) => ({
@@ -60,7 +61,7 @@ export function rerankBody(request: RerankRequest, answer: BatchAnswer, id: stri
  *
  * @param answer the backend's answer to `batchOfRerank(request)`
  */
-export function teiRerankBody(request: TeiRerankRequest, answer: BatchAnswer): string {
+export function teiRerankBody(request: TeiRerankRequest, answer: QuestionAnswers): string {
   const { texts, raw_scores: raw, return_text: returned } = request;
   return JSON.stringify(
     ranked(answer).map(({ index, score, logit }) => ({
@@ -72,7 +73,7 @@ export function teiRerankBody(request: TeiRerankRequest, answer: BatchAnswer): s
 }
 
 /** Returns the documents by falling probability of relevance; equally relevant ones in the order sent. */
-function ranked({ answers }: BatchAnswer): { index: number; score: number; logit: number }[] {
+function ranked({ answers }: QuestionAnswers): { index: number; score: number; logit: number }[] {
   const scored = answers.map(({ optionLogprobs: [yes = 0, no = 0] = [] }, index) => ({
     index,
     score: Math.exp(yes),

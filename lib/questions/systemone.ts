@@ -1,5 +1,5 @@
 import { at } from '../at.ts';
-import type { BatchAnswer, SentQuestion, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { SentQuestion, Task, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { joinMembers, membersOf } from '../json/members.ts';
@@ -7,12 +7,21 @@ import { entriesAsWritten, stringifyAsWritten } from '../json/written-numbers.ts
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
-import { optionTask, predicateTask, taskName } from './decisions.ts';
+import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';
 import { type SourceText, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { assetParts, mediaParts } from './media.ts';
+import {
+  LABEL_THRESHOLD,
+  labelTasks,
+  type QuestionAnswer,
+  type QuestionAnswers,
+  type Selection,
+  selectedLabels,
+  withUnsure,
+} from './question-answers.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
 import { textOf } from './structured.ts';
 
@@ -38,10 +47,7 @@ export function batchOfSystemOne(request: SystemOneRequest, text?: string): Task
     ...(model === undefined || model === null || LOADED_MODEL.includes(model) ? {} : { model }),
     input: { context: textOf(request.state), ...(state === undefined ? {} : { state }) },
     media: mediaOf(request),
-    tasks: questions.map(([id, question], i) => {
-      const task = taskOf(question, taskName(i), pathTo('questions', id), fuel);
-      return task.type === 'decide' ? { ...task, sent: sentQuestion(id, sent?.get(id)) } : task;
-    }),
+    tasks: named(questions.flatMap(([id, question]) => tasksOf(question, id, sentQuestion(id, sent?.get(id)), fuel))),
     ...batchSettings(request),
   };
 }
@@ -56,10 +62,25 @@ function sentQuestion(id: string, text = '{}'): SentQuestion {
   };
 }
 
-function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: Fuel): Task {
-  const asked =
-    textOf(question.instructions ?? '') ||
-    DEFAULT_INSTRUCTIONS[question.type === 'extract' ? 'extract' : KINDS[question.type]];
+function tasksOf(question: SystemOneQuestion, id: string, sent: SentQuestion, fuel: Fuel): Task[] {
+  const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[KINDS[question.type]];
+  if (question.type === 'multi') {
+    const labels = labelsOf(question.criteria).map(([label, meaning]) => [label, described(meaning)] as const);
+    return labelTasks('', asked, labels, id);
+  }
+  const task = taskOf(question, asked, pathTo('questions', id), fuel);
+  if (task.type === 'extract' || question.type === 'extract') return [task];
+  return [withUnsure({ ...task, id, sent }, question.unsure)];
+}
+
+function taskOf(
+  question: Exclude<SystemOneQuestion, { type: 'multi' }>,
+  asked: string,
+  path: string,
+  fuel: Fuel,
+): Task {
+  // The batch names its tasks.
+  const name = '';
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};
@@ -88,8 +109,8 @@ function taskOf(question: SystemOneQuestion, name: string, path: string, fuel: F
   }
 }
 
-/** Assay's name for each type of question with options. */
-const KINDS = { noul: 'predicate', choice: 'choice', score: 'score' } as const;
+/** Assay's name for each type of question. */
+const KINDS = { noul: 'predicate', choice: 'choice', score: 'score', multi: 'multi', extract: 'extract' } as const;
 
 /** Returns the labels of a choice with their descriptions, in the order sent. */
 function labelsOf(
@@ -117,9 +138,9 @@ function mediaOf({ images, assets, audio, videos }: SystemOneRequest): MediaPart
  * Returns the JSON text of a SystemOneResponse. It is built as text, because a JavaScript object would not keep the
  * order of answers and extracted members.
  *
- * @param answer the backend's answer to `batchOfSystemOne(request)`
+ * @param answer the answers to the questions of `batchOfSystemOne(request)`
  */
-export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, settings: QuestionSettings): string {
+export function systemOneBody(request: SystemOneRequest, answer: QuestionAnswers, settings: QuestionSettings): string {
   const answers = answersOfSystemOne(request, answer.answers, settings);
   const { promptTokens, completionTokens } = answer.usage;
   const usage = { input_tokens: promptTokens, output_tokens: completionTokens };
@@ -129,11 +150,11 @@ export function systemOneBody(request: SystemOneRequest, answer: BatchAnswer, se
 /**
  * Returns the answers as pairs of name and JSON text, in the order of the questions.
  *
- * @param given the answers to the tasks of `batchOfSystemOne`; more may follow
+ * @param given the answers to the questions of `batchOfSystemOne`; more may follow
  */
 export function answersOfSystemOne(
   { state, questions }: Pick<SystemOneRequest, 'state' | 'questions'>,
-  given: readonly TaskAnswer[],
+  given: readonly QuestionAnswer[],
   settings: QuestionSettings,
 ): (readonly [name: string, json: string])[] {
   const sources = textsIn(state, '/state');
@@ -145,22 +166,28 @@ export function answersOfSystemOne(
 
 function answerText(
   question: SystemOneQuestion,
-  answer: TaskAnswer,
+  answer: QuestionAnswer,
   settings: QuestionSettings,
   sources: readonly SourceText[],
 ): string {
   if (question.type === 'extract')
     return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
+  if (question.type === 'multi') {
+    const labels = labelsOf(question.criteria).map(([label]) => label);
+    return multiAnswerText(labels, answer.labels ?? [], question);
+  }
   const formula = settings.confidence ?? answer.confidence ?? 'margin';
   const distribution = distributionOf(answer, KINDS[question.type], formula);
   const { probabilities, best, expected, confidence } = distribution;
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
+  const more = membersText(additionsOf(answer));
   switch (question.type) {
     case 'noul':
       return JSON.stringify({
         type: 'noul',
         noul: probabilities[0],
         ...(answer.abstained ? { x_abstained: true } : {}),
+        ...additionsOf(answer),
       });
     case 'choice': {
       const labels = labelsOf(question.criteria).map(([label]) => label);
@@ -168,7 +195,7 @@ function answerText(
       const abstained = unlikely || answer.abstained ? ',"x_abstained":true' : '';
       return (
         `{"type":"choice","choice":${JSON.stringify(labels[best])},"probabilities":${byName(labels)},` +
-        `"confidence":${confidence}${abstained}}`
+        `"confidence":${confidence}${abstained}${more}}`
       );
     }
     case 'score': {
@@ -178,8 +205,29 @@ function answerText(
       );
       return (
         `{"type":"score","score":${expected},"legend":${legend},"probabilities":${byName(levels)},` +
-        `"confidence":${confidence}${answer.abstained ? ',"x_abstained":true' : ''}}`
+        `"confidence":${confidence}${answer.abstained ? ',"x_abstained":true' : ''}${more}}`
       );
     }
   }
+}
+
+/** Returns the JSON text of the members of an object, each with a comma before it. */
+export function membersText(members: object): string {
+  return Object.entries(members)
+    .map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
+    .join('');
+}
+
+/** Returns the JSON text of the answer to a question of many labels, with the probabilities by label. */
+export function multiAnswerText(
+  labels: readonly string[],
+  probabilities: readonly number[],
+  selection: Selection,
+): string {
+  const { selected, confidence } = selectedLabels(probabilities, selection);
+  const byLabel = joinMembers(labels.map((label, i) => [label, String(at(probabilities, i))]));
+  return (
+    `{"type":"multi","selected":${JSON.stringify(selected.map((i) => at(labels, i)))},"probabilities":${byLabel},` +
+    `"threshold":${selection.threshold ?? LABEL_THRESHOLD},"set_confidence":${confidence}}`
+  );
 }

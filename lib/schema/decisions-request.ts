@@ -5,7 +5,17 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
-import { extraction, fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import {
+  extraction,
+  fewOptions,
+  MOST_OPTIONS,
+  OPTION_LENGTH,
+  questionName,
+  selectable,
+  selection,
+  settings,
+  unsure,
+} from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
@@ -120,6 +130,7 @@ export const PredicateQuestion = v.pipe(
     type: v.literal('predicate'),
     instructions,
     criteria: v.nullish(strictObject({ true: description, false: description })),
+    unsure,
     ...asked,
   }),
   v.description(
@@ -128,24 +139,26 @@ export const PredicateQuestion = v.pipe(
 );
 
 export const DecisionChoice = strictObject({ value: v.union([label, v.boolean()]), description });
+const choices = v.pipe(
+  v.array(DecisionChoice),
+  v.minLength(1),
+  fewOptions(({ length }) => length),
+  v.metadata({ maxItems: MOST_OPTIONS }),
+  distinct(
+    'invalid_value',
+    ({ value }) => JSON.stringify(value),
+    () => ['value'],
+  ),
+);
 export const ChoiceQuestion = v.pipe(
-  strictObject({
-    type: v.literal('choice'),
-    instructions,
-    choices: v.pipe(
-      v.array(DecisionChoice),
-      v.minLength(1),
-      fewOptions(({ length }) => length),
-      v.metadata({ maxItems: MOST_OPTIONS }),
-      distinct(
-        'invalid_value',
-        ({ value }) => JSON.stringify(value),
-        () => ['value'],
-      ),
-    ),
-    ...asked,
-  }),
+  strictObject({ type: v.literal('choice'), instructions, choices, unsure, ...asked }),
   v.description('Choose one of the choices. A string and a boolean with the same text count as two choices.'),
+);
+
+export const MultiQuestion = v.pipe(
+  strictObject({ type: v.literal('multi'), instructions, choices, ...selection, ...asked }),
+  selectable(({ choices }) => choices.length),
+  v.description('Choose all of the choices that apply. Each is asked about on its own. An extension.'),
 );
 
 export const DecisionLevel = strictObject({ label, description });
@@ -164,6 +177,7 @@ export const ScoreQuestion = v.pipe(
         () => ['label'],
       ),
     ),
+    unsure,
     ...asked,
   }),
   v.description('Rate the input on a scale of levels, from the lowest to the highest.'),
@@ -175,7 +189,13 @@ export const ExtractQuestion = v.pipe(
   v.description("Extract an object from the input. An extension of OpenAI's format."),
 );
 
-export const DecisionQuestion = variant('type', [PredicateQuestion, ChoiceQuestion, ScoreQuestion, ExtractQuestion]);
+export const DecisionQuestion = variant('type', [
+  PredicateQuestion,
+  ChoiceQuestion,
+  ScoreQuestion,
+  MultiQuestion,
+  ExtractQuestion,
+]);
 export type DecisionQuestion = v.InferOutput<typeof DecisionQuestion>;
 
 const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));

@@ -40,7 +40,23 @@ export const extracted = {
   ),
 };
 
-export const PredicateAnswer = v.object({ type: v.literal('predicate'), name, probability });
+/** Members that Assay adds to answers of all decision formats. */
+export const additions = {
+  x_p_unsure: v.exactOptional(
+    v.pipe(
+      probability,
+      v.description(
+        'Probability that the input does not tell, of a question with unsure. The others sum to 1 without it.',
+      ),
+    ),
+  ),
+};
+export const setConfidence = v.pipe(
+  probability,
+  v.description('Probability that exactly the selected labels apply, if the labels are independent.'),
+);
+
+export const PredicateAnswer = v.object({ type: v.literal('predicate'), name, probability, ...additions });
 export const ChoiceProbability = v.object({ value: v.union([v.string(), v.boolean()]), probability });
 export const ChoiceAnswer = v.object({
   type: v.literal('choice'),
@@ -48,6 +64,15 @@ export const ChoiceAnswer = v.object({
   choice: v.union([v.string(), v.boolean()]),
   confidence,
   probabilities: v.array(ChoiceProbability),
+  ...additions,
+});
+export const MultiAnswer = v.object({
+  type: v.literal('multi'),
+  name,
+  selected: v.array(v.union([v.string(), v.boolean()])),
+  probabilities: v.pipe(v.array(ChoiceProbability), v.description('Probability that each choice applies.')),
+  threshold: probability,
+  set_confidence: setConfidence,
 });
 export const LevelProbability = v.object({ label: v.string(), value: count, probability });
 export const ScoreAnswer = v.object({
@@ -59,6 +84,7 @@ export const ScoreAnswer = v.object({
   ),
   confidence,
   probabilities: v.array(LevelProbability),
+  ...additions,
 });
 export const ExtractAnswer = v.object({ ...extracted, name });
 export const RefusalAnswer = v.pipe(
@@ -68,6 +94,7 @@ export const RefusalAnswer = v.pipe(
     x_probabilities: v.exactOptional(
       v.pipe(v.array(probability), v.description('Probabilities of the options, if the model itself abstained.')),
     ),
+    ...additions,
   }),
   v.description(
     'No choice was made: the most likely option was less likely than abstain_below, or the model answers that the input does not tell.',
@@ -78,6 +105,7 @@ export const DecisionAnswer = v.variant('type', [
   PredicateAnswer,
   ChoiceAnswer,
   ScoreAnswer,
+  MultiAnswer,
   ExtractAnswer,
   RefusalAnswer,
 ]);

@@ -1,8 +1,18 @@
 import * as v from 'valibot';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
-import { confidence, probability } from './decisions-response.ts';
-import { fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import { additions, confidence, probability, setConfidence } from './decisions-response.ts';
+import {
+  fewOptions,
+  MOST_OPTIONS,
+  OPTION_LENGTH,
+  questionName,
+  selectable,
+  selection,
+  settings,
+  unsure,
+} from './question-fields.ts';
+import { x_abstained } from './systemone-response.ts';
 
 /*
  * Requests of Google's Decisions as its clients send them (PyPI `google-genai` 3.6.1, `_gaos/types/decisions`), with
@@ -34,19 +44,22 @@ export const GoogleNoul = strictObject({
   criteria: v.nullish(
     strictObject({ true_description: v.nullish(v.string()), false_description: v.nullish(v.string()) }),
   ),
+  unsure,
 });
-export const GoogleChoice = strictObject({
-  type: v.literal('choice'),
-  instructions,
-  criteria: v.pipe(
-    record(option, v.nullable(v.string())),
-    fewOptions((options) => Object.keys(options).length),
-    rule((options) =>
-      Object.keys(options).length === 0 ? { code: 'invalid_value', message: 'must not be empty' } : null,
-    ),
-    v.description('The options by name, with their descriptions.'),
+const criteria = v.pipe(
+  record(option, v.nullable(v.string())),
+  fewOptions((options) => Object.keys(options).length),
+  rule((options) =>
+    Object.keys(options).length === 0 ? { code: 'invalid_value', message: 'must not be empty' } : null,
   ),
-});
+  v.description('The options by name, with their descriptions.'),
+);
+export const GoogleChoice = strictObject({ type: v.literal('choice'), instructions, criteria, unsure });
+export const GoogleMulti = v.pipe(
+  strictObject({ type: v.literal('multi'), instructions, criteria, ...selection }),
+  selectable(({ criteria }) => Object.keys(criteria).length),
+  v.description('Choose all options that apply. Each is asked about on its own. An extension.'),
+);
 export const GoogleScore = strictObject({
   type: v.literal('score'),
   instructions,
@@ -57,8 +70,9 @@ export const GoogleScore = strictObject({
     v.metadata({ maxItems: MOST_OPTIONS }),
     distinct('invalid_value', (level) => level),
   ),
+  unsure,
 });
-export const GoogleQuestion = variant('type', [GoogleNoul, GoogleChoice, GoogleScore]);
+export const GoogleQuestion = variant('type', [GoogleNoul, GoogleChoice, GoogleScore, GoogleMulti]);
 export type GoogleQuestion = v.InferOutput<typeof GoogleQuestion>;
 
 export const GoogleDecisionsRequest = object({
@@ -85,12 +99,16 @@ export const GoogleNoulAnswer = v.object({
   type: v.literal('noul'),
   noul: v.pipe(v.number(), v.minValue(0.01), v.maxValue(0.99), v.description('Probability that the answer is yes.')),
   confidence,
+  x_abstained,
+  ...additions,
 });
 export const GoogleChoiceAnswer = v.object({
   type: v.literal('choice'),
   choice: v.string(),
   confidence,
   probabilities,
+  x_abstained,
+  ...additions,
 });
 export const GoogleScoreAnswer = v.object({
   type: v.literal('score'),
@@ -98,8 +116,22 @@ export const GoogleScoreAnswer = v.object({
   confidence,
   legend: v.record(v.string(), v.string()),
   probabilities,
+  x_abstained,
+  ...additions,
 });
-export const GoogleAnswer = v.variant('type', [GoogleNoulAnswer, GoogleChoiceAnswer, GoogleScoreAnswer]);
+export const GoogleMultiAnswer = v.object({
+  type: v.literal('multi'),
+  selected: v.array(v.string()),
+  probabilities,
+  threshold: probability,
+  set_confidence: setConfidence,
+});
+export const GoogleAnswer = v.variant('type', [
+  GoogleNoulAnswer,
+  GoogleChoiceAnswer,
+  GoogleScoreAnswer,
+  GoogleMultiAnswer,
+]);
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const GoogleDecisionsResponse = v.object({
   answers: v.record(v.string(), GoogleAnswer),

@@ -49,6 +49,59 @@ export const extraction = {
   verbatim: v.exactOptional(verbatim),
 };
 
+/** The field `unsure` of questions with options. */
+export const unsure = v.nullish(
+  v.pipe(
+    v.union([v.boolean(), v.pipe(v.string(), v.minLength(1), v.maxLength(4096))]),
+    v.description(
+      'Show the model one more option: that the input does not tell; a text describes it. Its probability is x_p_unsure, and if it is the likeliest, the answer is an abstention. Default: false.',
+    ),
+  ),
+);
+
+/** Fields of a question of many labels that set which labels are selected. */
+export const selection = {
+  threshold: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.minValue(0),
+      v.maxValue(1),
+      v.description('Least probability of a selected label. Default: 0.5.'),
+    ),
+  ),
+  min: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.description('Least number of selected labels: the most probable ones below the threshold are added.'),
+    ),
+  ),
+  max: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.description('Greatest number of selected labels: only the most probable ones are kept.'),
+    ),
+  ),
+};
+
+/** Returns the rule that `min` is at most `max` and at most the number of labels. */
+export function selectable<TQuestion extends { min?: number; max?: number }>(count: (question: TQuestion) => number) {
+  return rule<TQuestion>((question) => {
+    const { min = 0, max = count(question) } = question;
+    if (min > count(question)) {
+      return {
+        code: 'invalid_value',
+        at: ['min'],
+        message: `must be at most the number of labels, ${count(question)}`,
+      };
+    }
+    return min > max ? { code: 'invalid_value', at: ['min'], message: 'must be at most max' } : null;
+  });
+}
+
 /** Units in which places of a text are counted. */
 export const SPAN_UNITS = ['code_point', 'utf16'] as const;
 

@@ -6,7 +6,17 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { otherForms } from './chat-request.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
-import { extraction, fewOptions, MOST_OPTIONS, OPTION_LENGTH, questionName, settings } from './question-fields.ts';
+import {
+  extraction,
+  fewOptions,
+  MOST_OPTIONS,
+  OPTION_LENGTH,
+  questionName,
+  selectable,
+  selection,
+  settings,
+  unsure,
+} from './question-fields.ts';
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
@@ -47,6 +57,7 @@ export const NoulQuestion = v.pipe(
         v.description('When the answer is yes, and when it is no.'),
       ),
     ),
+    unsure,
   }),
   rule(({ instructions, criteria }) =>
     (instructions === undefined || instructions === null) && !criteria
@@ -60,38 +71,42 @@ const label = v.pipe(v.string(), fitsOption());
 const description = v.nullish(structured);
 const NamedLabel = strictObject({ key: label, description });
 
-export const LabelChoiceQuestion = v.pipe(
-  strictObject({
-    type: v.literal('choice'),
-    ...asked,
-    criteria: v.pipe(
-      v.union([
-        v.pipe(
-          record(v.string(), v.nullable(structured)),
-          fewOptions((labels) => Object.keys(labels).length),
-          rule((labels) => {
-            const names = Object.keys(labels);
-            if (names.length === 0) return { code: 'invalid_value', message: 'must not be empty' };
-            const odd = names.find((name) => name === '' || isTooLong(name));
-            return odd === undefined
-              ? null
-              : { code: 'invalid_value', message: `must have labels of 1 to ${OPTION_LENGTH} characters` };
-          }),
-        ),
-        v.pipe(
-          v.array(v.union([label, NamedLabel])),
-          v.minLength(1),
-          fewOptions(({ length }) => length),
-          v.metadata({ maxItems: MOST_OPTIONS }),
-          distinct('invalid_value', (one) => (typeof one === 'string' ? one : one.key)),
-        ),
-      ]),
-      v.description(
-        'The labels: an object of label and meaning (or null), or a list of labels or of objects with key and description.',
-      ),
+const labels = v.pipe(
+  v.union([
+    v.pipe(
+      record(v.string(), v.nullable(structured)),
+      fewOptions((labels) => Object.keys(labels).length),
+      rule((labels) => {
+        const names = Object.keys(labels);
+        if (names.length === 0) return { code: 'invalid_value', message: 'must not be empty' };
+        const odd = names.find((name) => name === '' || isTooLong(name));
+        return odd === undefined
+          ? null
+          : { code: 'invalid_value', message: `must have labels of 1 to ${OPTION_LENGTH} characters` };
+      }),
     ),
-  }),
+    v.pipe(
+      v.array(v.union([label, NamedLabel])),
+      v.minLength(1),
+      fewOptions(({ length }) => length),
+      v.metadata({ maxItems: MOST_OPTIONS }),
+      distinct('invalid_value', (one) => (typeof one === 'string' ? one : one.key)),
+    ),
+  ]),
+  v.description(
+    'The labels: an object of label and meaning (or null), or a list of labels or of objects with key and description.',
+  ),
+);
+
+export const LabelChoiceQuestion = v.pipe(
+  strictObject({ type: v.literal('choice'), ...asked, criteria: labels, unsure }),
   v.description('Choose one of the labels.'),
+);
+
+export const LabelMultiQuestion = v.pipe(
+  strictObject({ type: v.literal('multi'), ...asked, criteria: labels, ...selection }),
+  selectable(({ criteria }) => (Array.isArray(criteria) ? criteria : Object.keys(criteria)).length),
+  v.description('Choose all labels that apply. Each is asked about on its own. An extension of the System One format.'),
 );
 
 /** Returns the texts of the levels of a score for the model. A level without a description is called by its index. */
@@ -115,6 +130,7 @@ export const LevelQuestion = v.pipe(
       }),
       v.description('The levels, from the lowest to the highest. null: a level that only its number describes.'),
     ),
+    unsure,
   }),
   v.description('Rate the state on a scale of levels.'),
 );
@@ -129,6 +145,7 @@ export const SystemOneQuestion = variant('type', [
   NoulQuestion,
   LabelChoiceQuestion,
   LevelQuestion,
+  LabelMultiQuestion,
   NamedExtractQuestion,
 ]);
 export type SystemOneQuestion = v.InferOutput<typeof SystemOneQuestion>;

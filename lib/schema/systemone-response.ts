@@ -1,12 +1,12 @@
 import * as v from 'valibot';
 import { ERROR_TYPES } from '../error-status.ts';
-import { confidence, extracted, probability } from './decisions-response.ts';
+import { additions, confidence, extracted, probability, setConfidence } from './decisions-response.ts';
 import { ErrorDetails } from './error-body.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const probabilities = v.record(v.string(), probability);
 
-const x_abstained = v.exactOptional(
+export const x_abstained = v.exactOptional(
   v.pipe(
     v.boolean(),
     v.description(
@@ -18,6 +18,7 @@ export const NoulAnswer = v.object({
   type: v.literal('noul'),
   noul: v.pipe(probability, v.description('Probability that the answer is yes.')),
   x_abstained,
+  ...additions,
 });
 export const LabelChoiceAnswer = v.object({
   type: v.literal('choice'),
@@ -25,6 +26,7 @@ export const LabelChoiceAnswer = v.object({
   probabilities: v.pipe(probabilities, v.description('Probability of each label.')),
   confidence,
   x_abstained,
+  ...additions,
 });
 export const LevelAnswer = v.object({
   type: v.literal('score'),
@@ -36,10 +38,24 @@ export const LevelAnswer = v.object({
   probabilities: v.pipe(probabilities, v.description('Probability of each level, by index.')),
   confidence,
   x_abstained,
+  ...additions,
+});
+export const LabelMultiAnswer = v.object({
+  type: v.literal('multi'),
+  selected: v.pipe(v.array(v.string()), v.description('The labels that apply, in the order sent.')),
+  probabilities: v.pipe(probabilities, v.description('Probability that each label applies.')),
+  threshold: probability,
+  set_confidence: setConfidence,
 });
 export const NamedExtractAnswer = v.object(extracted);
 
-export const SystemOneAnswer = v.variant('type', [NoulAnswer, LabelChoiceAnswer, LevelAnswer, NamedExtractAnswer]);
+export const SystemOneAnswer = v.variant('type', [
+  NoulAnswer,
+  LabelChoiceAnswer,
+  LevelAnswer,
+  LabelMultiAnswer,
+  NamedExtractAnswer,
+]);
 
 export const SystemOneResponse = v.object({
   model: v.pipe(v.string(), v.description('Id of the model that answered.')),

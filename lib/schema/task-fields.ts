@@ -28,6 +28,10 @@ export const options = v.pipe(
   optionList,
   v.description('The allowed answers, all different. The answer is exactly one of them.'),
 );
+export const multiOptions = v.pipe(
+  optionList,
+  v.description('The options, all different, any number of which may apply.'),
+);
 export const choices = v.pipe(optionList, v.description('Alias of options.'));
 export const keys = v.pipe(
   keyList,

@@ -405,7 +405,7 @@ test('messages say what to do and quote no value', () => {
   expect(said(with_({ response_format: { type: 'secret' } }))).toBe(
     'response_format.type must be one of: "json_object".',
   );
-  expect(said(task({ type: 'secret' }))).toBe('tasks[0].type must be one of: "decide", "extract".');
+  expect(said(task({ type: 'secret' }))).toBe('tasks[0].type must be one of: "decide", "multi", "extract".');
   expect(said(task({ options: texts(300) }))).toBe('tasks[0].options must have at most 256 items.');
   expect(said(task({ question: '' }))).toBe('tasks[0].question must not be empty.');
   expect(said(with_({ model: {} }))).toBe('model must be a string.');

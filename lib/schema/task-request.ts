@@ -6,7 +6,8 @@ import { cacheSalt } from './cache-salt.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput } from './media.ts';
 import { Message } from './message.ts';
-import { Tasks } from './task.ts';
+import { unsure } from './question-fields.ts';
+import { Tasks, unsureNeedsOptions } from './task.ts';
 import {
   answerSchema,
   choices,
@@ -78,10 +79,12 @@ export const DecideRequest = v.pipe(
     ...shared,
     options: v.exactOptional(options),
     choices: v.exactOptional(choices),
+    unsure,
     instruction: v.exactOptional(guidance),
   }),
   exactlyOne('context', 'messages'),
   aliases('options', 'choices'),
+  unsureNeedsOptions(),
   aliases('target_language', 'output_language'),
 );
 export type DecideRequest = v.InferOutput<typeof DecideRequest>;

@@ -41,6 +41,18 @@ export const DecideResult = v.object({
   abstained: v.exactOptional(
     v.pipe(v.boolean(), v.description('true if the model answers that the input does not tell.')),
   ),
+  x_p_unsure: v.exactOptional(
+    v.pipe(v.number(), v.description('Probability that the input does not tell, of a task with unsure.')),
+  ),
+});
+
+export const MultiResult = v.object({
+  values: v.pipe(v.array(v.string()), v.description('The options that apply, in the order sent.')),
+  probabilities: v.pipe(v.record(v.string(), v.number()), v.description('Probability that each option applies.')),
+  set_confidence: v.pipe(
+    v.number(),
+    v.description('Probability that exactly these options apply, if the options are independent.'),
+  ),
 });
 
 /** The answer of an extract task. */
@@ -51,7 +63,7 @@ export const ExtractResult = v.pipe(
 export const TaskResult = v.pipe(
   v.record(v.string(), v.unknown()),
   v.description(
-    'The answer of a task: a DecideResult for a decide task, an object with the requested fields for an extract task.',
+    'The answer of a task: a DecideResult for a decide task, a MultiResult for a multi task, an object with the requested fields for an extract task.',
   ),
 );
 

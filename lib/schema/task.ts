@@ -3,6 +3,7 @@ import { answerShape } from '../tasks/extract-shape.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { aliases, distinct, lateRule, rule } from '../validation/rules.ts';
 import { Language } from './language.ts';
+import { selectable, selection, unsure } from './question-fields.ts';
 import {
   answerSchema,
   choices,
@@ -11,6 +12,7 @@ import {
   id,
   instruction,
   keys,
+  multiOptions,
   name,
   options,
   question,
@@ -26,6 +28,15 @@ function named<TInput extends { name?: string; id?: string }>() {
   );
 }
 
+/** Returns the rule that `unsure` needs options, beside which it is one more. */
+export function unsureNeedsOptions<TInput extends { options?: unknown; choices?: unknown; unsure?: unknown }>() {
+  return rule<TInput>(({ options, choices, unsure }) =>
+    unsure && !options && !choices
+      ? { code: 'missing_field', at: ['options'], message: 'is required with unsure' }
+      : null,
+  );
+}
+
 export const DecideTask = v.pipe(
   strictObject({
     type: v.literal('decide'),
@@ -33,6 +44,7 @@ export const DecideTask = v.pipe(
     question,
     options: v.exactOptional(options),
     choices: v.exactOptional(choices),
+    unsure,
     instruction: v.exactOptional(guidance),
     target_language: v.exactOptional(Language),
     id: v.exactOptional(id),
@@ -40,10 +52,28 @@ export const DecideTask = v.pipe(
   named(),
   aliases('name', 'id'),
   aliases('options', 'choices'),
+  unsureNeedsOptions(),
   v.metadata({ required: ['type', 'name', 'question'] }),
   v.description('Choose one of the options; without options, give a short answer.'),
 );
 export type DecideTask = v.InferOutput<typeof DecideTask>;
+
+export const MultiTask = v.pipe(
+  strictObject({
+    type: v.literal('multi'),
+    name: v.exactOptional(name),
+    question,
+    options: multiOptions,
+    ...selection,
+    id: v.exactOptional(id),
+  }),
+  named(),
+  aliases('name', 'id'),
+  selectable(({ options }) => options.length),
+  v.metadata({ required: ['type', 'name', 'question', 'options'] }),
+  v.description('Choose all of the options that apply. Each is asked about on its own.'),
+);
+export type MultiTask = v.InferOutput<typeof MultiTask>;
 
 export const ExtractTask = v.pipe(
   strictObject({
@@ -66,7 +96,7 @@ export const ExtractTask = v.pipe(
 );
 export type ExtractTask = v.InferOutput<typeof ExtractTask>;
 
-export const Task = variant('type', [DecideTask, ExtractTask]);
+export const Task = variant('type', [DecideTask, MultiTask, ExtractTask]);
 export type Task = v.InferOutput<typeof Task>;
 
 const differentNames = distinct<Task>(

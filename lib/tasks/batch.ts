@@ -1,6 +1,7 @@
-import type { DecideTask, ExtractTask, TaskBatch } from '../backend.ts';
+import type { DecideTask, ExtractTask, Task, TaskBatch } from '../backend.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { mediaOf, toChatMessages } from '../messages.ts';
+import { labelTasks, withUnsure } from '../questions/question-answers.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
 import { answerShape, verbatimOf } from './extract-shape.ts';
@@ -19,18 +20,24 @@ export const ONLY_TASK = 'result';
  */
 export function batchOfTasks(request: RunTasksRequest): TaskBatch {
   const fuel = sharedFuel();
-  const tasks = request.tasks.map((task, i) =>
-    task.type === 'decide'
-      ? decideTask((task.name ?? task.id)!, task)
-      : extractTask((task.name ?? task.id)!, task, `tasks[${i}]`, fuel),
-  );
-  return { ...sharedPart(request), tasks };
+  const tasks = request.tasks.flatMap((task, i): Task[] => {
+    const name = (task.name ?? task.id)!;
+    if (task.type === 'extract') return [extractTask(name, task, `tasks[${i}]`, fuel)];
+    if (task.type === 'decide') return [decideTask(name, task)];
+    return labelTasks(
+      name,
+      task.question,
+      task.options.map((option) => [option, null] as const),
+      name,
+    );
+  });
+  return withProbabilities({ ...sharedPart(request), tasks });
 }
 
 /** Converts a request of `POST /decide`. The only task has the name `ONLY_TASK`. */
 export function batchOfDecision(request: DecideRequest): TaskBatch {
   const { target_language: _, ...task } = request;
-  return { ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] };
+  return withProbabilities({ ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] });
 }
 
 /**
@@ -57,7 +64,16 @@ function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
   };
 }
 
-type DecideFields = Pick<wire.DecideTask, 'question' | 'options' | 'choices' | 'instruction' | 'target_language'>;
+/** Asks for probabilities if the answer to a task depends on them. */
+function withProbabilities(batch: TaskBatch): TaskBatch {
+  const needed = batch.tasks.some((task) => task.type === 'decide' && (task.unsure || task.first !== undefined));
+  return needed ? { ...batch, probabilities: { calibrated: true } } : batch;
+}
+
+type DecideFields = Pick<
+  wire.DecideTask,
+  'question' | 'options' | 'choices' | 'instruction' | 'target_language' | 'unsure'
+>;
 
 function decideTask(name: string, fields: DecideFields): DecideTask {
   const task: DecideTask = { type: 'decide', name, question: fields.question };
@@ -65,7 +81,7 @@ function decideTask(name: string, fields: DecideFields): DecideTask {
   if (options) task.options = options;
   if (fields.instruction !== undefined) task.instruction = fields.instruction;
   if (fields.target_language) task.language = fields.target_language;
-  return task;
+  return withUnsure(task, fields.unsure);
 }
 
 type ExtractFields = Pick<

@@ -1,6 +1,7 @@
 import { at } from '../at.ts';
-import type { BatchAnswer } from '../backend.ts';
 import { joinMembers, splitMembers } from '../json/members.ts';
+import { type QuestionAnswer, type QuestionAnswers, selectedLabels } from '../questions/question-answers.ts';
+import type { RunTasksRequest } from '../schema/task-request.ts';
 
 /*
  * Builds response bodies as text. Answers arrive as JSON text and are not parsed: a JavaScript object would move a task
@@ -12,23 +13,35 @@ import { joinMembers, splitMembers } from '../json/members.ts';
  * Builds the JSON text of RunTasksResponse: `results` and its alias `tasks`, in the order sent. `id` is the request's
  * id.
  */
-export function tasksBody(id: string, answer: BatchAnswer): string {
-  const results = joinMembers(answer.answers.map(({ name, json }) => [name, json]));
+export function tasksBody(id: string, answer: QuestionAnswers, { tasks }: RunTasksRequest): string {
+  const results = joinMembers(answer.answers.map((one, i) => [one.name, resultText(one, at(tasks, i))]));
   return responseBody(id, answer, results, `"results":${results},"tasks":${results}`);
+}
+
+/** Returns the JSON text of the answer to a task. */
+function resultText(answer: QuestionAnswer, task: RunTasksRequest['tasks'][number]): string {
+  const { json, unsure, labels = [] } = answer;
+  if (task.type === 'multi') {
+    const { selected, confidence } = selectedLabels(labels, task);
+    const probabilities = joinMembers(task.options.map((option, i) => [option, String(at(labels, i))]));
+    const values = JSON.stringify(selected.map((i) => at(task.options, i)));
+    return `{"values":${values},"probabilities":${probabilities},"set_confidence":${confidence}}`;
+  }
+  return unsure === undefined ? json : `${json.slice(0, -1)},"x_p_unsure":${unsure}}`;
 }
 
 /**
  * Builds the JSON text of DecideResponse: `result`, its alias `decision`, and the bare `value`. `id` is the request's
  * id.
  */
-export function decisionBody(id: string, answer: BatchAnswer): string {
-  const { json } = at(answer.answers, 0);
+export function decisionBody(id: string, answer: QuestionAnswers): string {
+  const json = resultText(at(answer.answers, 0), { type: 'decide', question: '' });
   const value = splitMembers(json).get('value');
   return responseBody(id, answer, json, `"result":${json},"decision":${json},"value":${value}`);
 }
 
 /** Builds the JSON text of ExtractResponse: `result` and its alias `data`. `id` is the request's id. */
-export function extractionBody(id: string, answer: BatchAnswer): string {
+export function extractionBody(id: string, answer: QuestionAnswers): string {
   const { json } = at(answer.answers, 0);
   return responseBody(id, answer, json, `"result":${json},"data":${json}`);
 }
@@ -41,7 +54,7 @@ export function extractionBody(id: string, answer: BatchAnswer): string {
  */
 function responseBody(
   id: string,
-  { model, finishReason, usage }: BatchAnswer,
+  { model, finishReason, usage }: QuestionAnswers,
   content: string,
   members: string,
 ): string {

@@ -81,7 +81,7 @@ describe('calibrate', () => {
       'a question of no known type',
       ['FILE'],
       '{"input":"x","type":"guess","label":true}',
-      'type must be one of: "predicate", "choice", "score", "extract".',
+      'type must be one of: "predicate", "choice", "score", "multi", "extract".',
     ],
     [
       'a label that is none of the answers',

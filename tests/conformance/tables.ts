@@ -18,6 +18,7 @@ import { downloadRows } from './rows/downloads.ts';
 import { extractionRows } from './rows/extractions.ts';
 import { googleDecisions } from './rows/google-decisions.ts';
 import { operationRows } from './rows/operations.ts';
+import { policyRows } from './rows/policy.ts';
 import { questionsAccess } from './rows/questions-access.ts';
 import { questionsResponses } from './rows/questions-responses.ts';
 import { rerankRows } from './rows/rerank.ts';
@@ -57,5 +58,6 @@ export const tables: Record<string, readonly Row[]> = {
   'decision formats: access': questionsAccess,
   extractions: extractionRows,
   ranking: rerankRows,
+  policy: policyRows,
   "Google's and OpenRouter's decisions": googleDecisions,
 };

@@ -40,10 +40,18 @@ const DecideInput = strictObject({
     ),
   ),
   instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
+  unsure: v.optional(
+    described(
+      v.boolean(),
+      'Whether the model may also say that the text does not tell; needs options. Default: false.',
+    ),
+  ),
 });
 const DecideOutput = object({
   answer: v.string(),
   probabilities: v.optional(described(record(v.string(), v.number()), 'The probability of each option.')),
+  p_unsure: v.optional(described(v.number(), 'The probability that the text does not tell, with unsure.')),
+  abstained: v.optional(described(v.boolean(), 'True if the text most likely does not tell: do not use the answer.')),
 });
 
 const ExtractInput = strictObject({
@@ -80,16 +88,22 @@ export function createMcpServer(ask: Ask): McpServer {
     },
     (args, { mcpReq: { signal } }) =>
       answered(async () => {
-        const { text: context, question, options, instruction } = validate(DecideInput, args);
+        const { text: context, question, options, instruction, unsure } = validate(DecideInput, args);
         if (options === undefined) {
-          const said = instruction === undefined ? {} : { instruction };
+          const said = { ...(instruction === undefined ? {} : { instruction }), ...(unsure ? { unsure } : {}) };
           const body = { context, question, max_output_tokens: 128, ...said };
           return { answer: v.parse(DecideResponse, await ask('/decide', body, signal)).value };
         }
         const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
-        const questions = { decision: { type: 'choice', instructions, criteria: options } };
+        const questions = { decision: { type: 'choice', instructions, criteria: options, unsure } };
         const { answers } = v.parse(Chosen, await ask('/v1/systemone', { state: context, questions }, signal));
-        return { answer: answers.decision.choice, probabilities: answers.decision.probabilities };
+        const { choice, probabilities, x_p_unsure, x_abstained } = answers.decision;
+        return {
+          answer: choice,
+          probabilities,
+          ...(x_p_unsure === undefined ? {} : { p_unsure: x_p_unsure }),
+          ...(x_abstained ? { abstained: true } : {}),
+        };
       }),
   );
 

@@ -1,9 +1,9 @@
 use std::fmt;
 
-use crate::models::{Choice, DecideResponse, DecideResult, DecideTask, ExtractResponse, ExtractTask};
-use crate::models::{ChoiceQuestion, DecisionQuestion, ExtractQuestion, PredicateQuestion, ScoreQuestion};
-use crate::models::{LabelChoiceQuestion, LevelQuestion, NamedExtractQuestion, NoulQuestion, SystemOneQuestion};
-use crate::models::{MessageContent, RunTasksResponse, Task};
+use crate::models::{Choice, DecideResponse, DecideResult, DecideTask, ExtractResponse, ExtractTask, MultiTask};
+use crate::models::{ChoiceQuestion, DecisionQuestion, ExtractQuestion, MultiQuestion, PredicateQuestion, ScoreQuestion};
+use crate::models::{LabelChoiceQuestion, LabelMultiQuestion, LevelQuestion, NamedExtractQuestion, NoulQuestion};
+use crate::models::{MessageContent, RunTasksResponse, SystemOneQuestion, Task};
 
 /// Gives access to the members that the three responses have in common.
 pub trait Answered {
@@ -79,9 +79,9 @@ macro_rules! one_of {
         }
     )*};
 }
-one_of!(Task: Decide(DecideTask), Extract(ExtractTask));
-one_of!(DecisionQuestion: Predicate(PredicateQuestion), Choice(ChoiceQuestion), Score(ScoreQuestion), Extract(ExtractQuestion));
-one_of!(SystemOneQuestion: Noul(NoulQuestion), Choice(LabelChoiceQuestion), Score(LevelQuestion), Extract(NamedExtractQuestion));
+one_of!(Task: Decide(DecideTask), Multi(MultiTask), Extract(ExtractTask));
+one_of!(DecisionQuestion: Predicate(PredicateQuestion), Choice(ChoiceQuestion), Score(ScoreQuestion), Multi(MultiQuestion), Extract(ExtractQuestion));
+one_of!(SystemOneQuestion: Noul(NoulQuestion), Choice(LabelChoiceQuestion), Score(LevelQuestion), Multi(LabelMultiQuestion), Extract(NamedExtractQuestion));
 
 impl From<&str> for MessageContent {
     fn from(text: &str) -> Self {

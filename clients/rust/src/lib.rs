@@ -20,7 +20,7 @@ pub use media::{audio_input, image_input};
 pub use models::{
     AudioInput, ChoiceQuestion, DecideRequest, DecideResponse, DecideResult, DecideTask, DecisionAnswer, DecisionChoice,
     DecisionLevel, DecisionQuestion, DecisionsRequest, DecisionsResponse, ExtractQuestion, ExtractRequest,
-    ExtractResponse, ExtractTask, ImageInput, LabelChoiceQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
-    NoulQuestion, PredicateQuestion, RerankRequest, RerankResponse, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
+    ExtractResponse, ExtractTask, ImageInput, LabelChoiceQuestion, LabelMultiQuestion, LevelQuestion, Message, MessageContent, NamedExtractQuestion,
+    MultiQuestion, MultiTask, NoulQuestion, PredicateQuestion, RerankRequest, RerankResponse, RunTasksRequest, RunTasksResponse, ScoreQuestion, SystemOneAnswer,
     SystemOneQuestion, SystemOneRequest, SystemOneResponse, Task,
 };
