@@ -173,8 +173,8 @@ public final class Assay {
 
   /** Tells whether a body has the members of every answer; Jackson would set missing ones to null. */
   private static boolean isAnswer(JsonNode found) {
-    boolean hasAnswers = found.path("answers").isContainerNode() && found.path("usage").isObject();
-    return hasAnswers && found.path("model").isTextual() || hasResults(found);
+    boolean hasAnswers = found.path("answers").isContainerNode() || found.path("results").isArray();
+    return hasAnswers && found.path("usage").isObject() && found.path("model").isTextual() || hasResults(found);
   }
 
   private static boolean hasResults(JsonNode found) {
