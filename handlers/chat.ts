@@ -4,9 +4,8 @@ import type { ChatRequest } from '../lib/contract/chat.ts';
 import { checkedChat } from '../lib/contract/internal.ts';
 import type { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
 import type { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
-import { SSE_DONE, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
-import { eventStream } from './event-stream.ts';
+import { eventStream, SSE_DONE, sseData } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
 /** Handles `POST /v1/chat/completions`: answers with one JSON body or, if `stream` is true, with a stream of events. */

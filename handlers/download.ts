@@ -1,10 +1,9 @@
 import { AssayError } from '../lib/errors.ts';
 import type { DownloadEvent, ModelHost } from '../lib/host.ts';
 import type { DownloadProgress, DownloadRequest, DownloadResponse } from '../lib/schema/model-operations.ts';
-import { sseData } from '../lib/sse.ts';
-import { allowedModel } from './allowed-model.ts';
 import type { AppContext, Services } from './context.ts';
-import { eventStream } from './event-stream.ts';
+import { eventStream, sseData } from './event-stream.ts';
+import { allowedModel } from './model-operations.ts';
 
 /**
  * Handles `POST /download` and `POST /v1/models/download`. Answers when the model is downloaded and compiled; with

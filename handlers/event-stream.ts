@@ -1,6 +1,4 @@
-import { SSE_COMMENT, sseData } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
-import { endEarly } from './end-early.ts';
 import { errorBody } from './error-response.ts';
 import { leftEvent, logged } from './request-log.ts';
 
@@ -54,4 +52,32 @@ export function eventStream(
     },
   });
   return c.body(body, 200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+}
+
+/** Formats a server-sent event without a name (HTML Living Standard, "Server-sent events"); `value` is sent as JSON. */
+export function sseData(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+/** Formats a server-sent event with a name; `value` is sent as JSON. */
+export function sseEvent(name: string, value: unknown): string {
+  return `event: ${name}\n${sseData(value)}`;
+}
+
+/** The last event of a stream of Chat Completions. */
+export const SSE_DONE = 'data: [DONE]\n\n';
+
+/**
+ * An SSE comment, which clients ignore. It keeps an idle connection open, and detects a client that has disconnected.
+ */
+export const SSE_COMMENT = ': keep-alive\n\n';
+
+/**
+ * Ends a source of events that is not read any further, so that it frees its resources. Does not wait for it, and
+ * ignores an error that it throws.
+ */
+export function endEarly(source: AsyncIterator<unknown>): void {
+  // If the cleanup of a generator throws, `return` rejects. Nobody waits for that, and an unhandled rejection would end
+  // the process.
+  source.return?.().catch(() => {});
 }

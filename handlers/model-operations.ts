@@ -1,5 +1,5 @@
 import type { ModelHost } from '../lib/host.ts';
-import type { ModelId } from '../lib/model-id.ts';
+import { type ModelId, parseModelId } from '../lib/model-id.ts';
 import type {
   DeleteRequest,
   DeleteResponse,
@@ -7,7 +7,6 @@ import type {
   LoadResponse,
   UnloadResponse,
 } from '../lib/schema/model-operations.ts';
-import { allowedModel } from './allowed-model.ts';
 import { checkRight } from './auth.ts';
 import { readNothing } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
@@ -53,4 +52,16 @@ async function remove(c: AppContext, host: ModelHost, id: ModelId, compiledOnly:
   const { model, removed, weightsLeft } = await host.remove(id, { compiledOnly });
   const state = weightsLeft ? 'downloaded' : 'deleted';
   return c.json<DeleteResponse>({ status: 'success', model, state, removed: [...removed] });
+}
+
+/**
+ * Returns the model id of a request if the caller's key may use the model.
+ *
+ * @throws AssayError `invalid_model_id` if the text is not a model id, `model_not_allowed` if the key may not use the
+ *   model; both with the `param` `model`
+ */
+export function allowedModel(c: AppContext, text: string): ModelId {
+  const id = parseModelId(text);
+  checkRight(c, id);
+  return id;
 }

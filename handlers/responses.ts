@@ -4,10 +4,9 @@ import { isFunctionTool, type ResponsesSentTool } from '../lib/schema/chat-tools
 import type { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
 import { NO_LIMIT } from '../lib/schema/sampling-fields.ts';
-import { sseEvent } from '../lib/sse.ts';
 import type { AppContext, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
-import { eventStream } from './event-stream.ts';
+import { eventStream, sseEvent } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
 
 /**

@@ -4,7 +4,7 @@ import { AssayError } from '../lib/errors.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
-import { endEarly } from './end-early.ts';
+import { endEarly } from './event-stream.ts';
 
 /** Represents a chat that the backend has accepted and given a slot in its queue. */
 export interface StartedChat {

@@ -1,8 +1,8 @@
 import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
 import type { DeviceFigures } from './schema/device-figures.ts';
+import type { WeightForm } from './schema/form-choice.ts';
 import type { SlotState } from './schema/status.ts';
-import type { WeightForm } from './schema/weight-form.ts';
 
 export type { SlotState } from './schema/status.ts';
 

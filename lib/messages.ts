@@ -1,6 +1,5 @@
 import type { ChatMessage, MediaKind, MediaPart, Part } from './contract/conversation.ts';
-import type { MediaInput } from './schema/media.ts';
-import type { ContentPart, Message } from './schema/message.ts';
+import type { ContentPart, MediaInput, Message } from './schema/message.ts';
 
 /** Converts the messages of a request: `developer` becomes `system`, and a string becomes one text part. */
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
@@ -49,7 +48,7 @@ function partOf(part: ContentPart, param: string): Part {
 
 /**
  * Converts one media input. Validation has ensured that the members which its type requires are present
- * (`lib/schema/media.ts`).
+ * (`lib/schema/message.ts`).
  */
 function mediaPart(type: MediaKind, { url, data, mime_type }: MediaInput, param: string): MediaPart {
   const source: MediaPart['source'] =

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
-import { PRECISIONS } from '../../runtime/compile/precision.ts';
+import { PRECISIONS } from '../../runtime/compile/form-choice.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { LONG_INPUTS } from '../../runtime/slot/model-slot.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';

@@ -10,7 +10,7 @@ import { type HeldLock, lock } from '../../runtime/store/lock.ts';
 import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Describes a stored API key, in keys.json and in the KV of an edge (`edge-keys.ts`). */
+/** Describes a stored API key, in keys.json and in the KV of an edge (`cli/commands/keys.ts`). */
 export const StoredKeySchema = v.object({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),

@@ -1,7 +1,8 @@
 import { waitUntil } from 'cloudflare:workers';
 import type { RequestRecord } from '../../handlers/context.ts';
+import type { Metrics, Usage } from '../../lib/backend.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { AttemptRecord } from './forward/attempt-log.ts';
+import type { Outcome } from './upstreams/fleet.ts';
 
 /** Attempts of running requests, by request id. A request whose caller left may never be removed. */
 const attempts = new Map<string, AttemptRecord[]>();
@@ -69,3 +70,19 @@ function errorFields(error: unknown): object {
     ...(cause === undefined ? {} : { cause: errorFields(cause) }),
   };
 }
+
+/** Holds the log record of one attempt: one request sent to one upstream. */
+export interface AttemptRecord {
+  requestId: string;
+  kind: 'tasks' | 'chat';
+  upstream: string;
+  outcome: Outcome;
+  /** Milliseconds from sending the request to the end of the attempt. */
+  ms: number;
+  usage?: Usage;
+  metrics?: Metrics;
+  /** Error that ended the attempt; absent if there was none. */
+  error?: unknown;
+}
+
+export type AttemptLog = (record: AttemptRecord) => void;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
-import { PRECISIONS } from '../../runtime/compile/precision.ts';
+import { PRECISIONS } from '../../runtime/compile/form-choice.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';

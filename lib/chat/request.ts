@@ -1,7 +1,8 @@
-import type { AnswerShape } from '../answer-shape.ts';
+import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
-import type { ChatRequest, ToolUse } from '../backend.ts';
+import type { ChatRequest, Tool, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../contract/conversation.ts';
+import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { toChatMessages } from '../messages.ts';
 import { type ChatCompletionRequest, chatChoice } from '../schema/chat-request.ts';
 import { argumentsOf } from '../schema/chat-tools.ts';
@@ -9,7 +10,6 @@ import type { ContentPart, Message } from '../schema/message.ts';
 import { reasoningOf } from '../schema/reasoning-fields.ts';
 import { limitOf } from '../schema/sampling-fields.ts';
 import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
-import { toolUse } from './tool-use.ts';
 
 /**
  * Converts a validated request to the `ChatRequest` that backends receive.
@@ -119,4 +119,52 @@ export function chatFormat(sent: Format | null | undefined, param: string): Chat
   const { schema } = sent;
   const shape: AnswerShape = schema ? checkAnswerSchema({ schema, param, jsonSchemaOnly: true }) : { kind: 'any' };
   return { type: 'json', shape };
+}
+
+/** Describes a tool (a function) as sent to Chat Completions and to the Responses API. */
+interface SentFunction {
+  name: string;
+  description?: string | null | undefined;
+  parameters?: { readonly [key: string]: unknown } | null | undefined;
+}
+
+interface SentUse {
+  choice: ToolUse['choice'] | 'none' | { names: readonly string[]; mode: 'auto' | 'required' } | null | undefined;
+  parallel: boolean | null | undefined;
+  /** Returns the path of the parameters of the function at `index` in the request, for errors. */
+  param(index: number): string;
+}
+
+/**
+ * Returns the tools that the model may call and how; null if there are none, or if the choice is `none`. By default the
+ * model decides (`auto`), and parallel calls are allowed.
+ *
+ * @throws AssayError `invalid_type`, `invalid_value` or `unsupported_schema` if `checkAnswerSchema` refuses the
+ *   parameters of a function
+ */
+export function toolUse(functions: readonly SentFunction[], { choice, parallel, param }: SentUse): ToolUse | null {
+  if (functions.length === 0 || choice === 'none') return null;
+  const fuel = sharedFuel();
+  const tools = functions.map((one, i) => toolOf(one, param(i), fuel));
+  if (!choice || typeof choice === 'string') return { tools, choice: choice ?? 'auto', parallel: parallel ?? true };
+  // As in OpenAI's API, a named function is called exactly once.
+  if ('name' in choice) return { tools, choice: { name: choice.name }, parallel: false };
+  const { names, mode } = choice;
+  return { tools: tools.filter(({ name }) => names.includes(name)), choice: mode, parallel: parallel ?? true };
+}
+
+function toolOf({ name, description, parameters }: SentFunction, param: string, fuel: Fuel): Tool {
+  const schema = closedSchema(parameters ?? { type: 'object', properties: {} });
+  checkAnswerSchema({ schema, param, jsonSchemaOnly: true, fuel });
+  // The cast is safe, because the schema was parsed from JSON.
+  return { name, ...(description ? { description } : {}), parameters: schema as JsonSchema };
+}
+
+/**
+ * Forbids undeclared parameters: sets `additionalProperties` to false at the root of a schema that lists properties but
+ * does not say whether others are allowed. A root with `allOf`, `anyOf`, `oneOf` or `$ref` stays as it is.
+ */
+function closedSchema(schema: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } {
+  const open = ['additionalProperties', 'allOf', 'anyOf', 'oneOf', '$ref'].some((name) => name in schema);
+  return open || !('properties' in schema) ? schema : { ...schema, additionalProperties: false };
 }

@@ -1,12 +1,11 @@
 import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
 import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
-import type { Automaton, State } from './automaton/automaton.ts';
+import { type Automaton, RawTextFrame, type State } from './automaton/automaton.ts';
 import { BYTE, isNumeric } from './automaton/frame.ts';
 import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
 import { FreshNumberFrame } from './automaton/fresh-value-frames.ts';
 import { NumberFrame } from './automaton/number-frame.ts';
-import { RawTextFrame } from './automaton/raw-text-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
 import { close, type Missing, settledLength } from './closing.ts';

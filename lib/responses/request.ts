@@ -1,7 +1,6 @@
 import { at } from '../at.ts';
 import type { ChatRequest } from '../backend.ts';
-import { chatFormat } from '../chat/request.ts';
-import { toolUse } from '../chat/tool-use.ts';
+import { chatFormat, toolUse } from '../chat/request.ts';
 import type { ChatMessage, Part, ToolCall } from '../contract/conversation.ts';
 import { textMessage } from '../messages.ts';
 import { mediaPart } from '../questions/media.ts';

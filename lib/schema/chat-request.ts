@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { object, variant } from '../validation/objects.ts';
-import { aliases, type Finding, rule } from '../validation/rules.ts';
+import { aliases, type Finding, isEmpty, rule, unsupported } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
@@ -8,7 +8,6 @@ import { jsonObject } from './json-object.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
-import { isEmpty, unsupported } from './unsupported.ts';
 
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, because clients send extra ones. Null counts as
 // not sent, because OpenAI's own clients send it for absent fields (docs/interface.md, M-14).

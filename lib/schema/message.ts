@@ -1,6 +1,62 @@
 import * as v from 'valibot';
 import { strictObject, variant } from '../validation/objects.ts';
-import { AudioInput, ImageInput } from './media.ts';
+import { rule } from '../validation/rules.ts';
+
+const members = {
+  type: v.picklist(['url', 'base64']),
+  url: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.description('Address of the file. Required with type url.')),
+  ),
+  data: v.exactOptional(
+    v.pipe(v.string(), v.minLength(1), v.description('The file in base64. Required with type base64.')),
+  ),
+  mime_type: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.description('Type of the file, such as image/png. Required with type base64.'),
+    ),
+  ),
+};
+
+type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
+
+/**
+ * For each `type`, the members that it requires, and the member of the other type that it excludes (docs/interface.md,
+ * D-9).
+ */
+const MEMBERS = {
+  url: { needs: ['url'], excludes: 'data' },
+  base64: { needs: ['data', 'mime_type'], excludes: 'url' },
+} as const;
+
+function fitting<TInput extends Source>() {
+  return rule<TInput>((media) => {
+    const { needs, excludes } = MEMBERS[media.type];
+    const missing = needs.find((name) => media[name] === undefined);
+    if (missing) return { code: 'missing_field', at: [missing], message: `is required with type ${media.type}` };
+    if (media[excludes] === undefined) return null;
+    return { code: 'invalid_value', at: [excludes], message: `must be absent with type ${media.type}` };
+  });
+}
+
+export const ImageInput = v.pipe(
+  strictObject(members),
+  fitting(),
+  v.description(
+    'An image: JPEG, PNG, WebP or GIF, up to 40 megapixels, as base64 or at an address whose host the server allows. ' +
+      'At most 16 in a request.',
+  ),
+);
+export const AudioInput = v.pipe(
+  strictObject(members),
+  fitting(),
+  v.description(
+    'A recording: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds, as base64 or at an address whose host the ' +
+      'server allows. At most 16 in a request.',
+  ),
+);
+export type MediaInput = Source;
 
 export const TextPart = strictObject({ type: v.literal('text'), text: v.string() });
 

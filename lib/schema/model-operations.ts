@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { object, strictObject } from '../validation/objects.ts';
+import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
-import { formFields } from './weight-form.ts';
 
 /** Longest prompt in tokens. The host also checks it against the model's context length (docs/interface.md, M-12). */
 const MaxPromptLen = v.pipe(

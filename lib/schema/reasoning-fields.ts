@@ -1,8 +1,7 @@
 import * as v from 'valibot';
 import { object } from '../validation/objects.ts';
-import { type Finding, rule } from '../validation/rules.ts';
+import { type Finding, rule, unsupported } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
-import { unsupported } from './unsupported.ts';
 
 /*
  * Fields with which clients of other servers switch a model's reasoning on or off, in chats and in Responses. All mean

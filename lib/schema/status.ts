@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
-import { formFields } from './weight-form.ts';
 
 /** States of the slot for the loaded model, of which there is at most one (docs/interface.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;

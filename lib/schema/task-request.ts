@@ -4,8 +4,7 @@ import { strictObject } from '../validation/objects.ts';
 import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
 import { Language } from './language.ts';
-import { AudioInput, ImageInput } from './media.ts';
-import { Message } from './message.ts';
+import { AudioInput, ImageInput, Message } from './message.ts';
 import { unsure } from './question-fields.ts';
 import { Tasks, unsureNeedsOptions } from './task.ts';
 import {

@@ -1,5 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 
 /** Holds the measurements of one weight form of a model on this machine. */
 export interface MeasuredForm {

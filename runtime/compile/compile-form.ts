@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { RefusedContract } from '../contracts/published-files.ts';
 import { Refused } from '../graph/config-keys.ts';
@@ -26,9 +26,9 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
 import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
+import type { FixedPrecision } from './form-choice.ts';
 import type { Manifest } from './manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
-import type { FixedPrecision } from './precision.ts';
 import type { GraphFacts, Rewritten } from './rewritten-graphs.ts';
 import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';

@@ -1,11 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { FormChoice } from '../../lib/schema/form-choice.ts';
-import { WeightForm } from '../../lib/schema/weight-form.ts';
+import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
 import { EncoderContract } from '../contracts/encoder-contracts.ts';
-import { incomplete } from './incomplete.ts';
-import { COMPILER_VERSION, MANIFEST_FILE } from './manifest.ts';
+import { COMPILER_VERSION, incomplete, MANIFEST_FILE } from './manifest.ts';
 
 /** File name of the reference logits in a compiled model's folder (`probeLogits` in floats). */
 export const ENCODER_REFERENCE = 'reference.json';

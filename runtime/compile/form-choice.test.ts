@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import type { FormChoice } from '../../lib/schema/form-choice.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import { accuracyWarning, formTiers } from './form-choice.ts';
-import type { Precision } from './precision.ts';
+import type { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
+import { accuracyWarning, formTiers, type Precision } from './form-choice.ts';
 
 test.each<[what: string, precision: Precision, refused: WeightForm[], hasReference: boolean, tiers: Precision[][]]>([
   [

@@ -1,7 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { FormChoice } from '../../lib/schema/form-choice.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import { type FormChoice, WEIGHT_FORMS, type WeightForm } from '../../lib/schema/form-choice.ts';
 import {
   ACCEPTED_ERROR,
   ACCEPTED_SHIFT,
@@ -12,7 +11,6 @@ import {
   measuredText,
 } from './choose-form.ts';
 import { kernelFamily } from './kernels.ts';
-import type { FixedPrecision, Precision } from './precision.ts';
 
 /**
  * Factor by which the error at load may exceed the error at the compile, because kernels of another machine may add in
@@ -139,3 +137,12 @@ function notes({ refused = [] }: FormOptions, lack: string | null): string[] {
     ...(lack === null ? [] : [`Not compared with 32-bit floats: ${lack}`]),
   ];
 }
+
+/**
+ * Lists the precisions that a caller can request: `auto` chooses the best weight form for the device, the name of a
+ * form requests that form, and `keep` leaves the weights as published.
+ */
+export const PRECISIONS = ['auto', ...WEIGHT_FORMS, 'keep'] as const;
+export type Precision = (typeof PRECISIONS)[number];
+/** Names a precision that leaves no choice of weight forms. */
+export type FixedPrecision = Exclude<Precision, 'auto'>;

@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { AssayError } from '../../lib/errors.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import { FormChoice } from '../../lib/schema/form-choice.ts';
-import { WeightForm } from '../../lib/schema/weight-form.ts';
-import { incomplete } from './incomplete.ts';
+import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
 
 /** File name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
@@ -188,4 +187,13 @@ export function readManifest(folder: string): Manifest {
  */
 export function writeManifest(folder: string, manifest: Manifest): void {
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Returns the error for a compiled model's folder in which a file is missing or damaged. */
+export function incomplete(cause: unknown): AssayError {
+  return new AssayError(
+    'engine_failed',
+    'The compiled model is incomplete. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
+    { cause },
+  );
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { incomplete } from './incomplete.ts';
+import { incomplete } from './manifest.ts';
 
 /** File name of the reference logits in a compiled model's folder. */
 export const REFERENCE_FILE = 'reference.json';

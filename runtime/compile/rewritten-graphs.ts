@@ -1,4 +1,4 @@
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { Manifest } from './manifest.ts';
 import type { GraphFile } from './planned-graphs.ts';
 

@@ -8,7 +8,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
 import { ENCODERS } from '../store/media-models.ts';
 import { BACKBONE_FOLDER, GGUF_FILE } from '../store/model-files.ts';
-import type { Precision } from './precision.ts';
+import type { Precision } from './form-choice.ts';
 
 /**
  * Suffixes of published model files, in the order of preference as a source for each group of precisions. The names are

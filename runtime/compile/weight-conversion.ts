@@ -1,7 +1,7 @@
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import { attribute, attributeFields, DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
-import type { FixedPrecision } from './precision.ts';
+import type { FixedPrecision } from './form-choice.ts';
 import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { blockExperts } from './weights/experts.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';

@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 
 /** Describes a GPU or NPU of this machine, which could run a model. */
 export interface Accelerator {
@@ -77,4 +78,12 @@ async function readDevice(
     );
   const driver = /^DRIVER=(.+)$/m.exec(await read('uevent'))?.[1] ?? null;
   return { code: await read('class'), vendor: VENDORS[await read('vendor')] ?? 'other', driver };
+}
+
+/**
+ * Returns the bytes of memory that this process may use: those of the machine or, if smaller, of its container's limit.
+ */
+export function availableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
 }

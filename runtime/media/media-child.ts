@@ -1,12 +1,10 @@
 import * as v from 'valibot';
-import { AudioFault } from './audio/audio-fault.ts';
-import { decodeAudio } from './audio/decode-audio.ts';
+import { decodeAudio, RecentAudio } from './audio/decode-audio.ts';
+import { AudioFault } from './audio/limits.ts';
 import { logMel } from './audio/log-mel.ts';
-import { RecentAudio } from './audio/recent-audio.ts';
-import { decodeImage, imageSize } from './decode-image.ts';
+import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
 import { MOST_PIXELS } from './limits.ts';
 import { type FromMedia, ToMedia } from './messages.ts';
-import { cutTiles } from './tiles.ts';
 
 /**
  * Entry point of the media process. A crash of a decoder ends only this process, which holds no model.

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { MelPlan } from './audio/mel-plan.ts';
+import { MelPlan } from './media-plan.ts';
 import { PixelPlan } from './pixel-plan.ts';
 
 /**

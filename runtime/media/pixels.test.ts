@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { decodeImage, imageSize } from './decode-image.ts';
+import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
 import { readMediaFamily } from './families/read-family.ts';
 import { tileBytes } from './pixel-plan.ts';
-import { cutTiles } from './tiles.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../../tests/fixtures/media/${path}`, import.meta.url));
 

@@ -1,7 +1,6 @@
 import { at } from '../../lib/at.ts';
-import { AssayError } from '../../lib/errors.ts';
+import { AssayError, messageOf } from '../../lib/errors.ts';
 import { type EpDevice, OrtEnvironment } from './environment.ts';
-import { loadFailureReason } from './load-failure-reason.ts';
 import { PluginSession, type PluginSessionOptions } from './plugin-session.ts';
 import type { PluginTarget } from './plugin-target.ts';
 
@@ -130,4 +129,20 @@ export function identityOf(target: PluginTarget, { vendor, vendorId, deviceId, m
   return [target.plugin, target.hardware, id, ...facts, ...settings.map(([key, value]) => `${key}=${value}`)]
     .join('; ')
     .slice(0, 1000);
+}
+
+/** Maximum number of characters of onnxruntime's message to show. */
+const MAX_CHARACTERS = 300;
+
+/**
+ * Returns onnxruntime's reason why a library, a device or a graph did not load, for a sentence: the end of the first
+ * line, with the names of files instead of their paths, and without the final period.
+ */
+export function loadFailureReason(cause: unknown): string {
+  const [line = ''] = messageOf(cause).split('\n');
+  return line
+    .replace(/^.* (?:with error:|was false\.) /, '')
+    .replace(/(?<=^|[\s('"])(?:[A-Za-z]:)?[\\/](?:[^\s'":]*[\\/])*/g, '')
+    .slice(0, MAX_CHARACTERS)
+    .replace(/[.\s]+$/, '');
 }

@@ -6,11 +6,10 @@ import { count as Count, list, MEDIA_KINDS, Sha256 } from '../../lib/contract/co
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import { FormChoice } from '../../lib/schema/form-choice.ts';
+import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
-import { WeightForm } from '../../lib/schema/weight-form.ts';
-import { PRECISIONS } from '../compile/precision.ts';
+import { PRECISIONS } from '../compile/form-choice.ts';
 import { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';

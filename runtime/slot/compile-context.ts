@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
-import type { Precision } from '../compile/precision.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
+import type { Precision } from '../compile/form-choice.ts';
 import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { EngineProcess } from '../supervisor/engine-process.ts';

@@ -4,7 +4,7 @@ import { type ChatTemplate, createChatTemplate } from './template/chat-template.
 import { isToolUse } from './template/template-message.ts';
 import { createTokenizer, type Tokenizer, tokenText } from './tokenizer/tokenizer.ts';
 import { createVocabulary, type TextVocabulary } from './tokenizer/vocabulary.ts';
-import { codeControls } from './tools/call-pieces.ts';
+import { codeControls } from './tools/call-grammar.ts';
 
 /** Holds everything that converts between text and a model's tokens. */
 export interface TextModel {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedForm } from '../../lib/refused-form.ts';
-import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/weight-form.ts';
+import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/form-choice.ts';
 import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
 import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';

@@ -4,12 +4,11 @@ import { at } from '../../lib/at.ts';
 import type { Device, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
-import { choiceOf, formTiers } from '../compile/form-choice.ts';
+import { choiceOf, type FixedPrecision, formTiers, type Precision } from '../compile/form-choice.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
-import type { FixedPrecision, Precision } from '../compile/precision.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
@@ -18,8 +17,7 @@ import { contractInFolder } from '../contracts/read-files.ts';
 import { Sequence } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import { kvShape, type Model, openModel } from '../engine/model.ts';
-import { logitsOf, referenceError } from '../engine/self-check/self-check.ts';
-import { spreadTokens } from '../engine/self-check/spread-tokens.ts';
+import { logitsOf, referenceError, spreadTokens } from '../engine/self-check/self-check.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { SPARE_BYTES } from '../store/disk-error.ts';
@@ -29,7 +27,7 @@ import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
 import { planDecisions } from './decision-job.ts';
 import { FormFolders } from './form-folders.ts';
 
-export type { Precision } from '../compile/precision.ts';
+export type { Precision } from '../compile/form-choice.ts';
 
 export interface CompileOptions {
   /** Id of the model, by which some decision models are recognised. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EdgeKeys, type Wrangler } from '../../adapters/node/edge-keys.ts';
+import { EdgeKeys, type Wrangler } from '../../adapters/node/cli/commands/keys.ts';
 import { hashSecret } from '../../lib/keys.ts';
 import { OFFLINE, WRANGLER } from './workerd.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Precision } from '../../runtime/compile/precision.ts';
+import type { Precision } from '../../runtime/compile/form-choice.ts';
 import { cellBytes } from '../../runtime/engine/cache/sequence.ts';
 import { kvShape, type Model } from '../../runtime/engine/model.ts';
-import { logitError } from '../../runtime/engine/self-check/logit-error.ts';
+import { logitError } from '../../runtime/engine/self-check/self-check.ts';
 import type { KvType, StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
 import { compileFixture } from './fixtures.ts';

@@ -8,7 +8,7 @@ import { ExtractionsRequest } from '../../lib/schema/extractions-request.ts';
 import { normalised } from '../../lib/tasks/logprobs.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import { validate } from '../../lib/validation/validate.ts';
-import { fieldProbabilities } from '../../runtime/worker/field-probabilities.ts';
+import { fieldProbabilities } from '../../runtime/worker/task-job.ts';
 import { answerProblems } from '../contract/bodies.ts';
 import { allowedTokens } from '../grammar/random-model.ts';
 import { smallVocabulary } from '../grammar/vocabularies.ts';

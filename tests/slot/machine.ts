@@ -7,7 +7,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import type { WeightForm } from '../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import { readManifest } from '../../runtime/compile/manifest.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { SSE_COMMENT, SSE_DONE, sseData } from '../../../handlers/event-stream.ts';
 import type { Call, ChatEvent, TaskBatch } from '../../../lib/backend.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { TASKS_PATH } from '../../../lib/contract/internal.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
-import { SSE_COMMENT, SSE_DONE, sseData } from '../../../lib/sse.ts';
+import type { AttemptRecord } from '../log.ts';
 import { Fleet } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { AttemptRecord } from './attempt-log.ts';
 import { ForwardingBackend } from './backend.ts';
 
 const model = parseModelId('assay/starter');

@@ -1,10 +1,9 @@
 import { at } from '../../at.ts';
 import { AssayError } from '../../errors.ts';
-import type { State } from '../automaton/automaton.ts';
+import { RawTextFrame, type State } from '../automaton/automaton.ts';
 import { BYTE, type Frame } from '../automaton/frame.ts';
 import { FreshTextFrame } from '../automaton/fresh-text-frame.ts';
 import { NumberFrame } from '../automaton/number-frame.ts';
-import { RawTextFrame } from '../automaton/raw-text-frame.ts';
 import { StringFrame } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import { VerbatimFrame } from '../automaton/verbatim-frame.ts';

@@ -3,8 +3,6 @@ import { AssayError } from '../../../lib/errors.ts';
 import type { Reference } from '../../compile/reference.ts';
 import { type KvShape, Sequence } from '../cache/sequence.ts';
 import type { Forward } from '../forward/forward.ts';
-import { logitError } from './logit-error.ts';
-import { spreadTokens } from './spread-tokens.ts';
 
 /**
  * Largest accepted `logitError` between a branch that runs beside another and the same branch alone. Measured: 1e-6
@@ -73,4 +71,33 @@ async function logitsAfter(
     for (const token of branch) parent = sequence.append(token, parent);
   }
   return (await forward.run([{ sequence, start, rows: [sequence.length - 1] }])).slice(0, forward.vocabSize);
+}
+
+/**
+ * Returns the error of logits against the expected ones: the sum of absolute differences, divided by the sum of
+ * absolute deviations of the expected logits from their row's mean. 0 if they are equal, about 1 if they are unrelated,
+ * NaN if any logit is not a number.
+ */
+export function logitError(wanted: readonly Row[], got: readonly Row[]): number {
+  let difference = 0;
+  let deviation = 0;
+  for (const [at, row] of wanted.entries()) {
+    let sum = 0;
+    for (const logit of row) sum += logit;
+    const mean = sum / row.length;
+    for (const [token, logit] of row.entries()) {
+      difference += Math.abs(logit - got[at]![token]!);
+      deviation += Math.abs(logit - mean);
+    }
+  }
+  return difference / deviation;
+}
+
+type Row = Float32Array | number[];
+
+/**
+ * Returns `count` token ids scattered over the vocabulary, for test prompts: a fixed series, from its index `from` on.
+ */
+export function spreadTokens(vocabSize: number, count: number, from = 0): number[] {
+  return Array.from({ length: count }, (_, index) => ((from + index + 1) * 7919) % vocabSize);
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { statedTooLong } from '../../../tests/media/bad-audio.ts';
 import { makeWav } from '../../../tests/media/wav.ts';
-import { type Decoded, decodeAudio, decodePieces } from './decode-audio.ts';
+import { type Decoded, decodeAudio, decodePieces, RecentAudio } from './decode-audio.ts';
 import { readWav } from './read-wav.ts';
 import { sniffCodec } from './sniff-audio.ts';
 
@@ -74,4 +74,16 @@ it('takes no chunk after the samples for samples', async () => {
 
 it('reads WAV of a program that did not know its length', async () => {
   for (const length of [0, 0xffffffff]) expect((await decodeAudio(makeWav({ length }))).length).toBe(1600);
+});
+
+const minutes = (count: number) => new Float32Array(count * 60 * 16_000);
+
+it('keeps 64 MiB of the recordings used last', () => {
+  const recent = new RecentAudio();
+  for (const name of ['a', 'b', 'c']) recent.keep(name, minutes(5));
+  recent.keep('a', minutes(5));
+  recent.keep('d', minutes(5));
+  expect(['a', 'b', 'c', 'd'].filter((name) => recent.get(name))).toEqual(['a', 'c', 'd']);
+  recent.keep('e', minutes(10));
+  expect(['a', 'c', 'd', 'e'].filter((name) => recent.get(name))).toEqual(['d', 'e']);
 });

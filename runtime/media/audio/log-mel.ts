@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
+import { HOP, type MelPlan } from '../media-plan.ts';
 import { PREPARED_RATE } from './limits.ts';
-import { HOP, type MelPlan } from './mel-plan.ts';
 
 /** Number of samples in a window of the Fourier transform. */
 const WINDOW = 400;

@@ -1,4 +1,4 @@
-import { AudioFault } from './audio-fault.ts';
+import { AudioFault } from './limits.ts';
 
 /** Describes the format of a WAV file, and reads its samples. */
 export interface Wav {

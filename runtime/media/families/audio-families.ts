@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { PREPARED_RATE } from '../audio/limits.ts';
-import { HOP, MOST_CHUNK_FRAMES } from '../audio/mel-plan.ts';
+import { HOP, MOST_CHUNK_FRAMES } from '../media-plan.ts';
 import type { AudioFamily } from './family.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(1));

@@ -1,4 +1,4 @@
-import type { MelPlan } from '../audio/mel-plan.ts';
+import type { MelPlan } from '../media-plan.ts';
 import type { PixelPlan } from '../pixel-plan.ts';
 
 export interface Size {

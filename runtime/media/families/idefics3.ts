@@ -1,7 +1,6 @@
 import * as v from 'valibot';
-import { FILTERS } from '../pixel-plan.ts';
+import { FILTERS, normalisation } from '../pixel-plan.ts';
 import type { ImageFamily, ImageLayout, Size } from './family.ts';
-import { normalisation } from './normalise.ts';
 
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4096));
 const Channels = v.tuple([v.number(), v.number(), v.number()]);

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
-import { FILTERS } from '../pixel-plan.ts';
+import { FILTERS, normalisation } from '../pixel-plan.ts';
 import type { ImageFamily, Size } from './family.ts';
-import { normalisation } from './normalise.ts';
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(1));
 const Side = v.pipe(Count, v.maxValue(256));

@@ -1,17 +1,50 @@
-import { expect, test } from 'vitest';
-import { openMedia } from './open-media.ts';
+import { describe, expect, it } from 'vitest';
+import type { MediaPart } from '../../../lib/contract/conversation.ts';
+import { mediaBytes } from './open-media.ts';
 
-test('a request for a file that the call lacks is a fault to report', async () => {
-  const unused = () => Promise.reject(new Error('no file is decoded'));
-  const counts = { opened: () => undefined, decoded: () => undefined, refused: () => undefined };
-  const media = openMedia(
-    { size: unused, samples: unused, prepare: unused },
-    { kind: 'image', counts, fetcher: undefined },
-  );
-  const plan = { filter: 'box' as const, sizes: [], rows: 0, columns: 0, tile: { width: 1, height: 1 } };
-  const wanted = { sha256: 'a'.repeat(64), detail: 'low' as const, plan };
-  await expect(media.prepare([wanted], new AbortController().signal)).rejects.toMatchObject({
-    code: 'engine_failed',
-    message: expect.stringMatching(/ the request lacks\. This is a fault in Assay\. Try again; .*x-request-id/u),
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n and the rest', 'latin1').toString('base64');
+const JPEG = Buffer.from('\xff\xd8\xff and the rest', 'latin1').toString('base64');
+const part = (source: MediaPart['source']): MediaPart => ({ type: 'image', source, param: 'images[3]' });
+const base64 = (data: string, mimeType = 'image/png') => part({ type: 'base64', data, mimeType });
+const url = (text: string) => part({ type: 'url', url: text });
+
+describe('a file', () => {
+  it.each<[string, MediaPart]>([
+    ['as base64', base64(PNG)],
+    ['in lines', base64(PNG.replace(/(.{8})/gu, '$1\r\n'))],
+    ['as a data URL', url(`data:image/png;base64,${PNG}`)],
+    ['with parameters', url(`DATA:image/png;name=a.png;BASE64,${PNG}`)],
+    ['under another name of its type', base64(JPEG, 'image/jpg')],
+    ['under no certain type', base64(JPEG, 'image/*')],
+    ['under another type', base64(JPEG, 'image/png')],
+    ['as a data URL of another type', url(`data:image/gif;base64,${PNG}`)],
+  ])('%s', (_, sent) => {
+    expect(Buffer.from(mediaBytes(sent) ?? []).toString('latin1')).toContain('and the rest');
+  });
+});
+
+it('a web address has no file here', () => {
+  expect(mediaBytes(url('https://example.com/a.png'))).toBe(null);
+});
+
+describe('refused, with the path', () => {
+  it.each<[string, MediaPart, RegExp]>([
+    ['no bytes', base64(''), /not in a supported format/],
+    ['a data URL without a file', url('data:image/png;base64,'), /not in a supported format/],
+    ['text', base64(Buffer.from('hello, hello').toString('base64'), 'text/plain'), /Send JPEG, PNG, WEBP, GIF/],
+    [
+      'SVG',
+      base64(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), 'image/svg+xml'),
+      /not in/,
+    ],
+    ['cut base64', base64(PNG.slice(0, -2)), /not valid base64/],
+    ['letters that base64 has not', base64(`${PNG.slice(0, -4)}*...`), /not valid base64/],
+    ['the letters of base64url', base64('_-__'), /not valid base64/],
+    ['a data URL without base64', url('data:image/png,abc'), /neither a data: URL/],
+    ['a file of the server', url('file:///etc/passwd'), /neither a data: URL/],
+    ['nonsense', url('nonsense'), /neither a data: URL/],
+  ])('%s', (_, sent, message) => {
+    expect(() => mediaBytes(sent)).toThrowError(expect.objectContaining({ code: 'invalid_value', param: 'images[3]' }));
+    expect(() => mediaBytes(sent)).toThrowError(message);
   });
 });

@@ -1,4 +1,4 @@
-import { overlap } from './overlap.ts';
+import { overlap } from './text-splitter.ts';
 
 /** Describes a text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {

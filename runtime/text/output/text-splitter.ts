@@ -1,5 +1,3 @@
-import { overlap } from './overlap.ts';
-
 /** Holds a part of a model's text that was split into reasoning and answer. */
 export interface Said {
   reasoning: string;
@@ -44,4 +42,15 @@ export abstract class TextSplitter {
  */
 export function safeLength(text: string, close: string): number {
   return text.slice(0, text.length - overlap(text, close)).trimEnd().length;
+}
+
+/**
+ * Returns the length of the longest end of `text` with which `mark` begins, not counting the whole mark; 0 if there is
+ * none. While a text is streamed, these characters have to wait, because the mark may follow.
+ */
+export function overlap(text: string, mark: string): number {
+  for (let length = Math.min(text.length, mark.length - 1); length > 0; length--) {
+    if (text.endsWith(mark.slice(0, length))) return length;
+  }
+  return 0;
 }

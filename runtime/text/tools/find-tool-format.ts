@@ -1,9 +1,11 @@
+import { at } from '../../../lib/at.ts';
+import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { escapePattern } from '../../../lib/escape-pattern.ts';
 import type { Tags } from '../../../lib/grammar/tagged-object.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import { TemplateError } from '../template/sandboxed-jinja.ts';
+import type { AnsweredCall, TemplateMessage } from '../template/template-message.ts';
 import { declaredFormat, type ToolFormat } from './tool-format.ts';
-import { callId } from './tool-messages.ts';
 
 /**
  * Renders a template with these values of its variables `messages`, `tools` and `add_generation_prompt` (`generate`).
@@ -172,4 +174,37 @@ function findTags(rendered: string, args: Readonly<Record<string, string>>): Tag
   const closing = /^\s*<\/[^<>]+>\s*$/u.test(close) && close.includes('\n');
   const fits = closing && named === namedAgain && rest.startsWith(close) && rest.startsWith('</', close.length);
   return fits && named.includes('>') ? { open, named, close } : null;
+}
+
+/**
+ * Adds to each template message the calls of the chat message at the same index, and to each tool's output the call
+ * that it answers. Calls get new ids that number them in the conversation: all templates accept these (Mistral's
+ * require nine letters and digits), and the same conversation always gives the same prompt. The output of a tool
+ * belongs to the latest call with its id.
+ */
+export function withToolFields(
+  templateMessages: readonly TemplateMessage[],
+  messages: readonly ChatMessage[],
+): TemplateMessage[] {
+  const latest = new Map<string, AnsweredCall>();
+  let count = 0;
+  return templateMessages.map((message, i) => {
+    const { toolCalls, toolCallId } = at(messages, i);
+    if (toolCallId !== undefined) {
+      const answers = latest.get(toolCallId);
+      return answers ? { ...message, answers } : message;
+    }
+    if (!toolCalls) return message;
+    const placed = toolCalls.map((call) => {
+      const id = callId(count++);
+      latest.set(call.id, { id, name: call.name });
+      return { ...call, id };
+    });
+    return { ...message, toolCalls: placed };
+  });
+}
+
+/** Returns the id for the call with this index in the conversation, such as `call00002`. */
+function callId(place: number): string {
+  return `call${String(place).padStart(5, '0')}`;
 }

@@ -4,7 +4,7 @@ import type { Tool } from '../../../lib/backend.ts';
 import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { createChatTemplate } from '../template/chat-template.ts';
 import { toTemplateMessages } from '../template/template-message.ts';
-import { withToolFields } from './tool-messages.ts';
+import { withToolFields } from './find-tool-format.ts';
 
 const source = (name: string) =>
   readFileSync(new URL(`../../../tests/fixtures/text/tools/${name}.jinja`, import.meta.url), 'utf8');

@@ -2,7 +2,7 @@ import { cpus, freemem, totalmem } from 'node:os';
 import type { Command } from 'commander';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
-import type { WeightForm } from '../../../../lib/schema/weight-form.ts';
+import type { WeightForm } from '../../../../lib/schema/form-choice.ts';
 import { kernelFamily } from '../../../../runtime/compile/kernels.ts';
 import { DEVICE_CHOICES } from '../../../../runtime/device/device-table.ts';
 import { examineDevices } from '../../../../runtime/device/doctor.ts';

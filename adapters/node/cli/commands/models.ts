@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import type { Command } from 'commander';
+import * as v from 'valibot';
 import {
   downloadBytes,
   fitsMemory,
@@ -11,10 +12,13 @@ import {
 import { isAssayError, messageOf } from '../../../../lib/errors.ts';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
+import { ModelList } from '../../../../lib/schema/model-list.ts';
+import { DeleteResponse } from '../../../../lib/schema/model-operations.ts';
 import { examineModel } from '../../../../runtime/hub/examine-model.ts';
 import { openHub } from '../../../../runtime/hub/open-hub.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { COMMAND } from '../../command.ts';
+import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { EXIT } from '../exit-code.ts';
 import { screen, table } from '../screen.ts';
 
@@ -120,3 +124,68 @@ async function problemOf(model: RecommendedModel, hub: Awaited<ReturnType<typeof
     return messageOf(error);
   }
 }
+
+/** Adds the command `assay list`. */
+export function addList(program: Command): void {
+  connectionFlags(program.command('list').alias('ls').description('List the models of this machine with their status.'))
+    .addHelpText('after', LIST_HELP)
+    .action(async (flags: ConnectionFlags) => {
+      const connection = await connect(flags, { alone: true });
+      try {
+        const list = v.parse(ModelList, await (await connection.request('/v1/models')).json());
+        if (flags.json) screen.json(list);
+        else if (list.data.length === 0)
+          screen.line(`There are no models on this machine. Fetch one: ${COMMAND} pull onnx-community/Qwen3-0.6B-ONNX`);
+        else screen.line(table([['MODEL', 'STATUS'], ...list.data.map(({ id, status }) => [id, status])]));
+      } finally {
+        await connection.close();
+      }
+    });
+}
+
+const LIST_HELP = `
+active       loaded, answers requests
+compiled     ready to load
+downloaded   on this machine; compiled when it is loaded
+available    ships with Assay; compiled when it is loaded
+
+Example:
+  $ assay list --json | jq -r '.data[].id'`;
+
+const KIND = { compiled: 'compiled files', weights: 'downloaded weights', locks: 'lock files' } as const;
+
+/** Adds the command `assay rm`. */
+export function addRemove(program: Command): void {
+  connectionFlags(
+    program.command('rm').description('Remove a model from this machine: compiled files, weights and lock files.'),
+  )
+    .argument('<model>')
+    .option('--compiled-only', 'keep the downloaded weights')
+    .addHelpText('after', REMOVE_HELP)
+    .action(async (model: string, flags: ConnectionFlags & { compiledOnly?: boolean }) => {
+      parseModelId(model);
+      const connection = await connect(flags, { alone: true, box: true });
+      try {
+        const body = { model, compiled_only: flags.compiledOnly ?? false };
+        const report = v.parse(DeleteResponse, await (await connection.request('/v1/models/delete', { body })).json());
+        if (flags.json) return screen.json(report);
+        const removed = report.removed.map(({ kind, bytes }) =>
+          bytes > 0 ? `${KIND[kind]} (${formatBytes(bytes)})` : KIND[kind],
+        );
+        screen.line(
+          removed.length > 0
+            ? `Removed ${removed.join(', ')} of ${model}.`
+            : `There was nothing to remove of ${model}.`,
+        );
+      } finally {
+        await connection.close();
+      }
+    });
+}
+
+const REMOVE_HELP = `
+A loaded model cannot be removed; unload it first. The weights of a bundled model stay, because they are part of Assay.
+
+Examples:
+  $ assay rm onnx-community/Qwen3-0.6B-ONNX
+  $ assay rm onnx-community/Qwen3-0.6B-ONNX --compiled-only`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import { fieldProbabilities } from './field-probabilities.ts';
+import { fieldProbabilities } from './task-job.ts';
 
 /** Returns a constraint that has written `text`, and closes it to `closed`. */
 const written = (text: string, closed = text) => ({ text: () => text, closed: () => closed }) as Constraint;

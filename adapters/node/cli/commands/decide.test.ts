@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bars } from './probabilities.ts';
+import { bars } from './decide.ts';
 
 test.each<[string, [string, number][], string[]]>([
   ['one certain', [['yes', 1]], [`yes  ${'█'.repeat(24)}  100.0%`]],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hashSecret } from '../../lib/keys.ts';
-import { EdgeKeys, type Wrangler } from './edge-keys.ts';
+import { hashSecret } from '../../../../lib/keys.ts';
+import { EdgeKeys, type Wrangler } from './keys.ts';
 
 /** Simulates `wrangler kv key put` and `list` with a map. */
 function setUp() {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadFailureReason } from './load-failure-reason.ts';
+import { loadFailureReason } from './open-device.ts';
 
 it.each([
   [

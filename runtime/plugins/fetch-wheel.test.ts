@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findWheel, type IndexAccess } from './python-index.ts';
+import { findWheel, type IndexAccess } from './fetch-wheel.ts';
 
 const OWNER = { plugin: 'webgpu', package: 'onnxruntime-webgpu' };
 const WHEEL = { file: 'onnxruntime_webgpu-1.0-py3-none-any.whl', bytes: 1, sha256: '' };
