@@ -11,6 +11,7 @@ import { leftEvent, logged } from './request-log.ts';
  * @param texts one whole formatted event each
  * @param leaving aborted by this function when the reader disconnects, to stop the source
  * @param failure formats the event that reports an error
+ * @param form how events are written; by default as server-sent events
  */
 export function eventStream(
   c: AppContext,
@@ -18,6 +19,7 @@ export function eventStream(
   texts: AsyncIterable<string>,
   leaving: AbortController,
   failure: (error: unknown) => string = (error) => sseData(errorBody(error, c.get('api'))),
+  { contentType, idle: comment }: StreamForm = EVENTS,
 ): Response {
   const encoder = new TextEncoder();
   const source = texts[Symbol.asyncIterator]();
@@ -28,8 +30,8 @@ export function eventStream(
       const waited = new AbortController();
       const idle = services.clock.sleep(services.heartbeatMs, waited.signal).then(() => 'idle' as const);
       try {
-        const came = await Promise.race([next, idle]);
-        if (came === 'idle') return controller.enqueue(encoder.encode(SSE_COMMENT));
+        const came = await (comment === undefined ? next : Promise.race([next, idle]));
+        if (came === 'idle') return controller.enqueue(encoder.encode(comment));
         next = undefined;
         if (came.done) {
           controller.close();
@@ -51,7 +53,7 @@ export function eventStream(
       endEarly(source);
     },
   });
-  return c.body(body, 200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+  return c.body(body, 200, { 'content-type': contentType, 'cache-control': 'no-store' });
 }
 
 /** Formats a server-sent event without a name (HTML Living Standard, "Server-sent events"); `value` is sent as JSON. */
@@ -81,3 +83,13 @@ export function endEarly(source: AsyncIterator<unknown>): void {
   // the process.
   source.return?.().catch(() => {});
 }
+
+/** Describes how a stream writes its events: the content type, and what it sends while it waits for the next event. */
+interface StreamForm {
+  contentType: string;
+  idle?: string;
+}
+
+const EVENTS: StreamForm = { contentType: 'text/event-stream; charset=utf-8', idle: SSE_COMMENT };
+/** JSON values, one a line. */
+export const LINES: StreamForm = { contentType: 'application/x-ndjson' };

@@ -32,7 +32,7 @@ export function leftEvent({ isStopping }: Services): RequestRecord['event'] {
 }
 
 function isStream({ headers }: Response): boolean {
-  return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+  return /^(text\/event-stream|application\/x-ndjson)/.test(headers.get('content-type') ?? '');
 }
 
 function traceFields(c: AppContext): Pick<RequestRecord, 'traceId' | 'spanId' | 'parentId' | 'traceFlags'> {

@@ -33,6 +33,7 @@ import {
   Readiness,
   ServerStatus,
 } from '../lib/schema/status.ts';
+import { SystemOneBatchLine, SystemOneBatchRequest, SystemOneBatchResponse } from '../lib/schema/systemone-batch.ts';
 import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
 import { answering } from './answer.ts';
@@ -67,6 +68,7 @@ import {
   ready,
   serverStatus,
 } from './status.ts';
+import { systemOneBatch } from './systemone-batch.ts';
 
 /** Represents an operation of the contract with the handler that answers it. */
 export interface Route extends Operation {
@@ -219,6 +221,21 @@ export const ROUTES: readonly Route[] = [
     ...answering(SYSTEM_ONE, OPENAI_DECISIONS, GOOGLE_DECISIONS),
     response: SystemOneResponse,
     errors: [404, 413, 415, 422, 429],
+  },
+  {
+    ...asking,
+    api: 'systemone',
+    path: '/v1/systemone/batch',
+    id: 'askSystemOneBatch',
+    summary: 'Ask the same questions about many states',
+    description:
+      'Each state is answered as by /v1/systemone, and gets an error in its place if it cannot be. With Accept: ' +
+      'application/x-ndjson, each answer is a line, sent once all before it were; the last line has total_usage.',
+    request: SystemOneBatchRequest,
+    response: SystemOneBatchResponse,
+    lines: SystemOneBatchLine,
+    errors: [404, 413, 415, 422, 429],
+    handler: systemOneBatch,
   },
   {
     ...asking,

@@ -29,6 +29,7 @@ import {
   ServerStatus,
   SlotState,
 } from '../schema/status.ts';
+import * as many from '../schema/systemone-batch.ts';
 import * as systemOne from '../schema/systemone-request.ts';
 import * as answered from '../schema/systemone-response.ts';
 import * as task from '../schema/task.ts';
@@ -180,6 +181,10 @@ export const COMPONENTS = {
   LabelMultiAnswer: answered.LabelMultiAnswer,
   NamedExtractAnswer: answered.NamedExtractAnswer,
   SystemOneErrorBody: answered.SystemOneErrorBody,
+  SystemOneBatchRequest: many.SystemOneBatchRequest,
+  SystemOneBatchResponse: many.SystemOneBatchResponse,
+  SystemOneBatchLine: many.SystemOneBatchLine,
+  SystemOneFailure: many.SystemOneFailure,
   InvalidValue: answered.InvalidValue,
 
   // the model server

@@ -158,7 +158,7 @@ function inParts(request: v.GenericSchema): object {
   };
 }
 
-function responseContent({ id, response, or, events }: Operation): object {
+function responseContent({ id, response, or, events, lines }: Operation): object {
   if (response === 'text/plain') return { [response]: { schema: { type: 'string' } } };
   if (response === 'application/json')
     return { [response]: { schema: { type: 'object', additionalProperties: true } } };
@@ -167,6 +167,7 @@ function responseContent({ id, response, or, events }: Operation): object {
   return {
     'application/json': { schema, ...exampleOf(id, 'response') },
     ...(events ? { 'text/event-stream': { schema: refToSchema(events) } } : {}),
+    ...(lines ? { 'application/x-ndjson': { schema: refToSchema(lines) } } : {}),
   };
 }
 

@@ -26,6 +26,8 @@ export interface Operation {
    * Schema of one event; present if the operation can stream (with `Accept: text/event-stream` or `stream: true`).
    */
   events?: v.GenericSchema;
+  /** Schema of one line; present if the operation can answer in lines (with `Accept: application/x-ndjson`). */
+  lines?: v.GenericSchema;
   /**
    * Tells when a caller needs an API key. `off loopback`: only if the server listens on an address other than loopback.
    */

@@ -25,7 +25,7 @@ import {
  */
 
 /** A string, an object or a list, which the model reads as text. */
-const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
+export const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
 
 /**
  * Tells whether a text has more than `OPTION_LENGTH` code points. Code points are counted only if the text may have

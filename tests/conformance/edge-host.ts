@@ -13,6 +13,7 @@ const FORWARDED = new Set([
   '/extract',
   '/v1/decisions',
   '/v1/systemone',
+  '/v1/systemone/batch',
   '/v1beta/decisions',
   '/api/alpha/decisions',
   '/api/alpha/systemone',

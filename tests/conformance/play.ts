@@ -83,7 +83,11 @@ function checkContract(request: RowRequest, { status, headers, text }: Received)
   const method = methodOf(request);
   const type = headers.get('content-type')?.split(';')[0] ?? '';
   if (text === '' || method === 'HEAD' || type === 'text/plain') return;
-  const bodies = type === 'text/event-stream' ? eventsOf(text).filter((data) => data !== '[DONE]') : [JSON.parse(text)];
+  const lines = type === 'application/x-ndjson' ? text.trim().split('\n') : [text];
+  const bodies =
+    type === 'text/event-stream'
+      ? eventsOf(text).filter((data) => data !== '[DONE]')
+      : lines.map((line) => JSON.parse(line));
   for (const body of bodies) {
     const failed = status === 200 && Boolean(body.error);
     expect(answerProblems(method, path, failed ? 500 : status, type, body)).toEqual([]);

@@ -26,6 +26,7 @@ import { responsesRows } from './rows/responses.ts';
 import { responsesRefusals } from './rows/responses-refusals.ts';
 import { routeRows } from './rows/routes.ts';
 import { statusRows } from './rows/status.ts';
+import { systemOneBatch } from './rows/systemone-batch.ts';
 import { systemOneErrors } from './rows/systemone-errors.ts';
 import { systemOneRequests } from './rows/systemone-requests.ts';
 
@@ -54,6 +55,7 @@ export const tables: Record<string, readonly Row[]> = {
   'decisions: errors': decisionsErrors,
   'system one: requests': systemOneRequests,
   'system one: errors': systemOneErrors,
+  'system one: many states': systemOneBatch,
   'decision formats: responses': questionsResponses,
   'decision formats: access': questionsAccess,
   extractions: extractionRows,

@@ -67,7 +67,8 @@ it('writes the same output, however often client and server are killed', { timeo
   const random = new Random(Number(process.env.SEED ?? 1));
   const below = (n: number) => Math.floor(random.uniform() * n);
   let running = client(url, home, rows, wild);
-  for (let kill = 0; kill < KILLS; kill++) {
+  let kills = 0;
+  for (; kills < KILLS; kills++) {
     const ended = once(running, 'exit').then(([code]) => code as number | null);
     const ready = server.answers(1 + below((0.8 * ROWS) / KILLS)).then(() => 'ready' as const);
     if ((await Promise.race([ended, ready])) !== 'ready') break;
@@ -82,6 +83,7 @@ it('writes the same output, however often client and server are killed', { timeo
     }
   }
   const code = running.exitCode ?? (await once(running, 'exit'))[0];
+  expect(kills).toBe(KILLS);
   // Some rows are errors.
   expect(code).toBe(1);
   expect(await readFile(wild, 'utf8')).toBe(expected);
