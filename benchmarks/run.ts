@@ -11,7 +11,7 @@ import { keepFigures } from './results.ts';
  *
  * - `npm run bench -- <name> [--json] [--save] [arguments]` runs it. `--save` stores the figures in
  *   `benchmarks/results/`, but not with `--quick`, whose figures mean nothing.
- * - `npm run bench` runs all benchmarks, stores their figures and writes docs/performance.md (`single/all.ts`).
+ * - `npm run bench` runs all benchmarks, stores their figures and writes benchmarks/report.md (`single/all.ts`).
  * - `npm run bench -- page` writes that page from the stored figures.
  */
 interface Benchmark {

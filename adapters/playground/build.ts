@@ -47,7 +47,7 @@ const write = async (path: string, content: string | Uint8Array) => {
 for (const { path, text } of documents) await write(path, text);
 for (const path of pictures) await write(path, await readFile(join(ROOT, path)));
 // What a reader rarely needs is not part of the text for language models: figures, history, other languages.
-const needed = documents.filter(({ path }) => /^(README|docs\/)/.test(path) && path !== 'docs/performance.md');
+const needed = documents.filter(({ path }) => /^(README|docs\/)/.test(path));
 const optional = documents.filter((document) => !needed.includes(document));
 await write('llms.txt', indexOf(needed, optional));
 await write('llms-full.txt', needed.map(({ text }) => text).join('\n\n'));

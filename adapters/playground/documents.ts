@@ -10,7 +10,7 @@ export interface Document {
 }
 
 /** Paths of the documents outside `docs/` to which its pages and the README link. */
-const OTHERS = ['SECURITY.md', 'CHANGELOG.md', 'clients/README.md', 'models/starter/README.md'];
+const OTHERS = ['SECURITY.md', 'CHANGELOG.md', 'clients/README.md', 'models/starter/README.md', 'benchmarks/report.md'];
 
 /**
  * Returns the README, the documents in `docs/` and those of `OTHERS`, and the paths of the pictures in `docs/`. `root`

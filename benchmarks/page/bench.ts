@@ -5,7 +5,7 @@ import { goalsText, goalText, isMet } from './goals.ts';
 import type { Section } from './section.ts';
 import { SECTIONS } from './sections/index.ts';
 
-const DOCS = new URL('../../docs/', import.meta.url);
+const ROOT = new URL('../../', import.meta.url);
 
 interface Measured {
   section: Section;
@@ -14,7 +14,8 @@ interface Measured {
 }
 
 /**
- * Writes docs/performance.md and its plots from the stored figures. Every statement about figures is derived from them.
+ * Writes docs/performance.md, its plots, and benchmarks/report.md with all sections, from the stored figures. Every
+ * statement about figures is derived from them.
  */
 export async function run(): Promise<void> {
   const measured = SECTIONS.map((section): Measured => {
@@ -22,10 +23,11 @@ export async function run(): Promise<void> {
     const isMachine = ({ system }: Figure) => system === 'machine';
     return { section, figures: all.filter((one) => !isMachine(one)), machine: all.filter(isMachine) };
   }).filter(({ figures, machine }) => figures.length + machine.length > 0);
-  const page = [
-    '# Performance',
-    'How fast Assay is, compared with other programs where that makes sense. The first section has the results in short; ' +
-      'the sections below have all figures, including the disappointing ones.',
+  write('docs/performance.md', shortPage(measured));
+  write('benchmarks/report.md', [
+    '# Performance report',
+    'All figures of [performance](../docs/performance.md), including the disappointing ones. The first section has the ' +
+      'results in short.',
     'Compare only figures of the same table. Programs that are compared ran in one run, in turn, each in its own process; ' +
       'other sections ran at other times or on other machines. Each section says when and on which machine it ran, and how ' +
       'busy that machine was with other work. `npm run bench -- <name>` repeats a section, and `npm run bench -- page` ' +
@@ -33,13 +35,46 @@ export async function run(): Promise<void> {
     ...summary(measured),
     missedText(measured),
     ...measured.flatMap(sectionText),
-  ];
-  const text = page
+  ]);
+  console.error(`Written: ${measured.map(({ section }) => section.bench).join(', ')}`);
+}
+
+function write(path: string, parts: readonly string[]): void {
+  const text = parts
     .filter(Boolean)
     .join('\n\n')
     .replace(/\n{3,}/g, '\n\n');
-  writeFileSync(new URL('performance.md', DOCS), `${text.trimEnd()}\n`);
-  console.error(`docs/performance.md: ${measured.map(({ section }) => section.bench).join(', ')}`);
+  writeFileSync(new URL(path, ROOT), `${text.trimEnd()}\n`);
+}
+
+/** Returns the page of one screen: the comparison with other programs, its plot, and where all figures are. */
+function shortPage(measured: readonly Measured[]): string[] {
+  const missed = measured
+    .flatMap(({ section, figures }) => section.goals?.(figures) ?? [])
+    .filter((one) => !isMet(one));
+  const headline = measured.find(({ section }) => section.bench === 'branches');
+  return [
+    '# Performance',
+    'How fast Assay is, compared with other programs where that makes sense. [The report](../benchmarks/report.md) has ' +
+      'all figures and how each was measured; `npm run bench -- <name>` repeats a measurement, and `npm run bench -- page` ' +
+      'writes both pages from the stored figures.',
+    ...(headline
+      ? [
+          `## ${headline.section.title}`,
+          headline.section.answer(headline.figures),
+          `![${headline.section.title}](performance-branches.svg)`,
+          'Milliseconds, the median of the rounds, then the least and the most, for a context of 1,024 tokens with tasks of ' +
+            '24 tokens that are each answered with 6. The models have the shape of Qwen2.5-0.5B and random weights.',
+          headline.section.tables(headline.figures)[0]?.trimEnd() ?? '',
+          machineText(headline.machine),
+        ]
+      : []),
+    '## More results',
+    measured.map(({ section: { title } }) => `[${title}](../benchmarks/report.md#${anchor(title)})`).join(' · '),
+    missed.length > 0
+      ? `Goals that were [missed](../benchmarks/report.md#missed-goals): ${missed.length}.`
+      : 'No goal was missed.',
+  ];
 }
 
 /** Returns the answers of all sections, each with a link to its section. */
@@ -72,11 +107,11 @@ function missedText(measured: readonly Measured[]): string {
 function sectionText({ section, figures, machine }: Measured): string[] {
   const plot = section.plot?.(figures);
   const file = plot ? `performance-${section.bench}.svg` : section.image;
-  if (plot) writeFileSync(new URL(`performance-${section.bench}.svg`, DOCS), plot);
+  if (plot) writeFileSync(new URL(`docs/performance-${section.bench}.svg`, ROOT), plot);
   return [
     `## ${section.title}`,
     section.answer(figures),
-    file ? `![${section.title}](${file})` : '',
+    file ? `![${section.title}](../docs/${file})` : '',
     goalsText(section.goals?.(figures) ?? []),
     '<details><summary>How it was measured, and all figures</summary>',
     `Run \`npm run bench -- ${section.bench}\` to repeat the measurement.`,

@@ -10,7 +10,7 @@ const HAVE_QUICK = new Set(['branches', 'hybrid', 'speed', 'forms', 'crowd', 'ht
 
 const HELP = `npm run bench -- [--only=speed,edge] [--json] [--quick]
 
-Every benchmark of the page, each in a process of its own; keeps the figures and writes docs/performance.md: about an hour and a quarter.
+Every benchmark of the page, each in a process of its own; keeps the figures and writes the report: about an hour and a quarter.
 --quick: as small as they can be, to see that they run; keeps and writes nothing. In this order: ${SECTIONS.map(({ bench }) => bench).join(', ')}`;
 
 export async function run(_: Report, args: readonly string[]): Promise<void> {

@@ -9,7 +9,7 @@ import { orders, quality } from './quality.ts';
 import { edge, fleet, grammar, handlers } from './service.ts';
 import { speed } from './speed.ts';
 
-/** Lists the sections of docs/performance.md in their order. */
+/** Lists the sections of benchmarks/report.md in their order. */
 export const SECTIONS: readonly Section[] = [
   branches,
   hybrid,
