@@ -5,7 +5,7 @@ import { leftEvent, logged } from './request-log.ts';
 /**
  * Returns a response that streams server-sent events as they arrive, and logs how the stream ends. After `heartbeatMs`
  * without an event it sends an SSE comment, which keeps the connection open and detects a reader that has disconnected.
- * An error becomes the last event (docs/interface.md, M-17). The next event is pulled only when the connection has
+ * An error becomes the last event (docs/model-api.md, M-17). The next event is pulled only when the connection has
  * accepted the previous one, so a slow reader slows the source and nothing is buffered.
  *
  * @param texts one whole formatted event each

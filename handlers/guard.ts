@@ -6,7 +6,7 @@ import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 const LOOPBACK = /^(localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Returns middleware that protects a server on a user's machine from foreign web pages (docs/interface.md, M-18). With
+ * Returns middleware that protects a server on a user's machine from foreign web pages (docs/model-api.md, M-18). With
  * `loopbackOnly`, the Host must be a loopback name; otherwise a page could reach the server by DNS rebinding. The
  * Origin must be absent, the server's own, or one of `allowOrigins`. Any other request throws `forbidden_origin`.
  * Answers the CORS preflights of allowed origins.

@@ -8,7 +8,7 @@ export type { SlotState } from './schema/status.ts';
 
 /**
  * Manages the models of a machine: their files, and the slot that holds the loaded model. Every method reports failures
- * as `AssayError` (docs/interface.md, M-6 to M-11).
+ * as `AssayError` (docs/model-api.md, M-6 to M-11).
  */
 export interface ModelHost {
   slot(): Slot;

@@ -10,14 +10,14 @@ export type ModelId = string & { readonly __brand: 'ModelId' };
 export const MODEL_ID_PATTERN = '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$';
 const MODEL_ID = new RegExp(MODEL_ID_PATTERN);
 
-/** Returns the text as a model id, or null if it is not well-formed (docs/interface.md, M-2). */
+/** Returns the text as a model id, or null if it is not well-formed (docs/model-api.md, M-2). */
 export function asModelId(text: string): ModelId | null {
   // The pattern has been checked, so the cast is safe.
   return MODEL_ID.test(text) ? (text as ModelId) : null;
 }
 
 /**
- * Returns the text as a model id (docs/interface.md, M-2).
+ * Returns the text as a model id (docs/model-api.md, M-2).
  *
  * @throws AssayError `invalid_model_id`, with the `param` `model`, if the text is not well-formed
  */

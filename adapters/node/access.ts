@@ -26,7 +26,7 @@ export interface Access {
  *
  * @param warn reports what the operator should change while the server runs: a damaged `keys.json`, or one that others
  *   may read
- * @throws UsageError if there is no key and other machines can reach `config.host` (docs/interface.md, M-19), or if
+ * @throws UsageError if there is no key and other machines can reach `config.host` (docs/model-api.md, M-19), or if
  *   `keys.json` cannot be read
  * @throws Error if `keys.json` is damaged
  */

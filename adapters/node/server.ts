@@ -79,7 +79,7 @@ export async function startServer(
   const connections = new Connections(server, getRequestListener(fetch, { errorHandler: unreadable }), most);
   await listen(server, host, port, activated ?? null);
   const address = server.address();
-  // `host` decides whether keys and Hosts are checked (docs/interface.md, M-18 and M-19). A socket that other machines
+  // `host` decides whether keys and Hosts are checked (docs/model-api.md, M-18 and M-19). A socket that other machines
   // reach while `host` is a loopback address would therefore be open to them without a key.
   if (address === null || typeof address === 'string' || (activated != null && !isSameReach(address.address, host))) {
     server.close();

@@ -3,7 +3,7 @@ import { ApiError } from './api.ts';
 
 /**
  * Calls `onData` with the data of each server-sent event, until the stream ends or its connection is lost. The caller
- * must check that the last event has arrived. Throws `ApiError` for an error event (docs/interface.md, M-10 and M-17),
+ * must check that the last event has arrived. Throws `ApiError` for an error event (docs/model-api.md, M-10 and M-17),
  * an `AbortError` if the request was aborted, and any error of `onData`.
  */
 export async function readEvents(response: Response, onData: (data: string) => void): Promise<void> {

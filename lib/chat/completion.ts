@@ -58,7 +58,7 @@ export async function completion(head: CompletionHead, events: AsyncIterable<Cha
 
 /**
  * Builds the chunks of a stream from the chat events after `start`: the role, then reasoning, content and tool calls,
- * then one final chunk with the finish reason, usage and metrics (docs/interface.md, M-17). With `includeUsage`, usage
+ * then one final chunk with the finish reason, usage and metrics (docs/model-api.md, M-17). With `includeUsage`, usage
  * and metrics are in one more chunk, without choices, and all others have `usage: null`, as in OpenAI's API. Throws
  * `engine_failed` if the events end before `finish`.
  */
@@ -100,7 +100,7 @@ export async function* completionChunks(
 }
 
 /**
- * Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/interface.md, M-27).
+ * Returns the finish reason: `tool_calls` instead of `stop` if the answer calls tools (docs/model-api.md, M-27).
  * OpenAI's API has no word for an answer that was cut because it repeated itself, so `stop_reason` says that (M-22).
  */
 function ending(

@@ -10,7 +10,7 @@ export type ResponsesHead = Omit<ResponsesAnswer, 'status' | 'output' | 'usage' 
 /**
  * Yields the events of a response from the chat events after `start`: those of its life cycle, and the begin, text and
  * end of each output item (reasoning, message, function calls). The last event contains the whole response
- * (docs/interface.md, M-25).
+ * (docs/model-api.md, M-25).
  *
  * @throws AssayError `engine_failed` if the chat events end before `finish`; also every error that `chat` throws
  */

@@ -5,7 +5,7 @@ import { ModelIdText } from './model-list.ts';
 import { FINISH_REASONS } from './task-response.ts';
 
 // Responses of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content` and
-// `metrics` (docs/interface.md, M-15 and M-16).
+// `metrics` (docs/model-api.md, M-15 and M-16).
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 

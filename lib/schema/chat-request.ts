@@ -10,7 +10,7 @@ import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
 
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, because clients send extra ones. Null counts as
-// not sent, because OpenAI's own clients send it for absent fields (docs/interface.md, M-14).
+// not sent, because OpenAI's own clients send it for absent fields (docs/model-api.md, M-14).
 
 const noFunctions = unsupported(isEmpty, 'is not supported: send tools');
 const noFunctionCall = unsupported(
@@ -193,7 +193,7 @@ const sharedFields = {
   logit_bias: unsupported(isEmpty, 'is not supported: remove it'),
 };
 
-/** Request of `POST /v1/completions`: the prompt is sent as one user message (docs/interface.md, M-30). */
+/** Request of `POST /v1/completions`: the prompt is sent as one user message (docs/model-api.md, M-30). */
 export const CompletionRequest = object({
   ...sharedFields,
   prompt: v.pipe(

@@ -1,7 +1,7 @@
 import type { Finding } from '../validation/rules.ts';
 import type { SentToolCall } from './chat-tools.ts';
 
-// Rules about tools that concern several members of a message or request (docs/interface.md, M-26).
+// Rules about tools that concern several members of a message or request (docs/model-api.md, M-26).
 
 interface MessageFields {
   role: string;

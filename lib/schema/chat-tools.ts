@@ -4,7 +4,7 @@ import { object, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
 
-// The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/interface.md,
+// The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/model-api.md,
 // M-26 and M-27).
 
 /** Maximum number of tools in a request. OpenAI allows 128; hosts of several MCP servers send more. */

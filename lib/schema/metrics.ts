@@ -9,7 +9,7 @@ const Measure = v.nullable(v.pipe(v.number(), v.minValue(0)));
 const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
 /**
- * Metrics of a chat completion (docs/interface.md, M-16). A name that ends in `_ms` or `_per_second` states its unit;
+ * Metrics of a chat completion (docs/model-api.md, M-16). A name that ends in `_ms` or `_per_second` states its unit;
  * null means unknown.
  */
 export const Metrics = v.object({

@@ -8,7 +8,7 @@ import { MODEL_ID_PATTERN } from '../model-id.ts';
  */
 export const ModelIdText = v.pipe(v.string(), v.metadata({ pattern: MODEL_ID_PATTERN, examples: ['assay/starter'] }));
 
-/** Values of `status` in the model list (docs/interface.md, M-5). */
+/** Values of `status` in the model list (docs/model-api.md, M-5). */
 export const MODEL_STATUSES = [
   'active',
   'loading',
@@ -36,7 +36,7 @@ export const ModelCalibration = v.object({
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
-/** Describes what a loaded model can do (docs/interface.md, M-29). */
+/** Describes what a loaded model can do (docs/model-api.md, M-29). */
 export const ModelCapabilities = v.object({
   decide: v.pipe(
     v.picklist(['any', 'options']),
@@ -66,7 +66,7 @@ export const ModelContract = v.object({
 });
 export type ModelContract = v.InferOutput<typeof ModelContract>;
 
-/** One model of `GET /v1/models`, `GET /models` and `GET /v1/models/{id}` (docs/interface.md, M-5 and M-23). */
+/** One model of `GET /v1/models`, `GET /models` and `GET /v1/models/{id}` (docs/model-api.md, M-5 and M-23). */
 export const Model = v.object({
   id: ModelIdText,
   object: v.literal('model'),

@@ -4,7 +4,7 @@ import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 
-/** Longest prompt in tokens. The host also checks it against the model's context length (docs/interface.md, M-12). */
+/** Longest prompt in tokens. The host also checks it against the model's context length (docs/model-api.md, M-12). */
 const MaxPromptLen = v.pipe(
   v.number(),
   v.integer(),

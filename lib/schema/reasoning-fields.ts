@@ -5,7 +5,7 @@ import { jsonObject } from './json-object.ts';
 
 /*
  * Fields with which clients of other servers switch a model's reasoning on or off, in chats and in Responses. All mean
- * the same: whether the model may reason. Levels of effort go to chat templates that have them (docs/interface.md,
+ * the same: whether the model may reason. Levels of effort go to chat templates that have them (docs/model-api.md,
  * M-15).
  */
 

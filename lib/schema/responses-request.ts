@@ -24,7 +24,7 @@ import * as sampling from './sampling-fields.ts';
 
 /*
  * Requests of `POST /v1/responses`, as OpenAI's client sends them (npm `openai` 7.55.0, `resources/responses`). As in
- * chat, unknown fields are ignored and null counts as not sent (docs/interface.md, M-24).
+ * chat, unknown fields are ignored and null counts as not sent (docs/model-api.md, M-24).
  */
 
 export const ResponsesReasoningText = object({ type: v.literal('reasoning_text'), text: v.string() });

@@ -7,7 +7,7 @@ import { ResponsesReasoningText, ResponsesTextFormat } from './responses-request
 
 /*
  * The answer of `POST /v1/responses` and its events, in the shape of OpenAI's Responses API, with `metrics` as in chat
- * (docs/interface.md, M-24 and M-25).
+ * (docs/model-api.md, M-24 and M-25).
  */
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0));

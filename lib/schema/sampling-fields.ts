@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 
 /*
- * Fields that requests of Chat Completions and Responses share. Null counts as not sent (docs/interface.md, M-14).
+ * Fields that requests of Chat Completions and Responses share. Null counts as not sent (docs/model-api.md, M-14).
  */
 
 export const temperature = v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2)));

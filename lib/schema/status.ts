@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 
-/** States of the slot for the loaded model, of which there is at most one (docs/interface.md, M-4). */
+/** States of the slot for the loaded model, of which there is at most one (docs/model-api.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
 const ActiveModel = v.pipe(v.string(), v.description('Id of the loaded model, or none.'));
 
-/** Response of `GET /` (docs/interface.md, M-3). */
+/** Response of `GET /` (docs/model-api.md, M-3). */
 export const ServerStatus = v.object({
   status: v.literal('running'),
   active_model: ActiveModel,
@@ -42,7 +42,7 @@ export const TriedDevice = v.object({
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
-/** Response of `GET /health` and `GET /currentmodel` (docs/interface.md, M-4). */
+/** Response of `GET /health` and `GET /currentmodel` (docs/model-api.md, M-4). */
 export const Health = v.object({
   status: v.picklist(['ok', 'idle', 'loading', 'error']),
   state: SlotState,
@@ -75,21 +75,21 @@ export const Health = v.object({
 });
 export type Health = v.InferOutput<typeof Health>;
 
-/** Response of `GET /health/live` and `GET /v2/health/live` (docs/interface.md, M-28). */
+/** Response of `GET /health/live` and `GET /v2/health/live` (docs/model-api.md, M-28). */
 export const Liveness = v.object({ live: v.literal(true) });
 
-/** Response of `GET /health/ready` and `GET /v2/health/ready`, with status 200 or 503 (docs/interface.md, M-28). */
+/** Response of `GET /health/ready` and `GET /v2/health/ready`, with status 200 or 503 (docs/model-api.md, M-28). */
 export const Readiness = v.object({
   ready: v.pipe(v.boolean(), v.description('True if a model answers and the server is not stopping.')),
   reason: v.optional(v.pipe(v.string(), v.description('Why the server is not ready.'))),
 });
 export type Readiness = v.InferOutput<typeof Readiness>;
 
-/** Response of `GET /v2` (docs/interface.md, M-28). */
+/** Response of `GET /v2` (docs/model-api.md, M-28). */
 export const InferenceServer = v.object({ name: v.string(), version: v.string(), extensions: v.array(v.string()) });
 export type InferenceServer = v.InferOutput<typeof InferenceServer>;
 
-/** Response of `GET /v2/models/{model_id}` (docs/interface.md, M-28). */
+/** Response of `GET /v2/models/{model_id}` (docs/model-api.md, M-28). */
 export const InferenceModel = v.object({
   name: v.string(),
   platform: v.string(),
@@ -98,7 +98,7 @@ export const InferenceModel = v.object({
 });
 export type InferenceModel = v.InferOutput<typeof InferenceModel>;
 
-/** Response of `GET /v2/models/{model_id}/ready`, with status 200 or 503 (docs/interface.md, M-28). */
+/** Response of `GET /v2/models/{model_id}/ready`, with status 200 or 503 (docs/model-api.md, M-28). */
 export const ModelReadiness = v.object({ name: v.string(), ready: v.boolean() });
 export type ModelReadiness = v.InferOutput<typeof ModelReadiness>;
 

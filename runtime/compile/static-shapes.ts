@@ -15,7 +15,7 @@ const GROWTH = 3;
 const GRANULE = 64;
 /**
  * Number of cells for the answer after a prompt of full length, since static graphs need a bound. The default limit of
- * an answer in a chat is 1,024 tokens (docs/interface.md, M-21).
+ * an answer in a chat is 1,024 tokens (docs/model-api.md, M-21).
  */
 const ANSWER_CELLS = 1024;
 

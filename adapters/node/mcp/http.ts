@@ -13,7 +13,7 @@ export type AskAs = (secret: string, ...request: Parameters<Ask>) => ReturnType<
 
 /**
  * Creates a Hono app with MCP's streamable HTTP endpoint at `/mcp`. Any process of this machine could call it, so the
- * Host, Origin and key rules of the server apply (docs/interface.md, M-18 and D-30). Each tool call is sent on with the
+ * Host, Origin and key rules of the server apply (docs/model-api.md, M-18 and D-30). Each tool call is sent on with the
  * caller's own key, so the models, quota and priority of that key apply, and the log names it.
  */
 export function mcpOverHttp(askAs: AskAs, { keys, guard: settings }: Pick<Access, 'keys' | 'guard'>): Hono<AppEnv> {

@@ -25,7 +25,7 @@ const PROBES_A_ROUND = 100;
 /** Largest answer to a probe that is read, in bytes; it lists a few devices, each with a reason. */
 const MOST_HEALTH_BYTES = 64 * 1024;
 
-/** Describes the members of an upstream's `GET /health` that are read (docs/interface.md, M-4). */
+/** Describes the members of an upstream's `GET /health` that are read (docs/model-api.md, M-4). */
 const UpstreamHealth = v.object({
   status: v.optional(v.string()),
   state: v.optional(v.string()),

@@ -162,7 +162,7 @@ const refused: readonly Refused[] = [
   [{ audio: { voice: 'alloy' } }, 'unsupported_parameter', 'audio'],
 ];
 
-/** The backend's errors before the stream begins: code, status, type (docs/interface.md, M-1). */
+/** The backend's errors before the stream begins: code, status, type (docs/model-api.md, M-1). */
 const thrown = [
   ['model_not_found', 404, 'not_found_error'],
   ['model_not_loaded', 409, 'conflict_error'],

@@ -1,7 +1,7 @@
 import type { Row } from '../row.ts';
 import { asked, messages, model, path } from './chat-parts.ts';
 
-/** Fields of other servers that switch the reasoning, and what the backend is asked. docs/interface.md, M-15. */
+/** Fields of other servers that switch the reasoning, and what the backend is asked. docs/model-api.md, M-15. */
 const reasoning: readonly [sent: object, reasoning: object][] = [
   [{ chat_template_kwargs: { enable_thinking: false } }, { enabled: false }],
   [{ chat_template_kwargs: { thinking: true } }, { enabled: true }],
@@ -19,7 +19,7 @@ const reasoning: readonly [sent: object, reasoning: object][] = [
   [{ reasoning_budget: 0 }, { enabled: false }],
 ];
 
-/** docs/interface.md, M-13 and M-14. */
+/** docs/model-api.md, M-13 and M-14. */
 export const chatRequests: readonly Row[] = [
   {
     name: 'model may be left out: the active one answers',

@@ -13,7 +13,7 @@ const whole = (message: object, rest: object = {}) => ({
 const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
 const other = { token: 'Ho', logprob: -1.5, bytes: [72, 111] };
 
-/** docs/interface.md, M-15 and M-16. */
+/** docs/model-api.md, M-15 and M-16. */
 export const chatResponses: readonly Row[] = [
   {
     name: 'a blocking answer: content, finish reason, usage, metrics',

@@ -16,7 +16,7 @@ const token = { token: 'Hel', logprob: -0.5, bytes: [72, 101, 108] };
 /** workerd reports a client's close only at the next write. */
 const nothingWritten = { hosts: ['workerd', 'edge'], because: 'nothing is written while the caller waits' } as const;
 
-/** docs/interface.md, M-17. */
+/** docs/model-api.md, M-17. */
 export const chatStreamRows: readonly Row[] = [
   {
     name: 'the order: role, reasoning, content, one final chunk with usage and metrics, [DONE]',

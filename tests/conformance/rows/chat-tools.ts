@@ -44,7 +44,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   object: 'chat.completion.chunk',
   choices: [{ index: 0, delta, finish_reason, logprobs: null }],
 });
-/** docs/interface.md, M-26 and M-27. */
+/** docs/model-api.md, M-26 and M-27. */
 export const chatTools: readonly Row[] = [
   {
     name: 'tools reach the backend: schemas closed, choice auto, parallel',

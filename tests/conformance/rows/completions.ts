@@ -13,7 +13,7 @@ const whole = (choices: object[], rest: object = {}) => ({
 const text = (text: string, finish_reason: string | null = null) => ({ text, finish_reason });
 const shown = asked({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] });
 
-/** docs/interface.md, M-30. */
+/** docs/model-api.md, M-30. */
 export const completionRows: readonly Row[] = [
   {
     name: 'the prompt is the message of a user, and the answer a text without its reasoning',

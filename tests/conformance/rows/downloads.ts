@@ -6,7 +6,7 @@ const events = { accept: 'text/event-stream' };
 const done = { type: 'done', report: { bytes: 300, compiled: true } } as const;
 const result = { status: 'success', model, state: 'compiled', bytes: 300, compiled: true, max_prompt_len: 4096 };
 
-/** docs/interface.md, M-10. */
+/** docs/model-api.md, M-10. */
 export const downloadRows: readonly Row[] = ['/download', '/v1/models/download'].flatMap((path): Row[] => [
   {
     name: `POST ${path} answers when all is done`,

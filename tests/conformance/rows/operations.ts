@@ -25,7 +25,7 @@ const badIds = [
   `x/${'n'.repeat(97)}`,
 ];
 
-/** docs/interface.md, M-6 to M-12. */
+/** docs/model-api.md, M-6 to M-12. */
 export const operationRows: readonly Row[] = [
   ...['/load', '/v1/models/load'].flatMap((path): Row[] => [
     {

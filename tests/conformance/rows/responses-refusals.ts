@@ -62,7 +62,7 @@ const refused: readonly [sent: object, code: ErrorCode, param?: string][] = [
   ],
 ];
 
-/** Requests that `POST /v1/responses` refuses before the backend is asked. docs/interface.md, M-24. */
+/** Requests that `POST /v1/responses` refuses before the backend is asked. docs/model-api.md, M-24. */
 export const responsesRefusals: readonly Row[] = refused.map(([json, code, param]) => ({
   name: `400 ${code}: ${JSON.stringify(json)}`,
   request: { path, json },

@@ -11,7 +11,7 @@ const schema = { type: 'object', properties: { city: { type: 'string' } }, requi
 const image = 'data:image/png;base64,iVBORw0KGgo=';
 
 const ping = { type: 'function', name: 'ping' };
-/** Requests, and what the backend is asked. docs/interface.md, M-24. */
+/** Requests, and what the backend is asked. docs/model-api.md, M-24. */
 const requests: readonly [name: string, sent: object, request: object][] = [
   ['a text', { input: 'Hi' }, { messages: [{ role: 'user', parts: text('Hi') }], ...plain }],
   [

@@ -22,7 +22,7 @@ const modelServer = [
 
 const open = new Set(['/', '/health']);
 
-/** docs/interface.md, M-1, M-5 and M-19, every route: methods, and the key on a server for other machines. */
+/** docs/model-api.md, M-1, M-5 and M-19, every route: methods, and the key on a server for other machines. */
 export const routeRows: readonly Row[] = [
   // Base URLs are pasted with and without a slash at their end.
   ...['/v1/chat/completions/', '//v1//chat/completions'].map(

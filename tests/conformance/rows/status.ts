@@ -20,7 +20,7 @@ const capabilities = {
 } as const;
 const contract = { name: 'verdict', version: null, temperature: 'calibrator.json: per_k, temperature' };
 
-/** docs/interface.md, M-3 to M-5, M-28 and M-29, and the states of the slot. */
+/** docs/model-api.md, M-3 to M-5, M-28 and M-29, and the states of the slot. */
 export const statusRows: readonly Row[] = [
   {
     name: 'GET / with a loaded model',
