@@ -182,7 +182,7 @@ describe.each(MODELS)('%s', (name) => {
             last = index;
           }
         }),
-        { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 5) },
+        { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 2) },
       );
     });
   });
