@@ -9,7 +9,7 @@ import { homeFolder } from '../../runtime/store/environment.ts';
 import { expandHome } from '../../runtime/store/paths.ts';
 import { ISOLATION_MODES } from '../../runtime/supervisor/isolation/isolation.ts';
 import { METRICS_NAMES } from '../../runtime/supervisor/metrics.ts';
-import { apiKeyOf, type KeyFlags } from './api-key.ts';
+import { apiKeyOf, KEY_HELP, type KeyFlags } from './api-key.ts';
 import { UsageError } from './usage-error.ts';
 
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
@@ -137,62 +137,142 @@ export const ServerConfig = v.object({
 });
 export type ServerConfig = v.InferOutput<typeof ServerConfig>;
 
-type QuestionFlag = 'orders' | 'abstainBelow' | 'confidence';
+/** Describes a flag of `assay serve`: everything about it, but for the schema of its value in `ServerConfig`. */
+interface Flag {
+  /** The flag as its help shows it, such as `--port <number>`. */
+  flag: string;
+  help: string;
+  /** Environment variable that holds the value if the flag is not given. */
+  env?: string;
+  /** Value if neither is given. */
+  default?: string;
+  choices?: readonly string[];
+}
+
+/** The flags of `assay serve` in the order of its help, except `--log-level` and `--api-key-file`. */
+export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
+  host: {
+    flag: '--host <address>',
+    default: '127.0.0.1',
+    help: 'address to listen on; any other than loopback requires an API key',
+  },
+  port: { flag: '--port <number>', env: 'PORT', default: '8080', help: 'port to listen on, 0 for any free one' },
+  home: { flag: '--home <folder>', env: 'ASSAY_HOME', default: '~/.assay', help: 'folder with models and keys' },
+  apiKey: {
+    flag: '--api-key <key>',
+    env: 'ASSAY_API_KEY',
+    help: `key to accept besides those in the home folder; ${KEY_HELP.visible}`,
+  },
+  model: { flag: '--model <id>', env: 'ASSAY_MODEL', default: 'assay/starter', help: 'model to load at start' },
+  device: {
+    flag: '--device <device>',
+    env: 'ASSAY_DEVICE',
+    default: 'auto',
+    choices: DEVICE_CHOICES,
+    help: 'device that runs the model; assay doctor shows which work',
+  },
+  dtype: {
+    flag: '--dtype <format>',
+    env: 'ASSAY_DTYPE',
+    choices: DTYPES,
+    help: 'number format of downloaded weights',
+  },
+  precision: {
+    flag: '--precision <form>',
+    env: 'ASSAY_PRECISION',
+    default: 'auto',
+    choices: PRECISIONS,
+    help: 'weight form to compile',
+  },
+  chatMaxTokens: {
+    flag: '--chat-max-tokens <number>',
+    env: 'ASSAY_CHAT_MAX_TOKENS',
+    default: '1024',
+    help: 'most tokens of a chat answer if the request sets no max_tokens',
+  },
+  orders: {
+    flag: '--orders <number>',
+    env: 'ASSAY_ORDERS',
+    default: '1',
+    help: 'orders in which questions with probabilities show their options, 1 to 8',
+  },
+  abstainBelow: {
+    flag: '--abstain-below <probability>',
+    env: 'ASSAY_ABSTAIN_BELOW',
+    default: '0',
+    help: 'abstain from a choice whose most probable option is below this, 0 to 1',
+  },
+  confidence: {
+    flag: '--confidence <formula>',
+    env: 'ASSAY_CONFIDENCE',
+    choices: CONFIDENCES,
+    help: 'formula for the confidence of an answer (default: margin for System One, else entropy)',
+  },
+  longInput: {
+    flag: '--long-input <mode>',
+    env: 'ASSAY_LONG_INPUT',
+    default: 'refuse',
+    choices: LONG_INPUTS,
+    help: 'refuse: a text that an encoder model cannot read whole is an error; windows: it is read in parts, where the model family defines that',
+  },
+  isolation: {
+    flag: '--isolation <mode>',
+    env: 'ASSAY_ISOLATION',
+    default: 'auto',
+    choices: ISOLATION_MODES,
+    help: 'auto: every isolation layer that the system supports (see assay doctor); strict: all layers, or the server does not start; off',
+  },
+  alias: {
+    flag: '--alias <name...>',
+    env: 'ASSAY_ALIAS',
+    help: 'other names for the loaded model, such as gpt-4o-mini',
+  },
+  shutdownDelay: {
+    flag: '--shutdown-delay <seconds>',
+    env: 'ASSAY_SHUTDOWN_DELAY',
+    help: 'after SIGTERM, still take requests for this time but report not ready (default: 5 if something asks /health/ready, else 0)',
+  },
+  drainSeconds: {
+    flag: '--drain-seconds <seconds>',
+    env: 'ASSAY_DRAIN_SECONDS',
+    default: '10',
+    help: 'time for running requests to finish before the server ends',
+  },
+  metricsPort: {
+    flag: '--metrics-port <number>',
+    env: 'ASSAY_METRICS_PORT',
+    help: 'answer GET /metrics on a port of its own, without a key; 0 for any free one (default: none)',
+  },
+  metricsHost: {
+    flag: '--metrics-host <address>',
+    env: 'ASSAY_METRICS_HOST',
+    help: 'address of that port (default: that of --host)',
+  },
+  metricsNames: {
+    flag: '--metrics-names <names>',
+    env: 'ASSAY_METRICS_NAMES',
+    default: 'assay',
+    choices: METRICS_NAMES,
+    help: 'vllm: also the names that inference gateways read',
+  },
+  load: { flag: '--no-load', help: 'load no model at start' },
+  allowMediaHost: {
+    flag: '--allow-media-host <host...>',
+    help: 'hosts that images may be fetched from, such as images.example.com or *.example.com (default: none)',
+  },
+  allowOrigin: {
+    flag: '--allow-origin <origin...>',
+    help: 'web pages that may call the server, such as http://localhost:3000',
+  },
+};
+
+type ListFlag = 'alias' | 'allowOrigin' | 'allowMediaHost';
 
 /** Describes the flags of `assay serve`, except `--log-level`, as commander returns them. */
 export type ServerFlags = Partial<
-  Record<
-    | 'host'
-    | 'port'
-    | 'home'
-    | 'model'
-    | 'device'
-    | 'dtype'
-    | 'precision'
-    | 'chatMaxTokens'
-    | 'isolation'
-    | 'metricsNames'
-    | 'metricsPort'
-    | 'metricsHost'
-    | 'shutdownDelay'
-    | 'drainSeconds'
-    | 'longInput'
-    | QuestionFlag,
-    string
-  >
+  Record<Exclude<keyof ServerConfig, ListFlag | 'load' | 'apiKey'>, string> & Record<ListFlag, string[]>
 > &
-  KeyFlags & {
-    load?: boolean;
-    alias?: string[];
-    allowOrigin?: string[];
-    allowMediaHost?: string[];
-  };
-
-const FLAG: Record<keyof ServerConfig, string> = {
-  host: '--host',
-  port: '--port (PORT)',
-  home: '--home (ASSAY_HOME)',
-  apiKey: '--api-key (ASSAY_API_KEY)',
-  model: '--model (ASSAY_MODEL)',
-  device: '--device (ASSAY_DEVICE)',
-  dtype: '--dtype (ASSAY_DTYPE)',
-  precision: '--precision (ASSAY_PRECISION)',
-  chatMaxTokens: '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS)',
-  orders: '--orders (ASSAY_ORDERS)',
-  abstainBelow: '--abstain-below (ASSAY_ABSTAIN_BELOW)',
-  confidence: '--confidence (ASSAY_CONFIDENCE)',
-  longInput: '--long-input (ASSAY_LONG_INPUT)',
-  isolation: '--isolation (ASSAY_ISOLATION)',
-  shutdownDelay: '--shutdown-delay (ASSAY_SHUTDOWN_DELAY)',
-  drainSeconds: '--drain-seconds (ASSAY_DRAIN_SECONDS)',
-  metricsNames: '--metrics-names (ASSAY_METRICS_NAMES)',
-  metricsPort: '--metrics-port (ASSAY_METRICS_PORT)',
-  metricsHost: '--metrics-host (ASSAY_METRICS_HOST)',
-  load: '--no-load',
-  alias: '--alias (ASSAY_ALIAS)',
-  allowOrigin: '--allow-origin',
-  allowMediaHost: '--allow-media-host',
-};
+  KeyFlags & { load?: boolean };
 
 /**
  * Returns the configuration from flags and environment variables. An empty variable counts as not set.
@@ -202,25 +282,14 @@ const FLAG: Record<keyof ServerConfig, string> = {
  */
 export function serverConfig(flags: ServerFlags, env: Record<string, string | undefined>): ServerConfig {
   const said = v.safeParse(ServerConfig, {
-    host: flags.host ?? '127.0.0.1',
-    port: flags.port ?? (env.PORT || '8080'),
+    ...Object.fromEntries(
+      Object.entries(SERVER_FLAGS).map(([name, { env: variable = '', default: usual }]) => [
+        name,
+        flags[name as keyof ServerFlags] ?? (env[variable] || usual),
+      ]),
+    ),
     home: assayHome(flags, env),
     apiKey: apiKeyOf(flags, env),
-    model: flags.model ?? (env.ASSAY_MODEL || 'assay/starter'),
-    device: flags.device ?? (env.ASSAY_DEVICE || 'auto'),
-    dtype: flags.dtype ?? (env.ASSAY_DTYPE || undefined),
-    precision: flags.precision ?? (env.ASSAY_PRECISION || 'auto'),
-    chatMaxTokens: flags.chatMaxTokens ?? (env.ASSAY_CHAT_MAX_TOKENS || '1024'),
-    orders: flags.orders ?? (env.ASSAY_ORDERS || '1'),
-    abstainBelow: flags.abstainBelow ?? (env.ASSAY_ABSTAIN_BELOW || '0'),
-    confidence: flags.confidence ?? (env.ASSAY_CONFIDENCE || undefined),
-    longInput: flags.longInput ?? (env.ASSAY_LONG_INPUT || 'refuse'),
-    isolation: flags.isolation ?? (env.ASSAY_ISOLATION || 'auto'),
-    shutdownDelay: flags.shutdownDelay ?? (env.ASSAY_SHUTDOWN_DELAY || undefined),
-    drainSeconds: flags.drainSeconds ?? (env.ASSAY_DRAIN_SECONDS || '10'),
-    metricsNames: flags.metricsNames ?? (env.ASSAY_METRICS_NAMES || 'assay'),
-    metricsPort: flags.metricsPort ?? (env.ASSAY_METRICS_PORT || undefined),
-    metricsHost: flags.metricsHost ?? (env.ASSAY_METRICS_HOST || undefined),
     load: flags.load ?? true,
     alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],
@@ -228,8 +297,10 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   });
   if (said.success) return said.output;
   const [issue] = said.issues;
-  // The cast is safe: `FLAG` has all members of the schema.
-  throw new UsageError(`${FLAG[issue.path?.[0]?.key as keyof ServerConfig]} ${issue.message}.`);
+  // The cast is safe: the table has all members of the schema.
+  const name = issue.path?.[0]?.key as keyof ServerConfig;
+  const { flag, env: variable } = SERVER_FLAGS[name];
+  throw new UsageError(`${flag.split(' ', 1)}${variable ? ` (${variable})` : ''} ${issue.message}.`);
 }
 
 /**
