@@ -43,6 +43,7 @@ function modelWithTable(): Model {
 
 test.each([
   ['as the configuration says', {}, modelWith({}), 512],
+  ['as GPT-2 says', { max_position_embeddings: undefined, n_positions: 256 }, modelWith({}), 256],
   ['as many positions as a table of rotary positions has', {}, modelWithTable(), 100],
   ['one window, where the graph leaves windows out', WINDOWS, modelWith({}), 64],
   ['all, where the graph has the windows', WINDOWS, modelWith({ local_window_size: 64 }), 512],

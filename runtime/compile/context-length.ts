@@ -4,6 +4,7 @@ import { attribute, type Graph, type Model, type Node } from '../onnx/format/mod
 import { attentionWindow } from '../onnx/layout.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { lengthsOf } from '../store/prompt-length.ts';
 
 /**
  * Bounds of a context length, in positions: a longer one is cut to `MOST`, and a configured one below `LEAST` is
@@ -22,11 +23,7 @@ export async function contextLength(folder: string, { graph }: Model): Promise<n
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const text = property(config, 'text_config') ?? config;
-  const stated = [
-    property(config, 'max_position_embeddings'),
-    property(text, 'max_position_embeddings'),
-    property(property(genai, 'model'), 'context_length'),
-  ].find(isLength);
+  const stated = [config, genai].map((one) => lengthsOf(one).context).find(isLength);
   const length = Math.min(stated ?? Number.POSITIVE_INFINITY, tableLength(graph), faithfulLength(text, graph));
   if (!Number.isFinite(length))
     throw unusable('neither config.json nor genai_config.json says how long its context is');

@@ -54,14 +54,20 @@ export async function statedLengths(paths: StorePaths, model: LocalModel): Promi
   const backbone = data.find((path) => path.endsWith('/config.json'));
   for (const file of [backbone, support['config.json'], support['genai_config.json']]) {
     if (!file) continue;
-    const parsed = v.safeParse(Configuration, await readBoundedJson(paths.file(model.directory, file), CONFIG_BOUNDS));
-    if (!parsed.success) continue;
-    const { max_position_embeddings, n_positions, text_config, model: genai } = parsed.output;
-    const context =
-      max_position_embeddings ?? text_config?.max_position_embeddings ?? genai?.context_length ?? n_positions;
-    if (context) return { context, short: shortLength(parsed.output) };
+    const lengths = lengthsOf(await readBoundedJson(paths.file(model.directory, file), CONFIG_BOUNDS));
+    if (lengths.context !== null) return lengths;
   }
   return model.base ? statedLengths(paths, model.base) : { context: null, short: null };
+}
+
+/** Returns the lengths that a parsed `config.json` or `genai_config.json` states. */
+export function lengthsOf(config: unknown): StatedLengths {
+  const parsed = v.safeParse(Configuration, config);
+  if (!parsed.success) return { context: null, short: null };
+  const { max_position_embeddings, n_positions, text_config, model: genai } = parsed.output;
+  const context =
+    max_position_embeddings ?? text_config?.max_position_embeddings ?? genai?.context_length ?? n_positions;
+  return { context: context ?? null, short: shortLength(parsed.output) };
 }
 
 function shortLength(config: v.InferOutput<typeof Configuration>): number | null {
