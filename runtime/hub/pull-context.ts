@@ -1,5 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 import type { Dtype } from '../store/dtypes.ts';
+import type { GgufTexts } from '../store/import-gguf.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';
@@ -10,6 +11,8 @@ export interface PullContext {
   paths: StorePaths;
   fs: FileSystem;
   settings: TransferSettings;
+  /** Makes a model's configuration and tokenizer from its GGUF file, in a child process (`EngineProcess.describe`). */
+  describe(file: string): Promise<GgufTexts>;
 }
 
 export interface PullOptions {

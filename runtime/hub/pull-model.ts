@@ -6,14 +6,22 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
 import { ENCODER_FILES, encoderFiles } from '../contracts/encoder-contracts.ts';
 import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
-import { recordedBase } from '../store/adapter-base.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import { GENAI_CONFIG, GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
+import { placeTexts } from '../store/import-gguf.ts';
 import { lock } from '../store/lock.ts';
-import { type ModelFiles, pathsOf, selectModelFiles, withEncoderFor } from '../store/model-files.ts';
+import { recordedChoice } from '../store/model-choice.ts';
+import {
+  GGUF_SUFFIX,
+  type ModelFiles,
+  pathsOf,
+  type SelectOptions,
+  selectModelFiles,
+  withEncoderFor,
+} from '../store/model-files.ts';
 import { baseName, hashOfPart, join } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';
 import { type HubFile, type HubListing, listModelFiles } from './hub-client.ts';
@@ -44,8 +52,10 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
     signal: options.listingSignal ? AbortSignal.any([options.signal, options.listingSignal]) : options.signal,
     listingMs: context.settings.listingMs,
   });
+  const { file } = await recordedChoice(paths, model);
+  const choice = { ...options, ...(file === undefined || options.base ? {} : { file }) };
   // Whether the model is an encoder is known once its configuration is downloaded. Then its files are selected again.
-  const first = selectModelFiles(listing.files, options);
+  const first = selectModelFiles(listing.files, choice);
   const configured = selectedConfiguration(listing);
   const mayDecide = Object.keys(configured).some((name) => !COMMON_FILES.includes(name));
   if ('missing' in first && !mayDecide) throw noUsableFiles(model, first.missing);
@@ -61,8 +71,10 @@ export async function pullModel(context: PullContext, model: ModelId, options: P
       // Created only now, because the process that held the lock before may have removed the model.
       await paths.makeDirectory(paths.blobs(model));
       await removeOutdatedParts(context, published);
-      const { bytes, files, graph } = await fetchAll(context, published, options);
-      await publishSnapshot(paths, model, { commit: listing.commit, revision, files, graph });
+      const { bytes, files, graph } = await fetchAll(context, published, choice);
+      const derived = graph.endsWith(GGUF_SUFFIX) ? await derivedFiles(context, model, files, graph) : [];
+      const all = [...files, ...derived];
+      await publishSnapshot(paths, model, { commit: listing.commit, revision, files: all, graph });
       return { commit: listing.commit, bytes };
     } finally {
       held.release();
@@ -92,6 +104,17 @@ function filesFor({ listing, selected }: PublishedModel, reads: MediaKind | 'all
   return listing.files.filter((file) => wanted.has(file.path));
 }
 
+/** Makes the configuration and the tokenizer of a model from its GGUF file, which has been downloaded. */
+async function derivedFiles(
+  { paths, describe }: PullContext,
+  model: ModelId,
+  files: readonly HubFile[],
+  graph: string,
+): Promise<Awaited<ReturnType<typeof placeTexts>>> {
+  const hash = files.find(({ path }) => path === graph)?.hash ?? '';
+  return placeTexts(paths, model, graph, await describe(paths.blob(model, hash)));
+}
+
 /** Returns one file for each blob: files with the same content are one blob in the hub cache. */
 function blobsOf(files: readonly HubFile[]): HubFile[] {
   return [...new Map(files.map((file) => [file.hash, file])).values()];
@@ -104,7 +127,7 @@ function blobsOf(files: readonly HubFile[]): HubFile[] {
 async function fetchAll(
   context: PullContext,
   published: PublishedModel,
-  options: PullOptions,
+  options: PullOptions & SelectOptions,
 ): Promise<{ bytes: number; files: HubFile[]; graph: string }> {
   const { model, listing } = published;
   const fetcher = new BlobFetcher(context, model, listing.commit, options);
@@ -235,7 +258,7 @@ async function judgeConfiguration(
   });
   const base =
     adapter && !(found && 'refusal' in found)
-      ? findBase(contractFiles, contract, await recordedBase(paths, published.model))
+      ? findBase(contractFiles, contract, (await recordedChoice(paths, published.model)).base ?? null)
       : null;
   const refusal = [found, base].find((one) => one !== null && 'refusal' in one);
   return {

@@ -22,6 +22,8 @@ import { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
+/** File that is made from the metadata of a GGUF file. The largest published tokenizers take about 35 MB. */
+const DerivedText = v.pipe(v.string(), v.maxLength(256 * 1024 * 1024));
 const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 /** Name of a caller, or of a scope of cached prefixes. */
 const Label = v.pipe(v.string(), v.maxLength(1024));
@@ -153,6 +155,8 @@ export type CallerFields = v.InferOutput<v.ObjectSchema<typeof CallerFields, und
 export const ToEngine = v.variant('type', [
   v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
   v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
+  /** Asks for the text files that are made from the metadata of a GGUF file. */
+  v.object({ type: v.literal('describe'), id: Id, file: Path }),
   /**
    * Asks the engine process to run the checks of a request that need the model, and to keep the request until `run` or
    * `cancel` follows.
@@ -244,6 +248,7 @@ export const FromEngine = v.variant('type', [
     id: Id,
     report: CompileReport,
   }),
+  v.object({ type: v.literal('described'), id: Id, texts: v.record(Label, DerivedText) }),
   v.object({
     type: v.literal('prepared'),
     id: Id,

@@ -14,11 +14,12 @@ import { Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import { StorePaths } from '../store/paths.ts';
+import type { EngineProcess } from '../supervisor/engine-process.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
 import type { LongInput } from './model-slot.ts';
 
 export interface HostSettings {
-  engine: HostOptions['engine'];
+  engine: HostOptions['engine'] & Pick<EngineProcess, 'describe'>;
   log: Logger;
   /** Directory of compiled models and other data (`ASSAY_HOME`). */
   home: string;
@@ -51,6 +52,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       paths,
       fs,
       settings: TRANSFER_SETTINGS,
+      describe: (file) => engine.describe(file),
     },
     compile: {
       paths,

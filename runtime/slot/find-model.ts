@@ -2,8 +2,8 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { findBase } from '../contracts/adapter.ts';
 import { findContract, readContractFiles } from '../contracts/read-files.ts';
-import { recordedBase } from '../store/adapter-base.ts';
 import { findLocalModel, type LocalModel } from '../store/hub-cache.ts';
+import { recordedChoice } from '../store/model-choice.ts';
 import type { SelectOptions } from '../store/model-files.ts';
 import type { StorePaths } from '../store/paths.ts';
 
@@ -27,7 +27,7 @@ export async function findModel(
   });
   const found = findContract(files, model);
   const contract = found && 'contract' in found ? found.contract : null;
-  const named = findBase(files, contract, await recordedBase(paths, model));
+  const named = findBase(files, contract, (await recordedChoice(paths, model)).base ?? null);
   if ('refusal' in named) throw new AssayError('engine_failed', `The model cannot run here: ${named.refusal}.`);
   const { model: id, revision } = named;
   const baseOptions = { device: options.device, base: true };

@@ -9,6 +9,7 @@ import { CONFIG_BOUNDS, readBounded, readBoundedJson } from './bounded-file.ts';
 import type { FileHash } from './digest.ts';
 import { isFileError, systemCode } from './disk-error.ts';
 import type { Dtype } from './dtypes.ts';
+import { recordedChoice } from './model-choice.ts';
 import { type FileEntry, type ModelFiles, type SelectOptions, selectModelFiles } from './model-files.ts';
 import { dirname, join, relativeTo, type StorePaths } from './paths.ts';
 import { idOfRepositoryFolder } from './safe-names.ts';
@@ -78,9 +79,10 @@ export async function lackOfLocalModel(
   for (const commit of await commitsOf(paths, model)) {
     const entries = await entriesOf(paths, paths.snapshot(model, commit));
     if (entries.length === 0) continue;
-    const selection = selectModelFiles(entries, options);
-    if ('files' in selection) return null;
-    lack ??= selection.missing;
+    const selection = selectModelFiles(entries, { ...options, ...(await fileOf(paths, model)) });
+    if ('missing' in selection) lack ??= selection.missing;
+    else if (isDescribed(selection.files)) return null;
+    else lack ??= `Nothing was made yet from the metadata of ${selection.files.graph}.`;
   }
   return lack;
 }
@@ -90,10 +92,23 @@ async function findSnapshot(paths: StorePaths, model: ModelId, options: FindOpti
     const directory = paths.snapshot(model, commit);
     const entries = await entriesOf(paths, directory);
     const found = await contractOf(paths, directory, entries);
-    const selection = selectModelFiles(entries, { ...options, contract: found.contract });
-    if ('files' in selection) return { id: model, origin: 'hub', directory, commit, files: selection.files, ...found };
+    const choice = { ...options, ...(options.base ? {} : await fileOf(paths, model)), contract: found.contract };
+    const selection = selectModelFiles(entries, choice);
+    if ('files' in selection && isDescribed(selection.files))
+      return { id: model, origin: 'hub', directory, commit, files: selection.files, ...found };
   }
   return null;
+}
+
+/** Returns the GGUF file that a user chose for a model, as an option of the selection. */
+async function fileOf(paths: StorePaths, model: ModelId): Promise<Pick<SelectOptions, 'file'>> {
+  const { file } = await recordedChoice(paths, model);
+  return file === undefined ? {} : { file };
+}
+
+/** Tells whether the files of a GGUF file's configuration and tokenizer are there; true for other layouts. */
+function isDescribed({ layout, support }: ModelFiles): boolean {
+  return layout !== 'gguf' || ['config.json', 'tokenizer.json'].every((name) => name in support);
 }
 
 /** Finds the contract of the encoder model in a directory. A file that cannot be read is ignored. */

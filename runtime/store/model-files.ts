@@ -12,8 +12,17 @@ export const TOOL_TEMPLATE_FILE = 'tool_use.jinja';
 
 /** Names of a checkpoint in one file, and of the list of its shards (`checkpoint/safetensors.ts`). */
 const [SINGLE_FILE, INDEX_FILE] = ['model.safetensors', 'model.safetensors.index.json'];
-/** Name of a GGUF file on this machine, beside the files that are made from its metadata. */
+/** Name of a GGUF file in a compile's source. */
 export const GGUF_FILE = 'model.gguf';
+/** Ends the names of GGUF files. */
+export const GGUF_SUFFIX = '.gguf';
+/** Ends the name of the folder, beside a GGUF file in the cache, with the files that are made from its metadata. */
+export const DERIVED_SUFFIX = '.assay';
+/** Matches a part of a model in several GGUF files, and an encoder of images in one. */
+const GGUF_PART = /-\d{5}-of-\d{5}\.gguf$/u;
+const GGUF_ENCODER = /(?:^|\/)mmproj[^/]*$/iu;
+/** Maximum number of files that a message names. */
+const MOST_NAMED = 24;
 /** Matches the name of a shard, in both forms that are published. */
 const SHARD = /^(model(?:\.safetensors)?-)(\d{5})-of-(\d{5})\.safetensors$/u;
 
@@ -120,9 +129,9 @@ const SMALL_BYTES = 600_000_000;
 
 /**
  * Names the layout of a repository: that of `onnx-community` (transformers.js), that of onnxruntime-genai, a checkpoint
- * without a graph, as the authors of models publish it, or that of an encoder model.
+ * without a graph, as the authors of models publish it, a GGUF file, or that of an encoder model.
  */
-export type Layout = 'transformers' | 'genai' | 'checkpoint' | 'encoder';
+export type Layout = 'transformers' | 'genai' | 'checkpoint' | 'gguf' | 'encoder';
 
 /** Paths of all graphs but the decoder, for a model that is split into several graphs. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
@@ -134,7 +143,7 @@ export interface ModelFiles {
   dtype: Dtype | null;
   /**
    * Path of the language model's ONNX graph; of a checkpoint, the file of its weights, the list of its shards, or the
-   * weights of its adapter.
+   * weights of its adapter; the GGUF file.
    */
   graph: string;
   /** True if `graph` is an adapter, so that the weights are those of a base model in another repository. */
@@ -156,6 +165,8 @@ const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
   checkpoint: ['config.json', 'tokenizer.json'],
+  // These are made from the file when it is there.
+  gguf: [],
   encoder: ['tokenizer.json'],
 };
 
@@ -163,6 +174,8 @@ export interface SelectOptions {
   device: Device;
   /** Number format that the variant must have; default: the best for the device. */
   dtype?: Dtype;
+  /** GGUF file to use, or a part of its name, such as `Q4_K_M`; absent: another layout, or the only GGUF file. */
+  file?: string;
   /** True for the base model of an adapter: only its checkpoint will do, and no tokenizer is needed. */
   base?: boolean;
   /** Contract of an encoder model; absent or null: the model is not known to be one. */
@@ -177,6 +190,7 @@ export interface SelectOptions {
 export function selectModelFiles(entries: readonly FileEntry[], options: SelectOptions): Selection {
   const paths = new Set(entries.map((entry) => entry.path));
   if (options.contract) return selectEncoder(paths, options.contract, options.dtype);
+  if (options.file !== undefined) return selectGguf(paths, options.file);
   const checkpoint = selectCheckpoint(paths, options);
   if (options.base) return checkpoint;
   const select = (wanted: readonly Dtype[]) => selectTransformers(paths, wanted) ?? selectGenai(paths, wanted, options);
@@ -185,6 +199,7 @@ export function selectModelFiles(entries: readonly FileEntry[], options: SelectO
   const files = whole && isSmall(entries, whole) ? whole : select(wanted);
   if (files) return withSupport(files);
   if (!options.dtype && ('files' in checkpoint || checkpoint.missing)) return checkpoint;
+  if (!options.dtype && [...paths].some(isGguf)) return selectGguf(paths, '');
   const others = DTYPES.filter((dtype) => !wanted.includes(dtype) && selectTransformers(paths, [dtype]));
   return { missing: missingGraph(paths, { wanted, others, checkpoint: 'files' in checkpoint }) };
 }
@@ -239,7 +254,6 @@ function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dt
 function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptions, 'base'>): Selection {
   const support = supportIn(paths, '');
   const common = { layout: 'checkpoint' as const, dtype: null, support };
-  if (paths.has(GGUF_FILE)) return withSupport({ ...common, graph: GGUF_FILE, data: [] });
   const found: ModelFiles[] = [];
   let missing = '';
   for (const folder of ['', `${BACKBONE_FOLDER}/`]) {
@@ -260,6 +274,45 @@ function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptio
   const adapter = ADAPTER_FOLDERS.map((folder) => `${folder}${ADAPTER_WEIGHTS}`).find((path) => paths.has(path));
   if (missing || base || adapter === undefined) return { missing };
   return withSupport({ ...common, graph: adapter, adapter: true, data: [] }, ['adapter_config.json']);
+}
+
+function isGguf(path: string): boolean {
+  return path.endsWith(GGUF_SUFFIX) && !GGUF_ENCODER.test(path);
+}
+
+/**
+ * Selects the GGUF file with this name, or whose name has this part; the only one for an empty name. Its text files are
+ * those that were made from its metadata.
+ */
+function selectGguf(paths: ReadonlySet<string>, name: string): Selection {
+  const all = [...paths].filter(isGguf).sort();
+  const fitting = [
+    all.filter((path) => path === name || path === `${name}${GGUF_SUFFIX}`),
+    // `Q4_K` is the name of a file's form in `model-Q4_K.gguf`, and not in `model-Q4_K_M.gguf`.
+    all.filter((path) => path.slice(0, -GGUF_SUFFIX.length).toLowerCase().split(/[-./]/u).includes(name.toLowerCase())),
+    all.filter((path) => path.toLowerCase().includes(name.toLowerCase())),
+  ].find((found) => found.length > 0);
+  const whole = (fitting ?? []).filter((path) => !GGUF_PART.test(path));
+  const [graph] = whole;
+  if (graph !== undefined && whole.length === 1) {
+    const folder = `${graph}${DERIVED_SUFFIX}/`;
+    const support = TEXT_FILES.filter((text) => paths.has(`${folder}${text}`)).map((text) => [
+      text,
+      `${folder}${text}`,
+    ]);
+    return { files: { layout: 'gguf', dtype: null, graph, data: [], support: Object.fromEntries(support) } };
+  }
+  const named = (list: readonly string[]) =>
+    `${list.slice(0, MOST_NAMED).join(', ')}${list.length > MOST_NAMED ? ` and ${list.length - MOST_NAMED} more` : ''}`;
+  if (whole.length > 1) {
+    const fit = name === '' ? 'It has several GGUF files' : `Several of its GGUF files fit "${name}"`;
+    return { missing: `${fit}: ${named(whole)}. Name one of them, or the part in which it differs, with --file.` };
+  }
+  if (fitting && fitting.length > 0) {
+    return { missing: `It has ${named(fitting)}, and a model in several files is not read. Use a file that is whole.` };
+  }
+  const has = all.length > 0 ? `It has ${named(all)}.` : 'It has no GGUF file at all.';
+  return { missing: `None of its GGUF files is named "${name}". ${has}` };
 }
 
 /**
@@ -319,6 +372,7 @@ export function pathInVariant({ layout, support }: ModelFiles, path: string): st
   const name = Object.keys(support).find((one) => support[one] === path);
   if (name !== undefined) return name;
   if (path.startsWith(`${BACKBONE_FOLDER}/`)) return path;
+  if (layout === 'gguf') return GGUF_FILE;
   return layout === 'genai' ? path.slice(folderOf(support[GENAI_CONFIG] ?? '').length) : baseName(path);
 }
 

@@ -156,9 +156,9 @@ export class StorePaths {
     return path.join(this.roots.bundled, name);
   }
 
-  /** Returns the path of the file that records which base model a user named for a LoRA adapter. */
-  adapterBase(id: ModelId): string {
-    return path.join(this.roots.assayHome, 'adapters', `${repositoryFolder(id)}.json`);
+  /** Returns the path of the file that records what a user chose for a model (`model-choice.ts`). */
+  choice(id: ModelId): string {
+    return path.join(this.roots.assayHome, 'choices', `${repositoryFolder(id)}.json`);
   }
 
   /**

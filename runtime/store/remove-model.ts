@@ -33,6 +33,7 @@ export async function removeModel(
     for (const lock of held) lock.release();
   }
   if (!options.compiledOnly) {
+    await paths.remove(paths.choice(model));
     for (const directory of [paths.compiledModel(model), paths.locks(model)]) {
       // A directory that is not empty belongs to a process that waited for its lock and now starts again.
       await rmdir(directory).catch(() => undefined);

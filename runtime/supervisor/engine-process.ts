@@ -9,6 +9,7 @@ import type {
   LoadSpec,
   ModelInfo,
 } from '../protocol/messages.ts';
+import type { GgufTexts } from '../store/import-gguf.ts';
 import type { Call, CallOptions } from './calls/call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
@@ -49,6 +50,11 @@ export interface EngineProcess {
    * that folder.
    */
   compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
+  /**
+   * Makes a model's configuration and tokenizer from its GGUF file, in another process. Rejects with the error that
+   * this process reports, and with `engine_failed` if it dies.
+   */
+  describe(file: string): Promise<GgufTexts>;
   /**
    * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue.
    * The caller must call `close` afterwards.

@@ -114,6 +114,10 @@ class Supervisor implements EngineProcess, EngineCalls {
     return this.#compiles.run(...request);
   }
 
+  describe(file: string): ReturnType<EngineProcess['describe']> {
+    return this.#compiles.describe(file);
+  }
+
   beginClose(): void {
     this.#compiles.abort();
     const { state } = this.#life.now;

@@ -1,6 +1,7 @@
 import { compileEncoder } from './compile-encoder.ts';
 import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
+import { describeGguf } from './describe-gguf.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serve } from './serve.ts';
 
@@ -11,6 +12,7 @@ import { type Channel, serve } from './serve.ts';
 serve(
   {
     load: loadModel,
+    describe: describeGguf,
     async compile(spec, onStep) {
       const { plugin, contract, ...options } = spec;
       const manifest = contract

@@ -20,6 +20,7 @@ import {
   type WantedMedia,
   type Work,
 } from '../protocol/messages.ts';
+import type { GgufTexts } from '../store/import-gguf.ts';
 import { Turns } from './turns.ts';
 
 /** Answers requests with one loaded model. */
@@ -60,6 +61,8 @@ export interface Served {
   /** Loads a model. `onPhase` receives the phase that begins, and again when there is progress within it. */
   load(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel>;
   compile(spec: CompileSpec, onProgress: (progress: CompileProgress) => void): Promise<CompileReport>;
+  /** Makes text files from the metadata of a GGUF file. */
+  describe(file: string): GgufTexts;
 }
 
 /** Lists the part of `process` that `serve` uses. Tests replace it. */
@@ -131,6 +134,9 @@ export function serve(served: Served, channel: Channel): void {
           report: await served.compile(message.spec, (p) => send({ type: 'progress', id, ...p })),
         });
         return;
+      case 'describe':
+        onPhase('compile');
+        return send({ type: 'described', id, texts: { ...served.describe(message.file) } });
       case 'prepare': {
         if (!model) throw noModelLoaded();
         const leaving = new AbortController();

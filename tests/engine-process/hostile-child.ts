@@ -72,6 +72,9 @@ serve(
         load: () => NO_LOAD,
       };
     },
+    describe() {
+      throw new AssayError('engine_failed', 'Nothing is read here.');
+    },
     async compile() {
       throw new AssayError('engine_failed', 'Nothing is compiled here.');
     },

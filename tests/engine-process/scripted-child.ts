@@ -73,6 +73,9 @@ serve(
         load: () => NO_LOAD,
       };
     },
+    describe() {
+      throw new AssayError('engine_failed', 'Nothing is read here.');
+    },
     async compile({ source }, onProgress) {
       onProgress({ step: 'weights', done: 1, total: 2 });
       if (source === '/crash') process.exit(1);

@@ -10,6 +10,7 @@ import { addressesOf, fetchPublic } from '../../runtime/hub/public-address.ts';
 import type { PullContext, PullOptions } from '../../runtime/hub/pull-context.ts';
 import { type PullReport, pullModel } from '../../runtime/hub/pull-model.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
+import { describeGguf } from '../../runtime/worker/describe-gguf.ts';
 import type { HubServer } from './hub-server.ts';
 import { type HubRepository, hubRepository } from './repository.ts';
 
@@ -91,6 +92,7 @@ export async function machine(
   });
   const context: PullContext = {
     paths,
+    describe: async (file) => describeGguf(file),
     fs: { ...fs, ...changes.fs },
     settings: {
       connections: 4,

@@ -6,13 +6,14 @@ import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
+import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
 import type { CompileContext } from '../../runtime/slot/compile-context.ts';
-import { recordAdapterBase } from '../../runtime/store/adapter-base.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
+import { recordChoice } from '../../runtime/store/model-choice.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import { adapterFiles, checkpointFiles } from '../hub/checkpoint.ts';
 import { HubServer } from '../hub/hub-server.ts';
@@ -25,6 +26,7 @@ const CHECKPOINT = parseModelId('acme/checkpoint');
 const HOMELESS = parseModelId('acme/homeless');
 const SCALED = parseModelId('acme/scaled');
 const QUANTISED = parseModelId('acme/quantised');
+const GGUF = parseModelId('acme/tiny-GGUF');
 const STARTER = parseModelId('assay/tiny');
 let hub: HubServer;
 
@@ -35,6 +37,13 @@ beforeAll(async () => {
     hubRepository(CHECKPOINT, await checkpointFiles()),
     hubRepository(HOMELESS, adapterFiles('/home/me/model')),
     hubRepository(SCALED, await checkpointFiles({ rope_scaling: { rope_type: 'dynamic', factor: 2 } })),
+    hubRepository(GGUF, {
+      'README.md': '# tiny',
+      'tiny-Q4_K.gguf': Buffer.from(tinyGguf([['general.name', { text: 'four' }]])),
+      'tiny-Q4_K_M.gguf': Buffer.from(tinyGguf()),
+      'Q8_0/tiny-00001-of-00002.gguf': 'part',
+      'mmproj-tiny.gguf': 'images',
+    }),
     hubRepository(QUANTISED, await checkpointFiles({ quantization_config: { quant_method: 'awq', bits: 4 } })),
   );
 });
@@ -84,11 +93,37 @@ describe('download', () => {
   it('of a LoRA adapter that names no base model uses the one that is recorded for it', async () => {
     const box = await testHost(hub);
     await expect(box.download(HOMELESS)).rejects.toThrow(/assay pull <base model> --adapter/);
-    await recordAdapterBase(box.paths, HOMELESS, CHECKPOINT);
+    await recordChoice(box.paths, HOMELESS, { base: CHECKPOINT });
     expect(await box.download(HOMELESS)).toMatchObject({ model: HOMELESS, state: 'compiled' });
     expect(await statusOf(box, CHECKPOINT)).toBe('downloaded');
     await fs.rm(box.paths.snapshots(CHECKPOINT), { recursive: true });
     await expect(box.host.load(HOMELESS, {})).rejects.toThrow(/is on this machine, but.*base model acme\/checkpoint/);
+  });
+
+  it('of a repository with several GGUF files lists them, and takes the one that was chosen', async () => {
+    const box = await testHost(hub);
+    await expect(box.download(GGUF)).rejects.toThrow(
+      /several GGUF files: tiny-Q4_K\.gguf, tiny-Q4_K_M\.gguf\. .*--file/,
+    );
+    for (const [file, message] of [
+      ['tiny', /Several of its GGUF files fit "tiny"/],
+      ['q6', /None of its GGUF files is named "q6"\. It has Q8_0/],
+      ['Q8_0', /has Q8_0\/tiny-00001-of-00002\.gguf, and a model in several files is not read/],
+    ] as const) {
+      await recordChoice(box.paths, GGUF, { file });
+      await expect(box.download(GGUF)).rejects.toThrow(message);
+    }
+    await recordChoice(box.paths, GGUF, { file: 'q4_k' });
+    const four = await box.download(GGUF);
+    expect(four).toMatchObject({ state: 'compiled', compiled: true, max_prompt_len: 64 });
+    expect(await box.download(GGUF)).toMatchObject({ bytes: 0, compiled: false });
+    await recordChoice(box.paths, GGUF, { file: 'Q4_K_M' });
+    await expect(box.host.load(GGUF, {})).rejects.toThrow(/None of its GGUF files is named "Q4_K_M"/);
+    expect(await box.download(GGUF)).toMatchObject({ compiled: true });
+    const local = await findLocalModel(box.paths, GGUF, { device: 'CPU' });
+    expect(local?.files.graph).toBe('tiny-Q4_K_M.gguf');
+    await box.host.remove(GGUF, { compiledOnly: false });
+    await expect(box.download(GGUF)).rejects.toThrow(/several GGUF files/);
   });
 
   it('has steps all the way, and ends with the report', async () => {

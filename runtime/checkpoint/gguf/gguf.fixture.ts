@@ -73,3 +73,45 @@ interface Head {
   keys: number | bigint;
   count: number | bigint;
 }
+
+/** Returns a tensor of random floats. `dims`: the fastest first. */
+function random(name: string, ...dims: number[]): WrittenTensor {
+  const count = dims.reduce((product, dim) => product * dim, 1);
+  const floats = Float32Array.from(
+    { length: count },
+    (_, at) => (dims.length === 1 ? 1 : 0) + 0.4 * Math.sin(at * 78.233),
+  );
+  return { name, dims, type: 0, bytes: new Uint8Array(floats.buffer) };
+}
+
+/** Returns the bytes of a whole tiny model of the architecture `llama`, whose tokens are the bytes and two more. */
+export function tinyGguf(own: readonly (readonly [key: string, value: Written])[] = []): Uint8Array {
+  const tokens = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
+  const numbers = Object.entries({
+    block_count: 1,
+    embedding_length: 32,
+    'attention.head_count': 2,
+    context_length: 64,
+  });
+  const metadata = [
+    ['general.architecture', { text: 'llama' }],
+    ...numbers.map(([key, value]) => [`llama.${key}`, { u32: value }] as const),
+    ['llama.feed_forward_length', { u32: 32 }],
+    ['llama.attention.layer_norm_rms_epsilon', { f32: 1e-5 }],
+    ['tokenizer.ggml.model', { text: 'llama' }],
+    ['tokenizer.ggml.tokens', { texts: ['<unk>', '</s>', ...tokens] }],
+    ['tokenizer.ggml.token_type', { numbers: [2, 3, ...tokens.map(() => 6)] }],
+    ['tokenizer.ggml.scores', { numbers: ['', '', ...tokens].map(() => 0) }],
+    ['tokenizer.ggml.unknown_token_id', { u32: 0 }],
+    ['tokenizer.ggml.eos_token_id', { u32: 1 }],
+    ...own,
+  ] as const;
+  const matrices = ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'];
+  const layer = (name: string) => `blk.0.${name}.weight`;
+  return ggufBytes(metadata, [
+    random('token_embd.weight', 32, tokens.length + 2),
+    random('output_norm.weight', 32),
+    ...['attn_norm', 'ffn_norm'].map((name) => random(layer(name), 32)),
+    ...matrices.map((name) => random(layer(name), 32, 32)),
+  ]);
+}

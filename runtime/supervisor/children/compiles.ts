@@ -1,13 +1,18 @@
 import { AssayError } from '../../../lib/errors.ts';
-import type { CompileReport } from '../../protocol/messages.ts';
-import type { EngineProcess } from '../engine-process.ts';
+import type { CompileReport, FromEngine, ToEngine } from '../../protocol/messages.ts';
+import type { GgufTexts } from '../../store/import-gguf.ts';
+import type { CompileCall, EngineProcess } from '../engine-process.ts';
 import { linkTargets } from '../isolation/process-needs.ts';
-import { EngineChild, type ProcessOptions } from './engine-child.ts';
-import { compileLimits } from './model-limits.ts';
+import { EngineChild, type EngineChildNeeds, type ProcessOptions } from './engine-child.ts';
+import { compileLimits, type ModelLimits } from './model-limits.ts';
 
 const AFTER_DEATH =
   'Try again. If that fails too, load another model, or other files of this one; the log has the details.';
 const CANCELLED = 'The compile was cancelled. Load or compile the model again to start over.';
+
+const ID = 'compile';
+/** Limits for reading the metadata of a GGUF file, of which at most 256 MiB are read (`read-gguf.ts`). */
+const DESCRIBE_LIMITS: ModelLimits = { openMs: 60_000, memoryBytes: 4 * 2 ** 30, device: 'CPU' };
 
 /** Runs compiles, each in its own process, and can abort them all when the server stops. */
 export class Compiles {
@@ -22,8 +27,33 @@ export class Compiles {
    * Compiles a model in a new process (`EngineProcess.compile`), which has ended when the promise settles. Throws the
    * error that the process reports, and `engine_failed` if it dies or the call is aborted, which kills it.
    */
-  async run(...[spec, { signal, onProgress } = {}]: Parameters<EngineProcess['compile']>): Promise<CompileReport> {
-    const done = Promise.withResolvers<CompileReport>();
+  async run(...[spec, call = {}]: Parameters<EngineProcess['compile']>): Promise<CompileReport> {
+    const needs = async () => ({
+      limits: await compileLimits(spec),
+      read: [spec.source, ...(await linkTargets(spec.source))],
+      write: [spec.target],
+      ...(spec.plugin ? { plugin: spec.plugin } : {}),
+    });
+    const message = await this.#ask({ type: 'compile', id: ID, spec }, needs, call);
+    if (message.type !== 'compiled') throw new Error(`a compile ended with the message ${message.type}`);
+    return message.report;
+  }
+
+  /** Makes text files from the metadata of a GGUF file in a new process (`EngineProcess.describe`). */
+  async describe(file: string): Promise<GgufTexts> {
+    const needs = async () => ({ limits: DESCRIBE_LIMITS, read: [file], write: [] });
+    const message = await this.#ask({ type: 'describe', id: ID, file }, needs, {});
+    if (message.type !== 'described') throw new Error(`a description ended with the message ${message.type}`);
+    return message.texts;
+  }
+
+  /** Sends a message to a new process, and returns the one that it answers with. */
+  async #ask(
+    asked: ToEngine,
+    needsOf: () => Promise<EngineChildNeeds>,
+    { signal, onProgress }: CompileCall,
+  ): Promise<FromEngine> {
+    const done = Promise.withResolvers<FromEngine>();
     const gone = Promise.withResolvers<void>();
     done.promise.catch(() => undefined);
     const closing = new AbortController();
@@ -36,15 +66,13 @@ export class Compiles {
     };
     ending.addEventListener('abort', abort, { once: true });
     try {
-      const limits = await compileLimits(spec);
-      const read = [spec.source, ...(await linkTargets(spec.source))];
+      const needs = await needsOf();
       if (ending.aborted) throw new AssayError('engine_failed', CANCELLED);
-      const needs = { limits, read, write: [spec.target], ...(spec.plugin ? { plugin: spec.plugin } : {}) };
       child = new EngineChild(this.#options, needs, {
         message(message) {
           if (message.type === 'progress')
             onProgress?.({ step: message.step, done: message.done, total: message.total });
-          else if (message.type === 'compiled') done.resolve(message.report);
+          else if (message.type === 'compiled' || message.type === 'described') done.resolve(message);
           else if (message.type === 'failed') {
             done.reject(new AssayError(message.error.code, message.error.message, { cause: message.detail }));
           }
@@ -54,7 +82,7 @@ export class Compiles {
           gone.resolve();
         },
       });
-      child.send({ type: 'compile', id: 'compile', spec });
+      child.send(asked);
       return await done.promise;
     } finally {
       ending.removeEventListener('abort', abort);

@@ -1,13 +1,14 @@
+import { realpath } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
-import { parseModelId } from '../../../../lib/model-id.ts';
-import { importGguf } from '../../../../runtime/compile/import-gguf.ts';
-import { systemCode } from '../../../../runtime/store/disk-error.ts';
+import { type ModelId, parseModelId } from '../../../../lib/model-id.ts';
+import { isFileError, systemCode } from '../../../../runtime/store/disk-error.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
+import { importGguf } from '../../../../runtime/store/import-gguf.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { COMMAND } from '../../command.ts';
-import { assayHome } from '../../config.ts';
+import { assayHome, serverConfig } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
 import { screen } from '../screen.ts';
 
@@ -29,13 +30,27 @@ export function addImport(program: Command): void {
       const model = parseModelId(flags.name ?? `${NAMESPACE}/${nameOf(file)}`);
       const { hubCache } = hubEnvironment();
       const paths = new StorePaths({ hubCache, assayHome: assayHome(flags, process.env), bundled: null });
-      const bytes = await importGguf(paths, model, file).catch((cause: unknown) => {
-        const code = systemCode(cause);
-        throw code === undefined ? cause : new UsageError(`${file} cannot be read (${code}).`, { cause });
+      const bytes = await readAndImport(paths, model, file).catch((cause: unknown) => {
+        if (!isFileError(cause)) throw cause;
+        throw new UsageError(`${file} cannot be read (${systemCode(cause)}).`, { cause });
       });
       if (flags.json) return screen.json({ model, bytes });
       screen.line(`Imported ${formatBytes(bytes)}. Load it with: ${COMMAND} load ${model}`);
     });
+}
+
+/** Imports a file whose metadata a child process has read. */
+async function readAndImport(paths: StorePaths, model: ModelId, given: string): Promise<number> {
+  // The isolation lets the child read this file, and not the target of a link.
+  const file = await realpath(given);
+  const [{ createEngineProcess }, { openIsolation }, { createLog }] = await Promise.all([
+    import('../../../../runtime/supervisor/supervisor.ts'),
+    import('../../../../runtime/supervisor/isolation/isolation.ts'),
+    import('../../log.ts'),
+  ]);
+  const isolation = await openIsolation(serverConfig({}, process.env).isolation);
+  const engine = createEngineProcess({ log: createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'), isolation });
+  return importGguf(paths, model, file, await engine.describe(file));
 }
 
 /** Returns the name of a file as the second part of a model id. */

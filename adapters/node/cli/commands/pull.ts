@@ -2,24 +2,25 @@ import type { Command } from 'commander';
 import { AssayError, type ErrorCode } from '../../../../lib/errors.ts';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
-import { recordAdapterBase } from '../../../../runtime/store/adapter-base.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
+import { type ModelChoice, recordChoice, recordedChoice } from '../../../../runtime/store/model-choice.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
+import { UsageError } from '../../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
 import { screen } from '../screen.ts';
 import { showForm } from '../show-form.ts';
 
-type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string; adapter?: string };
+type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string; adapter?: string; file?: string };
 
 /** Adds the commands `assay pull` and `assay compile`. */
 export function addPull(program: Command): void {
   const modelFlags = (command: Command): Command =>
     command
-      .argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX')
+      .argument('<model>', 'such as onnx-community/Qwen3-0.6B-ONNX, or with a GGUF file: acme/model-GGUF:Q4_K_M')
       .option(
         '--max-prompt-len <tokens>',
         'largest prompt in tokens, from 16 to the context length of the model (default: the context length, at most 32768)',
@@ -37,6 +38,10 @@ export function addPull(program: Command): void {
     .option(
       '--adapter <model>',
       'LoRA adapter to merge into the model; the result has the name of the adapter; this command then does the work itself, without a server',
+    )
+    .option(
+      '--file <name>',
+      'GGUF file to fetch, or the part in which its name differs, such as Q4_K_M; later commands use it, too; this command then does the work itself, without a server',
     )
     .addHelpText('after', PULL_EXAMPLES)
     .action((model: string, flags: PullFlags) => run(model, flags, true));
@@ -59,21 +64,29 @@ Examples:
   $ assay pull onnx-community/Qwen3-0.6B-ONNX
   $ assay pull onnx-community/Qwen3-0.6B-ONNX --max-prompt-len 8192
   $ assay pull Qwen/Qwen3-0.6B --adapter acme/my-adapter
+  $ assay pull Qwen/Qwen3-0.6B-GGUF --file Q8_0
   $ HF_TOKEN=hf_... assay pull onnx-community/gemma-3-270m-it-ONNX`;
 
-async function run(named: string, flags: PullFlags, download: boolean): Promise<void> {
+async function run(given: string, flags: PullFlags, download: boolean): Promise<void> {
+  const [, named = '', tag] = /^([^:]*)(?::(.*))?$/su.exec(given) ?? [];
+  if (tag !== undefined && flags.file !== undefined && tag !== flags.file) {
+    throw new UsageError(`The model names the file ${tag}, and --file names ${flags.file}. Name it once.`);
+  }
   const base = parseModelId(named);
   const adapter = flags.adapter === undefined ? null : parseModelId(flags.adapter);
   const model = adapter ?? base;
-  if (adapter) {
-    const roots = { hubCache: hubEnvironment().hubCache, assayHome: assayHome(flags, process.env), bundled: null };
-    await recordAdapterBase(new StorePaths(roots), adapter, base);
-  }
+  const file = flags.file ?? tag;
+  const choice: ModelChoice = { ...(adapter ? { base } : {}), ...(file === undefined ? {} : { file }) };
+  const chosen = Object.keys(choice).length > 0;
+  const roots = { hubCache: hubEnvironment().hubCache, assayHome: assayHome(flags, process.env), bundled: null };
+  const paths = new StorePaths(roots);
+  const before = await recordedChoice(paths, model);
+  if (chosen) await recordChoice(paths, model, choice);
   if (flags.dtype) process.env.ASSAY_DTYPE = flags.dtype;
   const connection = await connect(flags, {
     alone: true,
     box: true,
-    always: flags.dtype !== undefined || adapter !== null,
+    always: flags.dtype !== undefined || chosen,
   });
   try {
     const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
@@ -81,7 +94,8 @@ async function run(named: string, flags: PullFlags, download: boolean): Promise<
       connection,
       { model, allow_download: download, ...length },
       { quiet: flags.json ?? false },
-    ).catch((error: unknown) => {
+    ).catch(async (error: unknown) => {
+      if (chosen) await recordChoice(paths, model, before);
       throw download && connection.url !== null ? withServersHub(error, process.env) : error;
     });
     if (flags.json) return screen.json(report);
