@@ -1,11 +1,15 @@
 import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
+import type { BatchAnswer, ListedModel, TaskBatch } from '../lib/backend.ts';
+import type { Clock } from '../lib/clock.ts';
 import { readJson } from '../lib/json/body.ts';
 import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
+import { RetryLater } from '../lib/rows/retry-later.ts';
 import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppHandler, Services } from './context.ts';
 import type { Format } from './formats.ts';
+import { answerInWindows } from './windows.ts';
 
 /**
  * Returns the members of a route that answers requests of one or more formats, each with one batch. A request has the
@@ -20,7 +24,10 @@ export function answering(...formats: [Format, ...Format[]]) {
  * Returns a handler that validates a request, runs it as a batch and writes the answer. Its checks run in the order of
  * docs/interface.md, D-15; the key has been checked before.
  */
-function answer({ backend, quota, questions, aliases }: Services, formats: readonly [Format, ...Format[]]): AppHandler {
+function answer(
+  { backend, quota, questions, aliases, clock }: Services,
+  formats: readonly [Format, ...Format[]],
+): AppHandler {
   const settings = { ...DEFAULT_SETTINGS, ...questions };
   return async (c) => {
     const json = await readJson(c.req.raw, {
@@ -31,15 +38,44 @@ function answer({ backend, quota, questions, aliases }: Services, formats: reado
     });
     const format = formats.find((one) => one.claims(json)) ?? formats[0];
     c.set('api', format.api);
-    const { batch, bodyOf } = format.read(json, c.req.param('model'));
+    const { batch, bodyOf, windows } = format.read(json, c.req.param('model'));
     const call = callOf(c, quota);
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
     if (batch.model !== undefined) checkRight(c, batch.model);
-    const answer = await backend.runTasks(batch, call);
+    const answer = windows
+      ? await answerInWindows(batch, windows.windows, windows.rules, {
+          run: busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota)), c.req.raw.signal),
+          mostTokens: mostTokensOf(await backend.listModels(call), batch.model),
+        })
+      : await backend.runTasks(batch, call);
     // A request may omit the model; then only the answer names it.
     checkRight(c, answer.model);
     const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });
   };
+}
+
+/** Returns a function that runs batches: the first at once or never, the others when the server is not too busy. */
+function busyLater(
+  clock: Clock,
+  run: (batch: TaskBatch) => Promise<BatchAnswer>,
+  signal: AbortSignal,
+): (batch: TaskBatch) => Promise<BatchAnswer> {
+  const later = new RetryLater(clock);
+  let begun = false;
+  return (batch) => {
+    if (begun) return later.run(() => run(batch), signal);
+    begun = true;
+    return run(batch);
+  };
+}
+
+/** Tokens that a model is assumed to read at once if a box of an older version does not say it. */
+const ASSUMED_TOKENS = 4096;
+
+/** Returns how many tokens the model of a request reads at once. */
+function mostTokensOf(models: readonly ListedModel[], wanted: string | undefined): number {
+  const model = models.find(({ id, status }) => (wanted === undefined ? status === 'active' : id === wanted));
+  return model?.capabilities?.max_tokens ?? ASSUMED_TOKENS;
 }

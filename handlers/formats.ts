@@ -1,5 +1,5 @@
 import type * as v from 'valibot';
-import type { BatchAnswer } from '../lib/backend.ts';
+import type { BatchAnswer, Task } from '../lib/backend.ts';
 import { MOST_TASKS, TaskBatch } from '../lib/contract/batch.ts';
 import { checkedBatch, INTERNAL_LIMITS } from '../lib/contract/internal.ts';
 import type { ErrorFormat } from '../lib/error-status.ts';
@@ -7,7 +7,8 @@ import { AssayError } from '../lib/errors.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
-import { batchOfExtractions, extractionsBody } from '../lib/questions/extractions.ts';
+import type { SpanUnit } from '../lib/questions/evidence.ts';
+import { batchOfExtractions, extractionsBody, hasAbsentOption, spanUnitOf } from '../lib/questions/extractions.ts';
 import { batchOfGoogleDecisions, googleDecisionsBody } from '../lib/questions/google-decisions.ts';
 import { type QuestionAnswers, questionAnswers } from '../lib/questions/question-answers.ts';
 import { batchOfRerank, rerankBody, teiRerankBody } from '../lib/questions/rerank.ts';
@@ -19,9 +20,11 @@ import { GoogleDecisionsRequest } from '../lib/schema/google-decisions.ts';
 import { RerankRequest, TeiRerankRequest } from '../lib/schema/rerank.ts';
 import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
+import type { Windows } from '../lib/schema/windows.ts';
 import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/batch.ts';
 import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
 import { validate } from '../lib/validation/validate.ts';
+import type { MergeRules } from '../lib/windows/merge-answers.ts';
 
 /*
  * The formats of requests that one batch of tasks answers. To add one, write its schema and its two conversions, add an
@@ -63,6 +66,10 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   limits?: BodyLimits;
   /** Tells whether images may be parts of a `multipart/form-data` body. */
   multipart?: true;
+  /** Unit of places in the text, for requests that let it be read in windows; UTF-16 code units by default. */
+  spanUnit?(request: v.InferOutput<TSchema>): SpanUnit;
+  /** Tells whether the last option of a task means that the input does not contain the value. */
+  absentIsLast?(task: Task): boolean;
 }
 
 /** Represents a format without the type of its requests. */
@@ -76,7 +83,12 @@ export interface Format {
   read(
     body: JsonValue,
     model?: string,
-  ): { batch: TaskBatch; bodyOf(answer: BatchAnswer, context: FormatContext): string };
+  ): {
+    batch: TaskBatch;
+    bodyOf(answer: BatchAnswer, context: FormatContext): string;
+    /** How the text is read in windows; absent: as a whole. */
+    windows?: { windows: Windows; rules: MergeRules };
+  };
 }
 
 function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): Format {
@@ -93,11 +105,26 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
       const sent = { ...(text === undefined ? {} : { text }), ...(model === undefined ? {} : { model }) };
       const batch = batchOf(request, sent);
       if (batch.tasks.length > MOST_TASKS) throw tooManyTasks(batch.tasks.length);
+      const { windows } = request as { windows?: Windows };
       return {
         batch,
+        ...(windows ? { windows: { windows, rules: rulesOf(parts, request, windows) } } : {}),
         bodyOf: (answer, context) => bodyOf(raw ? answer : questionAnswers(batch, answer), request, context),
       };
     },
+  };
+}
+
+function rulesOf<TSchema extends v.GenericSchema>(
+  { spanUnit, absentIsLast = () => false }: FormatParts<TSchema>,
+  request: v.InferOutput<TSchema>,
+  { combine }: Windows,
+): MergeRules {
+  const { span_unit } = request as { span_unit?: SpanUnit };
+  return {
+    ...(combine ? { combine } : {}),
+    unit: spanUnit?.(request) ?? span_unit ?? 'utf16',
+    absentIsLast: (task) => (task.type === 'decide' && task.unsure === true) || absentIsLast(task),
   };
 }
 
@@ -162,6 +189,8 @@ export const EXTRACTIONS = format({
   api: 'openai',
   schema: ExtractionsRequest,
   multipart: true,
+  spanUnit: spanUnitOf,
+  absentIsLast: hasAbsentOption,
   batchOf: (request, { text }) => batchOfExtractions(request, text),
   bodyOf: (answer, request, { requestId, questions }) => extractionsBody(request, answer, requestId, questions),
 });
@@ -171,6 +200,8 @@ export const RUN = format({
   api: 'workersai',
   schema: ExtractionsRequest,
   multipart: true,
+  spanUnit: spanUnitOf,
+  absentIsLast: hasAbsentOption,
   batchOf: (request, { text, model }) =>
     batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
   bodyOf: (answer, request, { requestId, questions }) =>

@@ -184,6 +184,21 @@ export const TaskAnswer = strictObject({
   certainty: v.exactOptional(probability),
   /** True if the model abstains: it answers that the input does not tell. */
   abstained: v.exactOptional(v.boolean()),
+  /** The window of the context that the answer comes from; present only for a text that was read in windows. */
+  window: v.exactOptional(strictObject({ index: count, count, start: count, end: count })),
+  /** Other values that windows have at a path of the answer. */
+  candidates: v.exactOptional(
+    list(
+      strictObject({
+        path: text,
+        json: text,
+        probability,
+        absent: probability,
+        window: count,
+        evidence: v.exactOptional(strictObject({ start: count, end: count })),
+      }),
+    ),
+  ),
 });
 export type TaskAnswer = v.InferOutput<typeof TaskAnswer>;
 

@@ -73,3 +73,10 @@ export function joinMembers(members: Iterable<readonly [name: string, json: stri
   for (const [name, json] of members) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${json}`;
   return `{${text}}`;
 }
+
+/** Returns the JSON text of the members of an object, each with a comma before it. */
+export function membersText(members: object): string {
+  return Object.entries(members)
+    .map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
+    .join('');
+}

@@ -3,6 +3,7 @@ import type { DecideTask, Task, TaskBatch } from '../backend.ts';
 import type { ChatMessage, MediaPart, Part } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
+import { membersText } from '../json/members.ts';
 import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
@@ -18,6 +19,7 @@ import {
   type QuestionAnswer,
   type QuestionAnswers,
   selectedLabels,
+  windowMembers,
   withUnsure,
 } from './question-answers.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
@@ -241,7 +243,7 @@ function answerText(
 ): string {
   const name = question.name ?? null;
   if (question.type === 'extract') {
-    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
+    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(windowMembers(answer))}}`;
   }
   if (question.type === 'multi') return JSON.stringify(multiAnswer(question, name, answer.labels ?? []));
   const formula = settings.confidence ?? answer.confidence ?? 'entropy';
@@ -254,8 +256,9 @@ function answerText(
 }
 
 /** Returns the members that Assay adds to an answer of any decision format. */
-export function additionsOf({ unsure }: QuestionAnswer): object {
-  return unsure === undefined ? {} : { x_p_unsure: unsure };
+export function additionsOf(answer: QuestionAnswer): object {
+  const { unsure } = answer;
+  return { ...(unsure === undefined ? {} : { x_p_unsure: unsure }), ...windowMembers(answer) };
 }
 
 function multiAnswer(

@@ -3,7 +3,7 @@ import { at } from '../at.ts';
 import type { DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import { AssayError } from '../errors.ts';
 import { pointerStep } from '../json/leaves.ts';
-import { joinMembers, splitMembers } from '../json/members.ts';
+import { joinMembers, membersText, splitMembers } from '../json/members.ts';
 import { entriesAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import {
@@ -13,9 +13,10 @@ import {
   MOST_ITEMS,
 } from '../schema/extractions-request.ts';
 import { estimateOf, gridOf } from './estimate.ts';
+import type { SpanUnit } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { assetParts, mediaParts } from './media.ts';
-import { notStatedBeside, type QuestionAnswers } from './question-answers.ts';
+import { notStatedBeside, type QuestionAnswers, windowMembers } from './question-answers.ts';
 import type { QuestionSettings } from './settings.ts';
 import { StateSpans } from './state-spans.ts';
 import { textOf } from './structured.ts';
@@ -30,6 +31,8 @@ const CLAIRIC: ReadonlySet<string> = new Set([
   ...['clairic', 'clef'].flatMap((name) => [name, `cloudflare/${name}`, `@cf/cloudflare/${name}`]),
   ...LOADED_MODEL,
 ]);
+/** Begin of the names of the tasks of fields. */
+const FIELD = 'f';
 /** Default of `null_threshold`. */
 const NULL_THRESHOLD = 0.5;
 
@@ -53,7 +56,7 @@ export function batchOfExtractions(request: ExtractionsRequest, text?: string): 
     media: [...mediaParts('image', request.images ?? [], (i) => `images[${i}]`), ...assetParts(request.assets)],
     tasks: [
       ...(asked?.tasks ?? []),
-      ...askedFields(request).map(([name, field], i) => taskOf(`f${i}`, name, field, request)),
+      ...askedFields(request).map(([name, field], i) => taskOf(`${FIELD}${i}`, name, field, request)),
     ],
     temperature: 0,
     maxOutputTokens,
@@ -219,7 +222,7 @@ export function extractionsBody(
   settings: QuestionSettings,
 ): string {
   const state = textOf(request.state);
-  const spans = new StateSpans(state, request.options?.span_unit ?? 'code_point');
+  const spans = new StateSpans(state, spanUnitOf(request));
   const given = answer.answers.slice(Object.keys(request.questions ?? {}).length)[Symbol.iterator]();
   const asked = new Map(askedFields(request));
   const fields = entriesAsWritten(request.fields ?? {}).map(([name, field]) => {
@@ -233,7 +236,7 @@ export function extractionsBody(
     schema_tokens: promptTokens - stateTokens - mediaTokens,
     input_tokens: promptTokens,
     output_tokens: completionTokens,
-    passes: 1,
+    passes: answer.answers[0]?.window?.count ?? 1,
   };
   const returned = request.options?.return_state_text ?? typeof request.state !== 'string';
   return joinMembers([
@@ -255,6 +258,16 @@ export function extractionsBody(
   ]);
 }
 
+/** Returns the unit of the spans of an answer. */
+export function spanUnitOf({ options }: ExtractionsRequest): SpanUnit {
+  return options?.span_unit ?? 'code_point';
+}
+
+/** Tells whether a task is of a `boolean` or `enum` field, whose last option is that the state does not tell. */
+export function hasAbsentOption(task: Task): boolean {
+  return task.type === 'decide' && task.kind === 'choice' && task.name.startsWith(FIELD);
+}
+
 /** Returns the JSON text of the answer to a field for which there is no source. */
 function withoutSource({ type }: ExtractionField): string {
   if (type === 'list') return JSON.stringify({ type, value: [], spans: [], confidences: [], confidence: 1 });
@@ -271,13 +284,14 @@ function fieldAnswer(
   { options }: ExtractionsRequest,
 ): string {
   const { type } = field;
+  const more = windowMembers(answer);
   switch (type) {
     case 'boolean': {
       const [yes = 0, no = 0, absent = 0] = probabilitiesOf(answer);
       const stated = yes + no;
       const p_true = stated > 0 ? yes / stated : 0.5;
       const guess = p_true >= 0.5;
-      return JSON.stringify({ ...chosen(field, guess, absent, Math.max(p_true, 1 - p_true)), p_true });
+      return JSON.stringify({ ...chosen(field, guess, absent, Math.max(p_true, 1 - p_true)), p_true, ...more });
     }
     case 'enum': {
       const all = probabilitiesOf(answer);
@@ -287,21 +301,22 @@ function fieldAnswer(
       const best = shares.indexOf(Math.max(...shares));
       const answered = chosen(field, field.options[best], absent, at(shares, best));
       const probabilities = joinMembers(field.options.map((option, i) => [option, String(at(shares, i))]));
-      return `${JSON.stringify(answered).slice(0, -1)},"probabilities":${probabilities}}`;
+      return `${JSON.stringify(answered).slice(0, -1)},"probabilities":${probabilities}${membersText(more)}}`;
     }
     case 'estimate': {
       const grid = gridOf(field);
       return JSON.stringify({
         type,
         ...estimateOf(grid, answer.optionLogprobs ?? [], options?.include_quantiles ?? false),
+        ...more,
       });
     }
     case 'list':
-      return JSON.stringify(listAnswer(field, answer, spans));
+      return JSON.stringify({ ...listAnswer(field, answer, spans), ...more });
     case 'object':
       return objectAnswer(name, answer, spans);
     default:
-      return JSON.stringify(valueAnswer(field, answer, spans));
+      return JSON.stringify({ ...valueAnswer(field, answer, spans), ...more });
   }
 }
 
@@ -329,7 +344,9 @@ function valueAnswer(field: ValueField, answer: TaskAnswer, spans: StateSpans): 
   if (confidence === undefined || guess === null) {
     return { type: field.type, value: null, p_null: within01(absent), confidence: 0, x_cut: true };
   }
-  const span = typeof guess === 'number' ? spans.ofNumber(guess) : field.type === 'text' ? spans.ofText(guess) : null;
+  const span =
+    spans.ofEvidence(answer.fields?.[0]) ??
+    (typeof guess === 'number' ? spans.ofNumber(guess) : field.type === 'text' ? spans.ofText(guess) : null);
   return {
     ...chosen(field, guess, absent, confidence),
     ...(field.type === 'duration' ? { unit: field.unit ?? 'seconds' } : {}),
@@ -343,7 +360,10 @@ function listAnswer(field: FieldOf<'list'>, answer: TaskAnswer, spans: StateSpan
   // Items that were cut have no probability.
   const value = items.slice(0, confidences.length);
   const cut = value.length < items.length;
-  const found = value.map((item) => (typeof item === 'number' ? spans.ofNumber(item) : spans.ofText(item)));
+  const found = value.map(
+    (item, i) =>
+      spans.ofEvidence(answer.fields?.[i]) ?? (typeof item === 'number' ? spans.ofNumber(item) : spans.ofText(item)),
+  );
   return {
     type: 'list',
     value,
@@ -359,5 +379,5 @@ function objectAnswer(name: string, answer: TaskAnswer, spans: StateSpans): stri
   const above = `/${pointerStep(name)}`.length;
   const fields = (answer.fields ?? []).map((field) => ({ ...field, path: field.path.slice(above) }));
   const members = extractedMembers({ ...answer, json, fields }, [spans.source], { name: 'value', unit: spans.unit });
-  return `{"type":"object",${members},"confidence":${within01(answer.certainty ?? 0)}}`;
+  return `{"type":"object",${members},"confidence":${within01(answer.certainty ?? 0)}${membersText(windowMembers(answer))}}`;
 }

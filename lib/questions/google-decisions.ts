@@ -1,14 +1,14 @@
 import { at } from '../at.ts';
 import type { DecideTask, TaskBatch } from '../backend.ts';
 import type { MediaPart, Part } from '../contract/conversation.ts';
-import { joinMembers } from '../json/members.ts';
+import { joinMembers, membersText } from '../json/members.ts';
 import { entriesAsWritten } from '../json/written-numbers.ts';
 import type { GoogleDecisionsRequest, GooglePart, GoogleQuestion } from '../schema/google-decisions.ts';
 import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
 import { labelTasks, type QuestionAnswer, type QuestionAnswers, withUnsure } from './question-answers.ts';
 import { batchSettings } from './settings.ts';
-import { membersText, multiAnswerText } from './systemone.ts';
+import { multiAnswerText } from './systemone.ts';
 
 /* Converts requests of Google's Decisions to a `TaskBatch`, and a `BatchAnswer` to its response. */
 

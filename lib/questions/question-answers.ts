@@ -127,3 +127,22 @@ export function selectedLabels(
   const confidence = probabilities.reduce((product, p, i) => product * (chosen.has(i) ? p : 1 - p), 1);
   return { selected: selected.sort((a, b) => a - b), confidence };
 }
+
+/** Returns the members that an answer from windows has besides its own: none for a text that was read whole. */
+export function windowMembers({ window, candidates }: TaskAnswer): object {
+  if (!window) return {};
+  const others = candidates?.map(({ path, json, probability, absent, window, evidence }) => ({
+    // The only member of a field's own answer is the field.
+    path,
+    value: JSON.parse(json),
+    confidence: probability,
+    p_null: absent,
+    window,
+    ...(evidence ? { span: [evidence.start, evidence.end] } : {}),
+  }));
+  return {
+    x_window: window,
+    ...(others ? { x_candidates: others } : {}),
+    ...(window.count > 1 ? { x_calibrated: false } : {}),
+  };
+}

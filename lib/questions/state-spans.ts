@@ -1,3 +1,4 @@
+import type { FieldProbability } from '../backend.ts';
 import { evidenceOf, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
 
 /** Locates a part of the state by its first index and the index after its end. */
@@ -32,6 +33,11 @@ export class StateSpans {
     const unsigned = this.numbers.find(({ values }) => values.includes(-value));
     if (found) return this.span(found.start, found.end);
     return unsigned && value > 0 ? this.span(unsigned.start + 1, unsigned.end) : null;
+  }
+
+  /** Returns the span that a value is known to have; null if it is not known. */
+  ofEvidence(field: Pick<FieldProbability, 'evidence'> | undefined): Span | null {
+    return field?.evidence ? this.span(field.evidence.start, field.evidence.end) : null;
   }
 
   private span(start: number, end: number): Span {

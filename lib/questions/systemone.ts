@@ -2,7 +2,7 @@ import { at } from '../at.ts';
 import type { SentQuestion, Task, TaskBatch } from '../backend.ts';
 import type { MediaPart } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
-import { joinMembers, membersOf } from '../json/members.ts';
+import { joinMembers, membersOf, membersText } from '../json/members.ts';
 import { entriesAsWritten, stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
@@ -20,6 +20,7 @@ import {
   type QuestionAnswers,
   type Selection,
   selectedLabels,
+  windowMembers,
   withUnsure,
 } from './question-answers.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
@@ -171,7 +172,7 @@ function answerText(
   sources: readonly SourceText[],
 ): string {
   if (question.type === 'extract')
-    return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}}`;
+    return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(windowMembers(answer))}}`;
   if (question.type === 'multi') {
     const labels = labelsOf(question.criteria).map(([label]) => label);
     return multiAnswerText(labels, answer.labels ?? [], question);
@@ -209,13 +210,6 @@ function answerText(
       );
     }
   }
-}
-
-/** Returns the JSON text of the members of an object, each with a comma before it. */
-export function membersText(members: object): string {
-  return Object.entries(members)
-    .map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
-    .join('');
 }
 
 /** Returns the JSON text of the answer to a question of many labels, with the probabilities by label. */

@@ -8,6 +8,38 @@ export const confidence = v.pipe(
   v.description('How certain the answer is: 0 if all options are equally likely, 1 if it is certain.'),
 );
 
+const window = v.object({ index: count, count, start: count, end: count });
+export const x_window = v.exactOptional(
+  v.pipe(
+    window,
+    v.description(
+      'The window of a text that was read in windows from which the answer comes, and where it is in the text.',
+    ),
+  ),
+);
+/** Members of an answer from windows. */
+export const windowed = {
+  x_window,
+  x_candidates: v.exactOptional(
+    v.pipe(
+      v.array(
+        v.object({
+          path: v.pipe(v.string(), v.description('JSON Pointer to the value that it conflicts with.')),
+          value: v.unknown(),
+          confidence: probability,
+          p_null: probability,
+          window: count,
+          span: v.exactOptional(v.tuple([count, count])),
+        }),
+      ),
+      v.description('Other values that windows have.'),
+    ),
+  ),
+  x_calibrated: v.exactOptional(
+    v.pipe(v.literal(false), v.description('Present if several windows were read: no calibration was made for that.')),
+  ),
+};
+
 /** Position of an extracted value in the request. */
 export const Evidence = v.object({
   source: v.pipe(v.string(), v.description('JSON Pointer to the text in the request, such as /input.')),
@@ -38,10 +70,12 @@ export const extracted = {
       'false if the answer was cut, at max_output_tokens or the end of the context; fields that were not reached are null.',
     ),
   ),
+  ...windowed,
 };
 
 /** Members that Assay adds to answers of all decision formats. */
 export const additions = {
+  ...windowed,
   x_p_unsure: v.exactOptional(
     v.pipe(
       probability,

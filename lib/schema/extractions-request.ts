@@ -225,6 +225,7 @@ export const ExtractionsRequest = v.pipe(
     user: ignored,
     metadata: ignored,
     calibrated: settings.calibrated,
+    windows: settings.windows,
     max_output_tokens: v.exactOptional(
       v.pipe(
         v.number(),

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { probability } from './decisions-response.ts';
+import { probability, windowed } from './decisions-response.ts';
 import { DURATION_UNITS } from './extractions-request.ts';
 import { SystemOneAnswer } from './systemone-response.ts';
 
@@ -20,6 +20,7 @@ const decided = <TValue extends v.GenericSchema>(value: TValue) => ({
   guess: v.exactOptional(v.pipe(value, v.description('The most probable value, also if value is null.'))),
   p_null,
   confidence,
+  ...windowed,
 });
 const text = v.string();
 
@@ -64,6 +65,7 @@ export const ListAnswer = v.object({
   confidences: v.pipe(v.array(probability), v.description('Probability of each item.')),
   confidence: v.pipe(probability, v.description('Probability of the whole list.')),
   ...cut,
+  ...windowed,
 });
 const estimated = v.union([v.number(), text]);
 export const EstimateAnswer = v.object({
@@ -76,6 +78,7 @@ export const EstimateAnswer = v.object({
   p_below: v.exactOptional(v.pipe(probability, v.description('Probability of a value below min.'))),
   p_above: v.exactOptional(v.pipe(probability, v.description('Probability of a value above max.'))),
   quantiles: v.exactOptional(v.pipe(v.array(estimated), v.description('The percentiles 1 to 99.'))),
+  ...windowed,
 });
 export const ObjectAnswer = v.object({
   type: v.literal('object'),
@@ -83,6 +86,7 @@ export const ObjectAnswer = v.object({
   fields: v.pipe(v.array(v.unknown()), v.description('As in the answer to an extract question.')),
   complete: v.boolean(),
   confidence: v.pipe(probability, v.description('Probability of the whole object.')),
+  ...windowed,
 });
 
 export const FieldAnswer = v.variant('type', [

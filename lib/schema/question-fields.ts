@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
 import { answerSchema, keys, verbatim } from './task-fields.ts';
+import { windows } from './windows.ts';
 
 /*
  * Fields that `/v1/decisions` and `/v1/systemone` share: Assay's additions to both, and the question type `extract`.
@@ -178,4 +179,5 @@ export const settings = {
     ),
   ),
   cache_salt: cacheSalt,
+  windows,
 };

@@ -10,7 +10,7 @@ import { SystemOneResponse } from './systemone-response.ts';
 /** Maximum number of states of one request. */
 export const MOST_STATES = 256;
 
-const { state: _, ...rest } = SystemOneRequest.entries;
+const { state: _, windows: __, ...rest } = SystemOneRequest.entries;
 
 export const SystemOneBatchRequest = object({
   ...rest,

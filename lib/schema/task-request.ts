@@ -18,6 +18,7 @@ import {
   question,
   verbatim,
 } from './task-fields.ts';
+import { windows } from './windows.ts';
 
 const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.'));
 
@@ -62,6 +63,7 @@ const shared = {
   target_language: v.exactOptional(Language),
   output_language: v.exactOptional(Language),
   cache_salt: cacheSalt,
+  windows,
 };
 
 export const RunTasksRequest = v.pipe(

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { FREE_TEXT } from '../tasks/free-text.ts';
+import { x_window } from './decisions-response.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -44,6 +45,7 @@ export const DecideResult = v.object({
   x_p_unsure: v.exactOptional(
     v.pipe(v.number(), v.description('Probability that the input does not tell, of a task with unsure.')),
   ),
+  x_window,
 });
 
 export const MultiResult = v.object({

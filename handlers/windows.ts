@@ -1,0 +1,141 @@
+import { at } from '../lib/at.ts';
+import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
+import { AssayError, isAssayError } from '../lib/errors.ts';
+import { taskText } from '../lib/prompt/tasks.ts';
+import { mapInOrder } from '../lib/rows/map-in-order.ts';
+import type { Windows } from '../lib/schema/windows.ts';
+import { cutText, type Window } from '../lib/windows/cut-text.ts';
+import { type AnsweredWindow, type MergeRules, mergeAnswers } from '../lib/windows/merge-answers.ts';
+
+/** Maximum number of windows of one text. */
+const MOST_WINDOWS = 64;
+/** Windows that are answered at once. */
+const INFLIGHT = 4;
+/** Default and maximum of the tokens that windows share with the one before. */
+const MOST_OVERLAP = 256;
+/** Characters of a token: few, so that a window fits; many, so that a text that is refused for its length is too long. */
+const FEW_CHARACTERS = 3;
+const MANY_CHARACTERS = 6;
+/** Tokens that the prompt has beside the text and the questions. */
+const TEMPLATE_TOKENS = 160;
+/** Share of the room that a window fills, because tokens are not spread evenly over a text. */
+const FILLED = 0.92;
+/** Characters of a window below which it is not cut further: then the questions are too long. */
+const LEAST_CHARACTERS = 64;
+
+/**
+ * Answers a batch about a text that the model may not read whole: cuts the text into windows, asks about each, and
+ * merges the answers. How many characters a token has is measured at the first window. A text that fits is read whole.
+ *
+ * @param run answers a batch
+ * @param mostTokens tokens that the model reads at once
+ * @throws AssayError `invalid_value` if the batch has no text of its own, `input_too_long` if the text needs more than
+ *   `MOST_WINDOWS` windows; any error of a window
+ */
+export async function answerInWindows(
+  batch: TaskBatch,
+  windows: Windows,
+  rules: MergeRules,
+  { run, mostTokens }: { run(batch: TaskBatch): Promise<BatchAnswer>; mostTokens: number },
+): Promise<BatchAnswer> {
+  if (!('context' in batch.input) || batch.input.state !== undefined) {
+    throw refused('windows needs the input as one text; send it as a string, or omit windows.', 'windows');
+  }
+  checkCombine(batch, rules);
+  const text = batch.input.context;
+  // The probabilities say which window to believe.
+  const asked: TaskBatch = { ...batch, probabilities: batch.probabilities ?? { calibrated: true } };
+  const size = windows.size ?? roomOf(batch, mostTokens);
+  const overlap = windows.overlap ?? (rules.combine === 'noisy_or' ? 0 : Math.min(MOST_OVERLAP, Math.floor(size / 4)));
+  const least = Math.ceil(text.length / (size * MANY_CHARACTERS));
+  if (least > MOST_WINDOWS) throw tooMany(`at least ${least}`, size);
+  const answer = async (window: Window): Promise<AnsweredWindow[]> => {
+    const context = text.slice(window.start, window.end);
+    try {
+      return [{ ...window, answer: await run({ ...asked, input: { context } }) }];
+    } catch (error) {
+      if (!isAssayError(error, 'input_too_long') || context.length <= LEAST_CHARACTERS) throw error;
+      // Its tokens are shorter than those before: two windows in its place.
+      const half = Math.ceil(context.length / 2);
+      const parts = cutText(context, half + Math.ceil(half / 4), Math.min(Math.floor(half / 4), overlap));
+      const moved = parts.map(({ start, end }) => ({ start: window.start + start, end: window.start + end }));
+      const answered: AnsweredWindow[] = [];
+      for (const part of moved) answered.push(...(await answer(part)));
+      return answered;
+    }
+  };
+  const whole = { start: 0, end: text.length };
+  const mayFit = text.length <= size * (windows.size === undefined ? MANY_CHARACTERS : FEW_CHARACTERS);
+  const first = await whenFits(mayFit, () => run({ ...asked, input: { context: text } }));
+  if (first) return mergeAnswers(batch, text, [{ ...whole, answer: first }], rules);
+
+  const begin = at(cutText(text, size * FEW_CHARACTERS, 0), 0);
+  const answered = await answer(begin);
+  const read = at(answered, 0);
+  const tokens = read.answer.usage.stateTokens ?? read.answer.usage.promptTokens;
+  const characters = (read.end - read.start) / tokens;
+  const from = at(answered, answered.length - 1).end;
+  const rest = Math.max(0, from - Math.floor(overlap * characters));
+  const length = Math.max(LEAST_CHARACTERS, Math.floor(size * characters * FILLED));
+  const others =
+    from === text.length
+      ? []
+      : cutText(text.slice(rest), length, Math.floor(overlap * characters)).map(({ start, end }) => ({
+          start: rest + start,
+          end: rest + end,
+        }));
+  const count = answered.length + others.length;
+  if (count > MOST_WINDOWS) throw tooMany(String(count), size);
+  for await (const some of mapInOrder(others, { inflight: INFLIGHT, window: MOST_WINDOWS }, answer))
+    answered.push(...some);
+  return mergeAnswers(batch, text, answered, rules);
+}
+
+/** Returns the result of `ask`, or null if it is not asked or the input is too long. */
+async function whenFits(mayFit: boolean, ask: () => Promise<BatchAnswer>): Promise<BatchAnswer | null> {
+  if (!mayFit) return null;
+  try {
+    return await ask();
+  } catch (error) {
+    if (isAssayError(error, 'input_too_long')) return null;
+    throw error;
+  }
+}
+
+/** Estimates how many tokens of text the model reads beside the longest task. */
+function roomOf({ tasks, language }: TaskBatch, mostTokens: number): number {
+  const longest = Math.max(...tasks.map((task) => taskText(task, task.language ?? language).length));
+  return Math.max(LEAST_CHARACTERS, mostTokens - Math.ceil(longest / FEW_CHARACTERS) - TEMPLATE_TOKENS);
+}
+
+/** Kinds of questions that each way to combine has a meaning for. */
+const COMBINED = {
+  any: ['predicate'],
+  all: ['predicate'],
+  noisy_or: ['predicate'],
+  best: ['choice', 'score'],
+  mean: ['choice'],
+  max: ['score'],
+} as const;
+
+/** Throws `invalid_value` if `combine` has no meaning for any of the questions. */
+function checkCombine({ tasks }: TaskBatch, { combine, absentIsLast }: MergeRules): void {
+  if (combine === undefined) return;
+  const kinds: readonly string[] = COMBINED[combine];
+  const asked = tasks.some(
+    (task) => task.type === 'decide' && task.options && !absentIsLast(task) && kinds.includes(task.kind ?? 'choice'),
+  );
+  if (!asked)
+    throw refused(`windows.combine ${combine} has no effect on these questions; remove it.`, 'windows.combine');
+}
+
+function refused(message: string, param: string): AssayError {
+  return new AssayError('invalid_value', message, { param });
+}
+
+function tooMany(count: string, size: number): AssayError {
+  return new AssayError(
+    'input_too_long',
+    `The text needs ${count} windows of about ${size} tokens, and one request may have ${MOST_WINDOWS}. Send less text, or larger windows.`,
+  );
+}
