@@ -86,7 +86,7 @@ export interface Format {
   ): {
     batch: TaskBatch;
     bodyOf(answer: BatchAnswer, context: FormatContext): string;
-    /** How the text is read in windows; absent: as a whole. */
+    /** Settings for a text that is read in windows; absent: it is read as a whole. */
     windows?: { windows: Windows; rules: MergeRules };
   };
 }

@@ -13,11 +13,13 @@ const MOST_WINDOWS = 64;
 const INFLIGHT = 4;
 /** Default and maximum of the tokens that windows share with the one before. */
 const MOST_OVERLAP = 256;
-/** Characters of a token: few, so that a window fits; many, so that a text that is refused for its length is too long. */
+/** Characters of a token: few, so that a window fits; many, so that a text that is refused is certainly too long. */
 const FEW_CHARACTERS = 3;
 const MANY_CHARACTERS = 6;
 /** Tokens that the prompt has beside the text and the questions. */
 const TEMPLATE_TOKENS = 160;
+/** Tokens of the fixed instructions before a text. */
+const FIXED_TOKENS = 64;
 /** Share of the room that a window fills, because tokens are not spread evenly over a text. */
 const FILLED = 0.92;
 /** Characters of a window below which it is not cut further: then the questions are too long. */
@@ -73,7 +75,8 @@ export async function answerInWindows(
   const answered = await answer(begin);
   const read = at(answered, 0);
   const tokens = read.answer.usage.stateTokens ?? read.answer.usage.promptTokens;
-  const characters = (read.end - read.start) / tokens;
+  // The prompt has tokens of its own, too: about this many, which matters for small windows.
+  const characters = (read.end - read.start) / Math.max(tokens / 2, tokens - FIXED_TOKENS);
   const from = at(answered, answered.length - 1).end;
   const rest = Math.max(0, from - Math.floor(overlap * characters));
   const length = Math.max(LEAST_CHARACTERS, Math.floor(size * characters * FILLED));

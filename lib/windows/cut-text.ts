@@ -4,7 +4,7 @@ export interface Window {
   end: number;
 }
 
-/** Where a text may be cut, from the best place to the worst; each match ends where a window may end. */
+/** Patterns of places where a text may be cut, from the best to the worst: a window may end where a match ends. */
 const PLACES = [/\n\s*\n\s*/g, /[.!?…。！？]["'”’)\]]*\s+|[。！？]|\n/g, /\s+/g];
 
 /**

@@ -17,7 +17,7 @@ export interface AnsweredWindow extends Window {
 
 /** Says how the answers of one task are combined. */
 export interface MergeRules {
-  /** How a question with options is combined, if it can be so; absent: the default of its kind. */
+  /** The way to combine a question with options, if it can be so; absent: the default of its kind. */
   combine?: Combine | undefined;
   /** Unit of the places that the answers state. */
   unit: SpanUnit;

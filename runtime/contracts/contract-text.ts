@@ -1,5 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
-import { checkLength } from '../text/prompt.ts';
+import { checkLength, READ_IN_WINDOWS } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import type { ContractText } from './contract.ts';
 
@@ -15,7 +15,7 @@ export function contractText(model: TextModel, limit: number): ContractText {
   const { tokenizer, template, vocabulary } = model;
   const encode = (text: string): readonly number[] => {
     // Encoding megabytes takes minutes. `encodeUser` stops at the limit, and finds about as many tokens.
-    if (text.length > SHORT) checkLength(tokenizer.encodeUser(text, false).length, limit);
+    if (text.length > SHORT) checkLength(tokenizer.encodeUser(text, false).length, limit, READ_IN_WINDOWS);
     return tokenizer.encodeTemplate(text, false);
   };
   return {

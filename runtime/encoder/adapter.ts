@@ -3,6 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { PyValue } from '../contracts/python-json.ts';
 import type { Question } from '../contracts/question.ts';
+import { READ_IN_WINDOWS } from '../text/prompt.ts';
 
 /** Describes one sequence of tokens that the model reads. */
 export interface Row {
@@ -68,6 +69,6 @@ export function tooLong(tokens: number, most: number, windows = false): AssayErr
   const advice = windows ? ', or start the server with --long-input windows' : '';
   return new AssayError(
     'input_too_long',
-    `The text and a question have ${tokens} tokens together, and this model reads at most ${most}. Send less text${advice}.`,
+    `The text and a question have ${tokens} tokens together, and this model reads at most ${most}. Send less text${advice}.${READ_IN_WINDOWS}`,
   );
 }

@@ -17,18 +17,21 @@ export const COUNTED_LIMITS = 4;
 
 /**
  * Throws `input_too_long` if a prompt has more than `limit` tokens (D-18). The message states the number of tokens and
- * the limit.
+ * the limit, and ends with `advice`.
  */
-export function checkLength(tokens: number, limit: number): void {
+export function checkLength(tokens: number, limit: number, advice = ''): void {
   if (tokens <= limit) return;
   const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
   // Clients recognise a full context by OpenAI's words "This model's maximum context length is", and then shorten the
   // conversation or take another model: litellm, CrewAI, Pydantic AI, Strands, Agno.
   throw new AssayError(
     'input_too_long',
-    `This model's maximum context length is ${limit} tokens as it is loaded, and the input has ${count}. Shorten the input, load the model with a larger max_prompt_len, or load a model with a longer context.`,
+    `This model's maximum context length is ${limit} tokens as it is loaded, and the input has ${count}. Shorten the input, load the model with a larger max_prompt_len, or load a model with a longer context.${advice}`,
   );
 }
+
+/** Advice for a request of tasks or questions that is too long. */
+export const READ_IN_WINDOWS = ' Or send one text with "windows": {}, which reads it in parts.';
 
 /**
  * Throws `input_too_long` for far too many messages before they are rendered, because each needs at least one token.
@@ -65,7 +68,7 @@ export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.P
   // The template may merge the placeholder with an earlier message; it is then at the end of that message.
   const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openMessage + TASK_SEPARATOR;
   const prefix = encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
-  checkLength(prefix.length, limit);
+  checkLength(prefix.length, limit, READ_IN_WINDOWS);
   const tail = rendered.slice(cut + 1);
   return {
     prefix,
@@ -73,7 +76,7 @@ export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.P
       const text = taskText(task, task.language ?? batch.language);
       const branch = encodeSegments(model, [{ text, trust: 'user' }, ...tail], prefix);
       // Each task is answered as if it were sent alone (D-26), so each must fit on its own.
-      checkLength(prefix.length + branch.length, limit);
+      checkLength(prefix.length + branch.length, limit, READ_IN_WINDOWS);
       return branch;
     },
   };

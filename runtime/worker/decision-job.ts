@@ -3,7 +3,7 @@ import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
 import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchSpec, JobResult, Sampling } from '../engine/job.ts';
-import { checkLength } from '../text/prompt.ts';
+import { checkLength, READ_IN_WINDOWS } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
 
 /** Holds a decision model's contract, bound to its tokenizer, and how its graph reads labels. */
@@ -69,7 +69,7 @@ export function* planDecisions(
   /** Gives a reading the logits of its rows, and receives its next rows or its result. */
   function proceed(one: Reader, logits: readonly (readonly number[])[]): void {
     const { done, value } = one.reading.next(logits);
-    if (!done) for (const { ids } of value as readonly Row[]) checkLength(ids.length, limit);
+    if (!done) for (const { ids } of value as readonly Row[]) checkLength(ids.length, limit, READ_IN_WINDOWS);
     one.rows = done ? [] : (value as readonly Row[]);
     // A cast: a generator that is done returns its result.
     if (done) one.logprobs = value as readonly number[];

@@ -9,7 +9,7 @@ import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/lo
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { BranchResult, BranchSpec, Job, JobResult, Sampling, ScoredChoice } from '../engine/job.ts';
-import { checkLength, taskEncoder } from '../text/prompt.ts';
+import { checkLength, READ_IN_WINDOWS, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { atOnce } from './turns.ts';
 
@@ -81,7 +81,7 @@ export function* planTasksInParts(
       const grammar = taskGrammar(one.task, text.vocabulary, quoted);
       // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
       // further grammars are compiled.
-      checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen);
+      checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen, READ_IN_WINDOWS);
       // With probabilities, options that do not fit in the context are an error, because no probability can express
       // that.
       if (batch.probabilities)

@@ -23,6 +23,7 @@ export interface ModelFlags extends ConnectionFlags {
 /** Describes the flags of the commands that send tasks to the decision service. */
 export interface AskFlags extends ModelFlags {
   language?: string;
+  windows?: true | number;
 }
 
 const GROUP = 'Model:';
@@ -48,7 +49,10 @@ export function modelFlags(command: Command, defaultText: string): Command {
  */
 export function askFlags(command: Command): Command {
   const language = new Option('--language <code>', 'language of the answer').choices(LANGUAGES).helpGroup(GROUP);
-  return modelFlags(command.addOption(language), '0');
+  const windows = new Option('--windows [tokens]', 'read a text that is too long in parts, of about this many tokens')
+    .argParser(wholeNumber(32, 1_048_576))
+    .helpGroup(GROUP);
+  return modelFlags(command.addOption(language).addOption(windows), '0');
 }
 
 /**
@@ -59,7 +63,14 @@ export function sharedFields(flags: AskFlags, defaultTokens: number): Record<str
     max_output_tokens: flags.maxOutputTokens ?? defaultTokens,
     ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
     ...(flags.language === undefined ? {} : { target_language: flags.language }),
+    ...windowsField(flags),
   };
+}
+
+/** Returns the request field that `--windows` sets. */
+export function windowsField({ windows }: AskFlags): { windows?: { size?: number } } {
+  if (windows === undefined) return {};
+  return { windows: windows === true ? {} : { size: windows } };
 }
 
 /**

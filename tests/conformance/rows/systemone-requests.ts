@@ -21,6 +21,14 @@ const seen = (name: string, body: object, media: object[]): Row => sent(name, bo
 
 /** The fields that TypeSafe's and other System One clients send, and our additions, as the backend receives them. */
 export const systemOneRequests: readonly Row[] = [
+  {
+    name: '/v1/systemone: windows of a text that fits',
+    request: { path, json: { model, state, questions: { a: noul }, windows: { size: 100, combine: 'all' } } },
+    expect: {
+      like: { answers: { a: { x_window: { index: 0, count: 1, start: 0, end: state.length } } } },
+      calls: ['listModels', ...admitted({ input: { context: state } })],
+    },
+  },
   sent(
     'model, state, questions',
     {},

@@ -4,7 +4,7 @@ import { LabelChoiceAnswer } from '../../../../lib/schema/systemone-response.ts'
 import { DecideResponse } from '../../../../lib/schema/task-response.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
-import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
+import { type AskFlags, askFlags, sharedFields, warnIfCut, windowsField, withModel } from '../ask.ts';
 import { EXIT } from '../exit-code.ts';
 import { distinct, once, repeated, share, wholeNumber } from '../parse-flags.ts';
 import { type InputFlags, readContext } from '../read-input.ts';
@@ -146,7 +146,7 @@ async function askProbabilities(
   connection: Connection,
   model: string,
   { question, context, media, options, instruction }: AskedChoice,
-  { orders, abstainBelow }: ProbabilityFlags,
+  { orders, abstainBelow, ...flags }: ProbabilityFlags & AskFlags,
 ): Promise<unknown> {
   const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
   const body = {
@@ -154,6 +154,7 @@ async function askProbabilities(
     state: context,
     ...asDataUrls(media),
     questions: { decision: { type: 'choice', instructions, criteria: options } },
+    ...windowsField(flags),
     ...(orders === undefined ? {} : { orders }),
     ...(abstainBelow === undefined ? {} : { abstain_below: abstainBelow }),
   };
