@@ -1,5 +1,5 @@
 import { Engine } from '../../runtime/engine/engine.ts';
-import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
+import type { BranchSpec, JobResult, JobSpec } from '../../runtime/engine/job-spec.ts';
 import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
 import type { Limits } from '../../runtime/engine/scheduler/limits.ts';
 import { type Cost, measure } from '../systems/measure.ts';
@@ -10,7 +10,7 @@ import { randomTokens, W } from './tokens.ts';
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 
 /** Returns workload W with `tasks` tasks. Use a new seed for a new context, which no cache has yet. */
-export function workload(tasks: number, seed: number): Job {
+export function workload(tasks: number, seed: number): JobSpec {
   return job(
     randomTokens(W.context, seed),
     Array.from({ length: tasks }, (_, task) => open(randomTokens(W.task, seed * 1000 + task), W.answer)),
@@ -18,7 +18,7 @@ export function workload(tasks: number, seed: number): Job {
 }
 
 /** Returns the tasks of W as choices between three options of one to three tokens. */
-export function optionsWorkload(tasks: number, seed: number): Job {
+export function optionsWorkload(tasks: number, seed: number): JobSpec {
   const branches = Array.from({ length: tasks }, (_, task): BranchSpec => {
     const [a, b, c, end] = randomTokens(4, seed * 1000 + task + 500) as [number, number, number, number];
     const suffix = randomTokens(W.task, seed * 1000 + task);
@@ -37,7 +37,7 @@ export function optionsWorkload(tasks: number, seed: number): Job {
 }
 
 /** Returns questions with three options of one token each. */
-export function choices({ questions, seed, context, question }: ChoicesWork): Job {
+export function choices({ questions, seed, context, question }: ChoicesWork): JobSpec {
   const branches = Array.from({ length: questions }, (_, i): BranchSpec => {
     const paths = randomTokens(3, seed * 1000 + i + 500).map((token) => [token]);
     return { ...open(randomTokens(question, seed * 1000 + i), 1), choice: { paths } };
@@ -45,7 +45,7 @@ export function choices({ questions, seed, context, question }: ChoicesWork): Jo
   return job(randomTokens(context, seed), branches);
 }
 
-export function chat(prompt: number, answer: number, seed: number): Job {
+export function chat(prompt: number, answer: number, seed: number): JobSpec {
   const tokens = randomTokens(prompt, seed);
   return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
 }
@@ -56,7 +56,7 @@ export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> =
 }
 
 /** Runs one job on the engine and measures its wall time and processor time. */
-export function answer(engine: Engine, work: Job): Promise<Cost & { result: JobResult }> {
+export function answer(engine: Engine, work: JobSpec): Promise<Cost & { result: JobResult }> {
   return measure(async () => {
     const done = engine.submit(work);
     while (await engine.step());
@@ -79,7 +79,7 @@ export function openForBenchmark(folder: string): Promise<Model> {
   return openModel(folder, { threads: THREADS });
 }
 
-function job(prefix: number[], branches: BranchSpec[]): Job {
+function job(prefix: number[], branches: BranchSpec[]): JobSpec {
   return { id: 'benchmark', prefix, branches, budget: Number.MAX_SAFE_INTEGER, deadline: Number.POSITIVE_INFINITY };
 }
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../../runtime/engine/engine.ts';
-import type { Job } from '../../runtime/engine/job.ts';
+import type { JobSpec } from '../../runtime/engine/job-spec.ts';
 import { chat } from '../branches/workload.ts';
 import type { Gaps, GapsWork } from '../systems/system.ts';
 
@@ -32,7 +32,7 @@ export async function gapsOf(engine: Engine, { chats, prompt }: GapsWork, beside
   return { p50: share(0.5), p99: share(0.99), promptMs };
 }
 
-function timed(job: Job, gaps: number[]): Job {
+function timed(job: JobSpec, gaps: number[]): JobSpec {
   let last: number | null = null;
   return {
     ...job,

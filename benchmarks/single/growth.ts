@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
 import { prepareVocabulary, shapeConstraint } from '../../lib/tasks/task-grammar.ts';
-import type { Job } from '../../runtime/engine/job.ts';
+import type { JobSpec } from '../../runtime/engine/job-spec.ts';
 import { openModel } from '../../runtime/engine/model.ts';
 import { largeVocabulary } from '../../tests/grammar/vocabularies.ts';
 import { randomTokens, W } from '../branches/tokens.ts';
@@ -40,7 +40,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
    * proportion to the tokens.
    */
   let perToken = Number.POSITIVE_INFINITY;
-  const time = async (jobOf: (seed: number) => Job): Promise<number[]> => {
+  const time = async (jobOf: (seed: number) => JobSpec): Promise<number[]> => {
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) times.push((await answer(engineOf(model), jobOf(seed++))).ms);
     return times;
@@ -80,7 +80,7 @@ function reportTimes(system: string, what: string, times: readonly number[], rep
 }
 
 /** Returns one question with `count` options of two tokens each, so each option occupies at least one cell. */
-function optionsOf(count: number, seed: number): Job {
+function optionsOf(count: number, seed: number): JobSpec {
   const job = choices({ questions: 1, seed, context: W.context, question: W.task });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
   return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };

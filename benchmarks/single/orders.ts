@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
 import { DecisionsResponse } from '../../lib/schema/decisions-response.ts';
-import type { Job } from '../../runtime/engine/job.ts';
+import type { JobSpec } from '../../runtime/engine/job-spec.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
@@ -82,7 +82,7 @@ async function measureBranches(report: Report, texts: number): Promise<void> {
       for (const { context, tasks } of (await readTestSet(set)).slice(0, texts)) {
         const questions = tasks.filter(isQuestion);
         if (questions.length === 0) continue;
-        const jobOf = (orders: number): Job => {
+        const jobOf = (orders: number): JobSpec => {
           const { plan } = planTasks(text, batchOf(context, questions, orders), model.manifest);
           return { ...plan, id: set, deadline: Number.POSITIVE_INFINITY };
         };

@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import type { Priority } from '../../lib/backend.ts';
 import { TOY_KV, ToyForward } from '../../tests/oracle/toy-forward.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import type { BranchSpec, ChosenToken, Job } from './job.ts';
+import type { BranchSpec, ChosenToken, JobSpec } from './job-spec.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 
@@ -30,7 +30,7 @@ function branch(spec: Partial<BranchSpec> = {}): BranchSpec {
   return { suffix: [5], constraint: null, sampling: GREEDY, maxTokens: 4, endTokens: new Set(), ...spec };
 }
 
-function job(spec: Partial<Job> = {}): Job {
+function job(spec: Partial<JobSpec> = {}): JobSpec {
   return { id: 'job', prefix: tokens(20), branches: [branch()], budget: 1000, deadline: 1e9, ...spec };
 }
 
@@ -38,7 +38,7 @@ function tokens(count: number, from = 0): number[] {
   return Array.from({ length: count }, (_, index) => (from + index * 7) % 64);
 }
 
-async function finish(engine: Engine, work: Job) {
+async function finish(engine: Engine, work: JobSpec) {
   const done = engine.submit(work);
   while (await engine.step());
   engine.checkIntegrity();

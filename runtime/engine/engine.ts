@@ -4,12 +4,10 @@ import { type Acquired, KvCache } from './cache/kv-cache.ts';
 import { type KvShape, prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
 import { LogitRows } from './forward/tensors.ts';
-import type { Job, JobResult } from './job.ts';
-import { JobRun } from './job-run.ts';
-import { type ActiveJob, callerOf, isBatch, type PlannedJob, type SubmittedJob } from './scheduler/active-job.ts';
+import { Job, type JobParts } from './job.ts';
+import type { JobResult, JobSpec } from './job-spec.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
 import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
-import { WaitingJobs } from './scheduler/waiting-jobs.ts';
 
 export interface EngineOptions {
   forward: Forward;
@@ -24,7 +22,7 @@ export interface EngineOptions {
    */
   maxRunning?: number;
   limits?: Partial<Limits>;
-  /** Returns the current time in milliseconds, on the clock of `Job.deadline`. Default: `performance.now()`. */
+  /** Returns the current time in milliseconds, on the clock of `JobSpec.deadline`. Default: `performance.now()`. */
   now?(): number;
 }
 
@@ -48,10 +46,12 @@ export class Engine {
   readonly #limits: Limits;
   readonly #now: () => number;
   readonly #shares = new FairShares();
-  readonly #waiting = new WaitingJobs(this.#shares);
+  readonly #parts: JobParts;
   readonly #planner: BatchPlanner;
+  /** Jobs that wait for a sequence, in order of arrival. */
+  #waiting: Job[] = [];
   /** Jobs that hold a sequence, the least recently served first. */
-  #running: ActiveJob[] = [];
+  #running: Job[] = [];
   #stepping: Promise<boolean> | null = null;
 
   constructor(options: EngineOptions) {
@@ -60,12 +60,14 @@ export class Engine {
     this.#kv = new KvCache(options.kv, options.kvBytes);
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#now = options.now ?? (() => performance.now());
+    const { contextLength, forward } = options;
+    this.#parts = { kv: this.#kv, limits: this.#limits, contextLength, vocabSize: forward.vocabSize };
     this.#planner = new BatchPlanner({
       limits: this.#limits,
       slots: options.forward.slots,
       shares: this.#shares,
       now: this.#now,
-      fail: (active, cause) => this.#fail(active, cause),
+      fail: (job, cause) => this.#failRun(job, cause),
     });
   }
 
@@ -76,12 +78,13 @@ export class Engine {
    * with `internal_error` if the job is malformed. After `signal` aborts, rejects with its reason and frees the KV
    * cells of the job within one step.
    */
-  submit(job: Job, signal?: AbortSignal): Promise<JobResult> {
+  submit(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
       signal?.throwIfAborted();
-      this.#check(job);
-      this.#shares.add(job.caller ?? '');
-      this.#waiting.add({ job, resolve, reject, signal, queuedAt: this.#now(), startedAt: 0, promptDoneAt: null });
+      this.#check(spec);
+      const job = new Job(spec, { resolve, reject, signal, queuedAt: this.#now() }, this.#parts);
+      this.#shares.add(job.caller);
+      this.#waiting.push(job);
     });
   }
 
@@ -130,20 +133,20 @@ export class Engine {
    * `kvBytes` although no job runs. Must not be called during a step.
    */
   checkIntegrity(): void {
-    this.#kv.checkIntegrity(this.#running.map(({ run }) => run.sequence));
+    this.#kv.checkIntegrity(this.#running.map(({ sequence }) => sequence));
   }
 
-  #check(job: Job): void {
+  #check({ prefix, branches }: JobSpec): void {
     const { maxPromptLen } = this.#options;
-    const longest = Math.max(0, ...job.branches.map((branch) => branch.suffix.length));
-    const length = job.prefix.length + longest;
+    const longest = Math.max(0, ...branches.map((branch) => branch.suffix.length));
+    const length = prefix.length + longest;
     if (length > maxPromptLen) {
       throw new AssayError(
         'input_too_long',
         `The prompt has ${length} tokens; the model is loaded for ${maxPromptLen}. Shorten it, or load the model with a larger max_prompt_len.`,
       );
     }
-    if (job.branches.length === 0 || job.branches.some((branch) => branch.suffix.length === 0)) {
+    if (branches.length === 0 || branches.some((branch) => branch.suffix.length === 0)) {
       throw new AssayError(
         'internal_error',
         'A job needs at least one branch, and each branch at least one token. Search the log for the request id.',
@@ -154,23 +157,14 @@ export class Engine {
   /** Ends the jobs whose caller has aborted or whose deadline has passed. */
   #dropEnded(): void {
     const now = this.#now();
-    const reasonToEnd = ({ job, signal }: SubmittedJob): unknown => {
+    const reasonToEnd = ({ spec, submission: { signal } }: Job): unknown => {
       if (signal?.aborted) return signal.reason;
-      if (now < job.deadline) return undefined;
+      if (now < spec.deadline) return undefined;
       return new AssayError('timeout', 'The answer was not ready in time. Try again, or send fewer tasks at once.');
     };
-    for (const submitted of this.#waiting.all) {
-      const reason = reasonToEnd(submitted);
-      if (reason === undefined) continue;
-      this.#waiting.remove(submitted);
-      this.#reject(submitted, reason);
-    }
-    for (const active of [...this.#running]) {
-      const reason = reasonToEnd(active.submitted);
-      if (reason === undefined) continue;
-      this.#running.splice(this.#running.indexOf(active), 1);
-      this.#kv.release(active.run.sequence, active.run.reusablePrefixLength);
-      this.#reject(active.submitted, reason);
+    for (const job of [...this.#waiting, ...this.#running]) {
+      const reason = reasonToEnd(job);
+      if (reason !== undefined) this.#fail(job, reason, job.status === 'running' ? job.reusablePrefixLength : 0);
     }
   }
 
@@ -182,10 +176,10 @@ export class Engine {
     for (let started = true; started; ) {
       started = false;
       let blocked = false;
-      for (const submitted of this.#waiting.heads) {
-        const mostBytes = this.#allowance(submitted);
+      for (const job of this.#heads()) {
+        const mostBytes = this.#allowance(job);
         if (mostBytes === 0 || (blocked && mostBytes <= this.#options.kvBytes)) continue;
-        started = this.#start(submitted, mostBytes);
+        started = this.#start(job, mostBytes);
         if (started) break;
         blocked = true;
       }
@@ -193,55 +187,60 @@ export class Engine {
   }
 
   /**
+   * Returns the oldest waiting job of each caller and priority, in the order in which they should start: interactive
+   * jobs first, and of each priority those of the callers that got least.
+   */
+  #heads(): readonly Job[] {
+    const heads = new Map<string, Job>();
+    for (const job of this.#waiting) {
+      const key = `${job.isBatch} ${job.caller}`;
+      if (!heads.has(key)) heads.set(key, job);
+    }
+    const used = ({ caller }: Job) => this.#shares.used(caller);
+    return [...heads.values()].sort((a, b) => Number(a.isBatch) - Number(b.isBatch) || used(a) - used(b));
+  }
+
+  /**
    * Returns the bytes of KV that a waiting job may bring those in use to, or 0 if there is no place for it. A job of a
    * caller that runs no other interactive job, and the only batch job, may exceed `kvBytes` by one context.
    */
-  #allowance(submitted: SubmittedJob): number {
+  #allowance({ isBatch: batch, caller }: Job): number {
     const { maxRunning = Math.max(4, this.#forward.slots), kv, kvBytes, contextLength } = this.#options;
-    const batch = isBatch(submitted);
-    const alike = this.#running.filter((active) => isBatch(active.submitted) === batch);
-    const own = alike.filter((active) => callerOf(active.submitted) === callerOf(submitted));
+    const alike = this.#running.filter((job) => job.isBatch === batch);
+    const own = alike.filter((job) => job.caller === caller);
     const alone = (batch ? alike : own).length === 0;
     if (alike.length >= (alone && !batch ? maxRunning + RESERVED : maxRunning)) return 0;
     if (alone) return kvBytes + prefixBytes(kv, contextLength);
     return batch ? kvBytes * BATCH_SHARE : kvBytes;
   }
 
-  /** Starts a waiting job, or rejects it if it cannot run. Returns false if running jobs leave no memory for it. */
-  #start(submitted: SubmittedJob, mostBytes: number): boolean {
-    const { job } = submitted;
+  /** Starts a waiting job, or fails it if it cannot run. Returns false if running jobs leave no memory for it. */
+  #start(job: Job, mostBytes: number): boolean {
+    const { spec } = job;
     let acquired: Acquired | undefined;
     try {
-      const scope = job.cacheScope ?? '';
-      acquired = this.#kv.acquire(job.prefix, this.#cells(job), { scope, mostBytes });
+      const scope = spec.cacheScope ?? '';
+      acquired = this.#kv.acquire(spec.prefix, this.#cells(spec), { scope, mostBytes });
     } catch (cause) {
-      this.#waiting.remove(submitted);
       const message = 'The machine has too little memory for this input. Shorten it, or try again later.';
-      this.#reject(submitted, new AssayError('engine_failed', message, { cause }));
+      this.#fail(job, new AssayError('engine_failed', message, { cause }));
       return true;
     }
     if (!acquired) return false;
-    this.#waiting.remove(submitted);
-    submitted.startedAt = this.#now();
-    const sizes = { contextLength: this.#options.contextLength, vocabSize: this.#forward.vocabSize };
     try {
-      const run = new JobRun(job, acquired, this.#kv, this.#limits, sizes);
-      this.#running.push({ submitted, run, unread: job.prefix.length - acquired.cached });
+      job.start(acquired, this.#now());
+      this.#waiting.splice(this.#waiting.indexOf(job), 1);
+      this.#running.push(job);
     } catch (cause) {
       this.#kv.release(acquired.sequence, acquired.cached);
       const message = 'A task could not be prepared. Search the log for the request id.';
-      this.#reject(submitted, new AssayError('internal_error', message, { cause }));
+      this.#fail(job, new AssayError('internal_error', message, { cause }));
     }
     return true;
   }
 
-  #reject(submitted: SubmittedJob, error: unknown): void {
-    this.#shares.remove(callerOf(submitted), this.#now());
-    submitted.reject(error);
-  }
-
   /** Estimates the KV cells that a job will need. The job may grow beyond the estimate. */
-  #cells({ prefix, branches, budget }: Job): number {
+  #cells({ prefix, branches, budget }: JobSpec): number {
     const { group, groupTokens } = this.#limits;
     const suffixes = branches.slice(0, group).reduce((sum, { suffix }) => sum + suffix.length, 0);
     return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
@@ -250,70 +249,69 @@ export class Engine {
   /** Answers the jobs that are finished. Returns false if there were none. */
   #finishDone(): boolean {
     const before = this.#running.length;
-    for (const active of [...this.#running]) {
+    for (const job of [...this.#running]) {
       try {
-        if (active.run.advance()) continue;
-        this.#running.splice(this.#running.indexOf(active), 1);
-        this.#finish(active.submitted, active.run);
+        if (!job.advance()) this.#finish(job);
       } catch (cause) {
-        this.#fail(active, cause);
+        this.#failRun(job, cause);
       }
     }
     return this.#running.length < before;
   }
 
   /** Runs the jobs of a batch together. If that fails, runs each alone, so that only the faulty job ends. */
-  async #runBatch(batch: readonly PlannedJob[]): Promise<void> {
-    const planned = new Set(batch.map(({ active }) => active));
-    this.#running = [...this.#running.filter((active) => !planned.has(active)), ...planned];
+  async #runBatch(batch: readonly Job[]): Promise<void> {
+    const planned = new Set(batch);
+    this.#running = [...this.#running.filter((job) => !planned.has(job)), ...planned];
     try {
       const before = this.#now();
-      for (const { active, newTokens } of batch) this.#shares.charge(callerOf(active.submitted), newTokens);
+      for (const { caller, newTokens } of batch) this.#shares.charge(caller, newTokens);
       const logits = await this.#forward.run(batch.map(sequenceRun));
       this.#planner.measured(batch, this.#now() - before);
       const rows = new LogitRows(logits, this.#forward.vocabSize);
-      for (const one of batch) this.#deliver(one, rows.take(one.plan.rows.length));
+      for (const job of batch) this.#deliver(job, rows.take(job.plan.rows.length));
     } catch (cause) {
       const [only] = batch;
-      if (only && batch.length === 1) this.#fail(only.active, cause);
-      else for (const one of batch) await this.#runBatch([one]);
+      if (only && batch.length === 1) this.#failRun(only, cause);
+      else for (const job of batch) await this.#runBatch([job]);
     }
   }
 
   /** Passes a job its rows of logits. If that throws, only this job ends. */
-  #deliver({ active, plan }: PlannedJob, logits: Float32Array): void {
-    if (plan.rows.length > 0) active.submitted.promptDoneAt ??= this.#now();
+  #deliver(job: Job, logits: Float32Array): void {
+    if (job.plan.rows.length > 0) job.promptDoneAt ??= this.#now();
     try {
-      active.run.deliver(plan, logits, this.#forward.vocabSize);
+      job.deliver(logits);
     } catch (cause) {
-      this.#fail(active, cause);
+      this.#failRun(job, cause);
     }
   }
 
-  #fail(active: ActiveJob, cause: unknown): void {
-    this.#running = this.#running.filter((other) => other !== active);
-    this.#kv.release(active.run.sequence, 0);
-    const message = 'The model failed on this input. Try again, or load the model again.';
-    this.#reject(active.submitted, new AssayError('engine_failed', message, { cause }));
+  #finish(job: Job): void {
+    const now = this.#now();
+    job.finish(now);
+    this.#running.splice(this.#running.indexOf(job), 1);
+    this.#kv.release(job.sequence, job.reusablePrefixLength);
+    this.#shares.remove(job.caller, now);
   }
 
-  #finish(submitted: SubmittedJob, run: JobRun): void {
-    const end = this.#now();
-    const promptDone = submitted.promptDoneAt ?? end;
-    const result = run.result();
-    this.#kv.release(run.sequence, run.reusablePrefixLength);
-    this.#shares.remove(callerOf(submitted), end);
-    submitted.resolve({
-      ...result,
-      queueMs: submitted.startedAt - submitted.queuedAt,
-      promptMs: promptDone - submitted.startedAt,
-      generationMs: end - promptDone,
-    });
+  #failRun(job: Job, cause: unknown): void {
+    const message = 'The model failed on this input. Try again, or load the model again.';
+    this.#fail(job, new AssayError('engine_failed', message, { cause }));
+  }
+
+  /** Ends a job with an error. `reusable` is the number of cells of its sequence that a later job may reuse. */
+  #fail(job: Job, error: unknown, reusable = 0): void {
+    if (job.status === 'running') this.#kv.release(job.sequence, reusable);
+    this.#waiting = this.#waiting.filter((other) => other !== job);
+    this.#running = this.#running.filter((other) => other !== job);
+    this.#shares.remove(job.caller, this.#now());
+    job.fail(error);
   }
 }
 
-function sequenceRun({ active, plan }: PlannedJob): SequenceRun {
-  const { media } = active.submitted.job;
+function sequenceRun({ spec, sequence, plan }: Job): SequenceRun {
+  const { media } = spec;
   const rows = plan.rows.map(({ cell }) => cell);
-  return { sequence: active.run.sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
+  return { sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
 }

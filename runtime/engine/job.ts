@@ -1,161 +1,375 @@
-import type { Priority } from '../../lib/backend.ts';
-import type { Constraint } from '../../lib/grammar/constraint.ts';
-import type { MediaFeatures } from './forward/media-feeds.ts';
+import { at } from '../../lib/at.ts';
+import { AssayError } from '../../lib/errors.ts';
+import { type BranchContext, BranchRun } from './branches/branch-run.ts';
+import { TokenBudget } from './branches/token-budget.ts';
+import type { KvCache } from './cache/kv-cache.ts';
+import type { Sequence } from './cache/sequence.ts';
+import { inImage } from './forward/media-feeds.ts';
+import type { JobResult, JobSpec } from './job-spec.ts';
+import type { Limits } from './scheduler/limits.ts';
+
+/** Maximum number of tokens to draft for one branch in a run. */
+const MOST_DRAFTED = 8;
+
+/** Describes one job's part of a run of the model: its new cells are those from `start` to the sequence's end. */
+export interface Plan {
+  start: number;
+  /** Cells whose logits are needed. */
+  rows: readonly PlannedRow[];
+  /** Cells after which to store a state snapshot, for a model with recurrent layers. */
+  keep: readonly number[];
+  /**
+   * Cells whose recurrent states the run recomputes (`planReplay`), each from the copy that `keep` names at the same
+   * index; absent in all other runs.
+   */
+  replayed?: readonly number[];
+}
+
+/** Names a cell whose logits a branch needs. */
+export interface PlannedRow {
+  cell: number;
+  /** Index of the branch that needs the logits. */
+  branch: number;
+  /** Id of the request for logits, to pass to `BranchRun.deliver`. */
+  node: number;
+}
+
+/** Holds what all jobs of an engine share. */
+export interface JobParts {
+  kv: KvCache;
+  limits: Limits;
+  contextLength: number;
+  vocabSize: number;
+}
+
+/** Holds what settles a job, and when it was submitted, in milliseconds on the clock of `EngineOptions.now`. */
+export interface Submission {
+  resolve(result: JobResult): void;
+  reject(error: unknown): void;
+  signal: AbortSignal | undefined;
+  queuedAt: number;
+}
 
 /**
- * Describes a unit of work for the scheduler: one shared prefix and the branches that grow from it. A chat is a job of
- * one branch.
+ * Represents a job from its submission to its answer. It waits until it gets a sequence; then it runs first its prefix,
+ * then its branches in groups. Times are in milliseconds, on the clock of `EngineOptions.now`.
  */
-export interface Job {
-  id: string;
-  /** Token ids that all branches share. Their KV stays cached after the job while memory allows. */
-  prefix: readonly number[];
-  /** Features of the images and recordings whose ids are in the prefix. */
-  media?: readonly MediaFeatures[];
-  /** Branches, in the order in which they may use the budget. */
-  branches: readonly BranchSpec[];
-  /** Maximum number of completion tokens of all branches together that are not `unmetered`. */
-  budget: number;
-  /** Scheduling priority. Default: `interactive`. */
-  priority?: Priority;
-  /** Name of who sent the job. Callers get equal shares of the model's runs. Default: `''`. */
-  caller?: string;
-  /** Jobs reuse the cached prefixes of jobs with the same scope only. Default: `''`. */
-  cacheScope?: string;
-  /** Time at which the job fails with `timeout`, in milliseconds on the clock of `EngineOptions.now`. */
-  deadline: number;
+export class Job {
+  readonly spec: JobSpec;
+  readonly submission: Submission;
+  /** `waiting` until it gets a sequence; `done` if it was answered or has failed. */
+  status: 'waiting' | 'running' | 'done' = 'waiting';
+  /** Time at which the job got a sequence; 0 while it waits. */
+  startedAt = 0;
+  /** Time at which the model returned the job's first logits; null before that. */
+  promptDoneAt: number | null = null;
+  /** The sequence that the job runs on; set while it runs. */
+  sequence!: Sequence;
+  cachedTokens = 0;
+  /** The job's part of the run of the model that was planned last. */
+  plan: Plan = { start: 0, rows: [], keep: [] };
+  /** Number of new tokens in that run, without drafted ones. */
+  newTokens = 0;
+  readonly #parts: JobParts;
+  readonly #contexts: readonly BranchContext[];
+  #branches: BranchRun[] = [];
+  /** Indices of the open branches: those of the current group that are not done. */
+  #group: number[] = [];
+  #next = 0;
+  #prefilled = 0;
+
+  constructor(spec: JobSpec, submission: Submission, parts: JobParts) {
+    this.spec = spec;
+    this.submission = submission;
+    this.#parts = parts;
+    const { contextLength, vocabSize } = parts;
+    const budget = new TokenBudget(spec.budget);
+    this.#contexts = spec.branches.map((branch, index) => ({
+      prefix: spec.prefix,
+      contextLength,
+      vocabSize,
+      share: branch.unmetered ? budget.unmetered(branch.maxTokens) : budget.addShare(branch.maxTokens),
+      onToken: (token) => spec.onToken?.(index, token),
+      onForced: (tokens) => spec.onForced?.(index, tokens),
+    }));
+  }
+
+  /** Name of who sent the job; empty if the caller has none. */
+  get caller(): string {
+    return this.spec.caller ?? '';
+  }
+
+  /** True if the job has batch priority. Interactive jobs go first. */
+  get isBatch(): boolean {
+    return this.spec.priority === 'batch';
+  }
+
+  /** Number of prefix tokens that the KV cache did not hold when the job started, and that the job must prefill. */
+  get unread(): number {
+    return this.spec.prefix.length - this.cachedTokens;
+  }
+
+  /** Starts the job on a sequence that holds the first `cached` tokens of its prefix. */
+  start({ sequence, cached }: { sequence: Sequence; cached: number }, now: number): void {
+    this.sequence = sequence;
+    this.cachedTokens = cached;
+    this.#prefilled = cached;
+    this.startedAt = now;
+    this.#branches = this.spec.branches.map((_, index) => this.#unbegun(index));
+    this.status = 'running';
+  }
+
+  /** Returns a branch before its first token. One of several gets a copy of its grammar, because it may begin again. */
+  #unbegun(index: number): BranchRun {
+    const { branches } = this.spec;
+    const spec = at(branches, index);
+    const constraint = branches.length === 1 ? spec.constraint : (spec.constraint?.fork() ?? null);
+    return new BranchRun({ ...spec, constraint }, at(this.#contexts, index));
+  }
+
   /**
-   * Receives each chosen token, in order, within the step that chose it. Branches run side by side, so a job with
-   * several may report tokens that the budget cuts afterwards, and all tokens of a branch again if it begins again;
-   * `JobResult` is authoritative. Returning `'stop'` ends the branch after this token.
+   * Opens the next group of branches if none is open, as many as the limits allow, after discarding the cells of the
+   * last group. Returns false if the job is finished.
    */
-  onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
-  /** Receives the tokens that the constraint forces, in order with those of `onToken`, under the same conditions. */
-  onForced?(branch: number, tokens: readonly number[]): void;
+  advance(): boolean {
+    if (this.#group.length > 0) return true;
+    if (this.#next === this.#branches.length) return false;
+    if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
+    let tokens = 0;
+    while (this.#next < this.#branches.length && this.#group.length < this.#parts.limits.group) {
+      const run = this.#branch(this.#next);
+      if (run.waiting === 0 && !run.done) run.start();
+      if (this.#group.length > 0 && tokens + run.waiting > this.#parts.limits.groupTokens) break;
+      const before = this.#group.at(-1);
+      // A question that is asked in two orders of its options has the same words before the options.
+      if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
+      if (!run.done) this.#group.push(this.#next);
+      tokens += run.waiting;
+      this.#next++;
+    }
+    return this.#group.length > 0;
+  }
+
+  /**
+   * Number of new tokens that must run before all open branches can choose again: one or a few per branch while they
+   * decode.
+   */
+  get waitingTokens(): number {
+    return this.spec.prefix.length - this.#prefilled + this.#waiting;
+  }
+
+  /**
+   * Plans the next run and appends its cells to the sequence: up to 1.5 times `tokens` new tokens. If recurrent states
+   * are missing, plans only a replay of earlier cells; the next call plans the new tokens. `advance` must have returned
+   * true before.
+   */
+  planRun(tokens: number): void {
+    this.plan = this.#plan(tokens);
+    this.newTokens = this.sequence.length - this.plan.start;
+  }
+
+  #plan(tokens: number): Plan {
+    this.#postpone();
+    const replay = this.#planReplay();
+    if (replay) return replay;
+    const { prefix } = this.spec;
+    const start = this.sequence.length;
+    const end = start + this.#runLength(tokens);
+    this.#parts.kv.reserve(this.sequence, end);
+    while (this.#prefilled < prefix.length && this.sequence.length < end) {
+      const token = at(prefix, this.#prefilled++);
+      this.sequence.append(token, this.sequence.length - 1, inImage(token, this.spec.media));
+    }
+    const rows: PlannedRow[] = [];
+    const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
+    if (this.#prefilled < prefix.length) return { start, rows, keep };
+    for (const branch of this.#group) {
+      const room = end - this.sequence.length;
+      const found = this.#branch(branch).feed(this.sequence, room, this.#parts.limits.rows - rows.length);
+      rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
+    }
+    const growing = this.#group.flatMap((branch) => this.#branch(branch).growing);
+    keep.push(...new Set(growing.filter((cell) => cell >= start)));
+    return { start, rows, keep };
+  }
+
+  /**
+   * Appends up to `tokens` drafted tokens to the sequence, and the logits that they need to the plan. Does nothing if
+   * the plan does not contain all other tokens of the open branches, and for models with recurrent layers, because their
+   * states cannot be rolled back.
+   */
+  draft(tokens: number): void {
+    const { sequence, plan } = this;
+    if (plan.rows.length === 0 || plan.replayed || sequence.snapshots.needed || this.waitingTokens > 0) return;
+    const room = Math.min(tokens, sequence.capacity - sequence.length, this.#parts.limits.rows - plan.rows.length);
+    const each = Math.min(MOST_DRAFTED, Math.floor(room / this.#group.length));
+    if (each <= 0) return;
+    const rows = this.#group.flatMap((branch) =>
+      this.#branch(branch)
+        .draft(sequence, each)
+        .map((row) => ({ ...row, branch })),
+    );
+    this.plan = { ...plan, rows: [...plan.rows, ...rows] };
+  }
+
+  /**
+   * Closes the last open branches if all of them together would need too many cells (`Limits.cells`). They begin again
+   * in a later group, and choose the same tokens then.
+   */
+  #postpone(): void {
+    const most = this.spec.prefix.length + this.#parts.limits.cells;
+    while (this.#group.length > 1 && this.sequence.length + this.waitingTokens > most) {
+      this.#next = this.#group.pop()!;
+      at(this.#contexts, this.#next).share.used = 0;
+      this.#branches[this.#next] = this.#unbegun(this.#next);
+    }
+  }
+
+  /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */
+  #planReplay(): Plan | null {
+    const { sequence } = this;
+    if (!sequence.snapshots.needed || this.#prefilled < this.spec.prefix.length) return null;
+    const heads = this.#group.flatMap((branch) => this.#branch(branch).heads);
+    return planReplay(sequence, heads, (cells) => this.#parts.kv.reserve(sequence, cells));
+  }
+
+  /**
+   * Returns the number of tokens of the next run, at most 1.5 times `tokens`. Splits what is left into runs of similar
+   * length, because a short last run would read all weights for a few tokens.
+   */
+  #runLength(tokens: number): number {
+    const left = this.waitingTokens;
+    return Math.ceil(left / Math.max(1, Math.ceil(left / tokens - 0.5)));
+  }
+
+  /** Number of tokens of the open branches that have not been fed to the model yet. */
+  get #waiting(): number {
+    return this.#group.reduce((sum, branch) => sum + this.#branch(branch).waiting, 0);
+  }
+
+  /** Passes the logits of the planned run to the branches that requested them. Removes the branches that are done. */
+  deliver(logits: Float32Array): void {
+    const { plan } = this;
+    const { vocabSize } = this.#parts;
+    if (plan.replayed) {
+      keepReplayed(this.sequence, plan, plan.replayed);
+      return;
+    }
+    for (const [index, { branch, node }] of plan.rows.entries()) {
+      const run = this.#branch(branch);
+      run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
+      const rollback = run.takeRollback();
+      if (rollback !== null && this.#group.length === 1) this.sequence.truncate(rollback);
+    }
+    this.#dropDrafts();
+    this.#group = this.#group.filter((branch) => !this.#branch(branch).done);
+    this.#dropSnapshots();
+  }
+
+  /**
+   * Frees the KV cells of rejected draft tokens at the end of the sequence. A rejected cell with a used cell after it
+   * stays.
+   */
+  #dropDrafts(): void {
+    const rejected = new Set(this.#group.flatMap((branch) => this.#branch(branch).takeRejected()));
+    let { length } = this.sequence;
+    while (rejected.has(length - 1)) length--;
+    this.sequence.truncate(length);
+  }
+
+  /** Deletes all snapshots but those that an open branch continues from or that a later job can use. */
+  #dropSnapshots(): void {
+    const { snapshots } = this.sequence;
+    if (!snapshots.needed) return;
+    const wanted = snapshots.worthKeeping(this.#prefilled);
+    for (const branch of this.#group) for (const cell of this.#branch(branch).heads) wanted.add(cell);
+    if (this.spec.branches.length === 1) wanted.add(Math.max(...snapshots.cells));
+    snapshots.keepOnly((cell) => wanted.has(cell));
+  }
+
+  #branch(index: number): BranchRun {
+    return at(this.#branches, index);
+  }
+
+  /** Answers the job, whose branches are all done. */
+  finish(now: number): void {
+    const promptDone = this.promptDoneAt ?? now;
+    const branches = this.#branches.map((branch) => branch.result());
+    this.status = 'done';
+    this.submission.resolve({
+      branches,
+      promptTokens: promptTokens(this.spec),
+      cachedTokens: this.cachedTokens,
+      queueMs: this.startedAt - this.submission.queuedAt,
+      promptMs: promptDone - this.startedAt,
+      generationMs: now - promptDone,
+    });
+  }
+
+  /** Ends the job with an error. */
+  fail(error: unknown): void {
+    this.status = 'done';
+    this.submission.reject(error);
+  }
+
+  /**
+   * Number of cells at the beginning that a later request may reuse: the prefix; after a single branch also its answer,
+   * which the next request of a chat repeats.
+   */
+  get reusablePrefixLength(): number {
+    return this.spec.branches.length === 1
+      ? this.sequence.trunkLength
+      : Math.min(this.spec.prefix.length, this.sequence.trunkLength);
+  }
 }
 
-export interface BranchSpec {
-  /** Token ids after the prefix, at least one. The logits after the last one decide the first token of the answer. */
-  suffix: readonly number[];
-  /** A choice between whole token paths, made before anything else is decoded. */
-  choice?: Choice;
-  /**
-   * Constraint on the tokens of the answer; null allows any. Ignored with a `choice`, where `choice.after` constrains
-   * what follows.
-   */
-  constraint: Constraint | null;
-  sampling: Sampling;
-  maxTokens: number;
-  /** Tokens that end the branch; they are not part of its answer. */
-  endTokens: ReadonlySet<number>;
-  /** True if only `maxTokens` bounds this branch: the job's budget does not count it. */
-  unmetered?: boolean;
-  /** Outputs to read instead of an answer. Needs `unmetered`; `choice` and `constraint` are then not used. */
-  read?: ReadRows;
-  /** True to report the probability of each chosen token (`BranchResult.choices`). Needs a `constraint`. */
-  scored?: boolean;
-  /**
-   * Constraint with the same text as `constraint` that allows more: what it allows in addition as the first token is
-   * measured (`BranchResult.excluded`), and not chosen. The text that `constraint` forces then follows the first
-   * choice.
-   */
-  measured?: Constraint;
+/** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */
+function promptTokens({ branches, prefix }: JobSpec): number {
+  return branches.reduce((sum, branch) => sum + branch.suffix.length, prefix.length);
 }
 
-/** Names the outputs of the model that a branch reads instead of choosing tokens. */
-export interface ReadRows {
-  /** Indices in the suffix, in ascending order, after whose tokens the outputs are read. */
-  positions: readonly number[];
-  /** Indices of the outputs to read at each position; absent: all. */
-  outputs?: readonly number[];
+/**
+ * Plans a run that recomputes the recurrent states after the cells that branches continue from, where the sequence has
+ * no snapshot of them. Scoring options stores no snapshots, because few options are continued. Appends copies of the
+ * cells since the last snapshot to the sequence for this run; `keepReplayed` removes them. Returns null if no snapshot
+ * is missing.
+ *
+ * @param heads cells that branches continue from
+ * @param reserve grows the sequence to this number of cells in all
+ */
+export function planReplay(sequence: Sequence, heads: Iterable<number>, reserve: (cells: number) => void): Plan | null {
+  const { snapshots } = sequence;
+  const replayed = [...new Set(heads)].filter((cell) => !snapshots.at(cell));
+  if (replayed.length === 0) return null;
+  const paths = replayed.map((end) => {
+    const path: number[] = [];
+    let cell = end;
+    for (; cell >= 0 && !snapshots.at(cell); cell = at(sequence.parents, cell)) path.push(cell);
+    return { root: cell, path: path.reverse() };
+  });
+  const start = sequence.length;
+  reserve(paths.reduce((sum, { path }) => sum + path.length, start));
+  const keep = paths.map(({ root, path }) =>
+    path.reduce((parent, cell) => sequence.append(at(sequence.tokens, cell), parent), root),
+  );
+  return { start, rows: [], keep, replayed };
 }
 
-/** Describes a choice between whole token paths, such as the options of a decide task. */
-export interface Choice {
-  /**
-   * One token path for each option, or for each of its endings. No path is a prefix of another, so a path includes what
-   * follows the option, such as the closing quote.
-   *
-   * - Temperature 0: chooses the option with the highest total probability over its paths, the first on a tie, and its
-   *   most probable path. Above 0: draws a path from the exact probabilities.
-   * - A single path is chosen without running the model, with log-probability 0.
-   * - A token counts as chosen if the paths that are still possible differ at it. `onToken` reports no tokens of paths.
-   */
-  paths: readonly (readonly number[])[];
-  /**
-   * Index of the option of each path, if options have several endings. Default: each path is its own option. If the
-   * budget ends when the option is known but not its ending, the first path of the option is the answer, with reason
-   * `length`.
-   */
-  options?: readonly number[];
-  /**
-   * Returns the constraint on the text after a path. If absent or null, nothing follows and the branch ends with the
-   * choice.
-   */
-  after?(path: number): Constraint | null;
-}
-
-export interface Sampling {
-  /** 0 chooses the most probable token, the lowest id on a tie. */
-  temperature: number;
-  topP: number;
-  seed: number;
-  presencePenalty: number;
-  frequencyPenalty: number;
-  /** Number of alternatives to report with each token; null reports no log-probabilities. */
-  topLogprobs: number | null;
-}
-
-export interface ChosenToken {
-  token: number;
-  logprob?: number;
-  top?: readonly { token: number; logprob: number }[];
-}
-
-/** Describes a token that the model chose under a grammar. */
-export interface ScoredChoice {
-  /** Natural logarithm of the token's probability among the tokens that the grammar allowed. */
-  logprob: number;
-  /** Byte offset in the answer at which the token's text begins. */
-  start: number;
-  /** Byte offset in the answer after the last byte of the token's text. */
-  end: number;
-}
-
-export interface BranchResult {
-  /**
-   * Index of the chosen path, the total log-probability of each path, and their probabilities, which add up to 1.
-   * Present only with `choice`; absent if the budget ended before the option was known.
-   */
-  option?: { index: number; logprobs: readonly number[]; probabilities: readonly number[] };
-  /** Outputs at each position of `BranchSpec.read`, in order. Present only with `read`. */
-  rows?: readonly Float32Array[];
-  /** Chosen and forced tokens after the suffix and the option's path, without the end token. */
-  tokens: readonly number[];
-  /**
-   * The branch's constraint after `tokens`; null if it had none. Its `closed()` returns the whole answer, even if the
-   * answer was cut.
-   */
-  constraint: Constraint | null;
-  /** Score of each chosen token of `tokens`, in order. Present only with `BranchSpec.scored`. */
-  choices?: readonly ScoredChoice[];
-  /**
-   * Probability of the tokens that `BranchSpec.measured` allows first and `constraint` does not, among all that
-   * `measured` allows. Present only with `measured`, and if a token was chosen.
-   */
-  excluded?: number;
-  /** Number of tokens that count against the budget: those that the model chose, not forced ones. */
-  chosen: number;
-  /** `stop` if the answer is complete; `length` if the budget, `maxTokens` or the model's context length cut it. */
-  reason: 'stop' | 'length';
-}
-
-export interface JobResult {
-  branches: readonly BranchResult[];
-  promptTokens: number;
-  /** Prompt tokens whose KV came from the prefix cache. */
-  cachedTokens: number;
-  queueMs: number;
-  promptMs: number;
-  generationMs: number;
+/**
+ * Stores the states of a replay as snapshots of the original cells, and removes the copies from the sequence. Throws
+ * `internal_error` if the run stored no states for one of them.
+ *
+ * @param replayed original cells (`Plan.replayed`)
+ */
+export function keepReplayed(sequence: Sequence, { start, keep }: Plan, replayed: readonly number[]): void {
+  for (const [index, cell] of replayed.entries()) {
+    const snapshot = sequence.snapshots.at(at(keep, index));
+    if (!snapshot)
+      throw new AssayError(
+        'internal_error',
+        `The run stored no states of cell ${cell}. Search the log for the request id.`,
+      );
+    sequence.snapshots.set(cell, snapshot);
+  }
+  sequence.truncate(start);
 }

@@ -3,7 +3,7 @@ import type { ChatRequest, ToolUse } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
-import type { ChosenToken, JobResult } from '../engine/job.ts';
+import type { ChosenToken, JobResult } from '../engine/job-spec.ts';
 import { type ChatDelta, ChatOutput } from '../text/output/chat-output.ts';
 import { JsonOutput } from '../text/output/json-output.ts';
 import { encodeChat } from '../text/prompt.ts';

@@ -2,7 +2,7 @@ import { at } from '../../lib/at.ts';
 import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
 import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
-import type { BranchSpec, JobResult, Sampling } from '../engine/job.ts';
+import type { BranchSpec, JobResult, Sampling } from '../engine/job-spec.ts';
 import { checkLength, READ_IN_WINDOWS } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
 

@@ -3,7 +3,7 @@ import type { ChatRequest, Device, Metrics, TaskBatch } from '../../lib/backend.
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Job, JobResult } from '../engine/job.ts';
+import type { JobResult, JobSpec } from '../engine/job-spec.ts';
 import type { CallerFields, EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
 import type { ChatDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
@@ -32,7 +32,7 @@ export interface LoadedModelParts {
 function jobCaller(
   { caller = '', cacheScope = '' }: CallerFields,
   { cacheSalt = '' }: TaskBatch | ChatRequest,
-): Pick<Job, 'caller' | 'cacheScope'> {
+): Pick<JobSpec, 'caller' | 'cacheScope'> {
   return { caller, cacheScope: JSON.stringify([cacheScope, cacheSalt]) };
 }
 
@@ -161,7 +161,7 @@ export class LoadedModel implements ServedModel {
     const startedAt = performance.now();
     const figures = await this.#encode(media, prepared, signal);
     let firstTokenMs: number | null = null;
-    const job: Job = {
+    const job: JobSpec = {
       ...plan,
       ...(figures ? { media: featuresOf(media) } : {}),
       ...(priority ? { priority } : {}),
@@ -230,8 +230,8 @@ const CACHE_BLOCK = 16;
 interface Measured {
   result: JobResult;
   /**
-   * Milliseconds from the request to run the job, before its media are encoded, to the first token that `Job.onToken`
-   * received; null if it received none, as when only options were scored.
+   * Milliseconds from the request to run the job, before its media are encoded, to the first token that
+   * `JobSpec.onToken` received; null if it received none, as when only options were scored.
    */
   firstTokenMs: number | null;
   /** Milliseconds from the same time to the end of the answer. */

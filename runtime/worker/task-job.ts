@@ -8,13 +8,13 @@ import { checkRequestTokens, MOST_REQUEST_TOKENS } from '../../lib/request-size.
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
-import type { BranchResult, BranchSpec, Job, JobResult, Sampling, ScoredChoice } from '../engine/job.ts';
+import type { BranchResult, BranchSpec, JobResult, JobSpec, Sampling, ScoredChoice } from '../engine/job-spec.ts';
 import { checkLength, READ_IN_WINDOWS, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { atOnce } from './turns.ts';
 
 /** Describes a job of the engine, without its id and deadline. */
-export type JobPlan = Omit<Job, 'id' | 'deadline'>;
+export type JobPlan = Omit<JobSpec, 'id' | 'deadline'>;
 
 export interface TaskPlan {
   /** Number of prompt tokens: the shared prefix once, and every task's own part (D-27). */

@@ -1,5 +1,5 @@
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import type { BranchSpec, Job } from '../../runtime/engine/job.ts';
+import type { BranchSpec, JobSpec } from '../../runtime/engine/job-spec.ts';
 
 /** The oracle's result for a branch: the parts of `BranchResult` that do not depend on how it was computed. */
 export interface OracleBranch {
@@ -31,7 +31,7 @@ export class Oracle {
     this.#model = model;
   }
 
-  async answer(job: Job, contextLength: number): Promise<OracleBranch[]> {
+  async answer(job: JobSpec, contextLength: number): Promise<OracleBranch[]> {
     const answers: OracleBranch[] = [];
     let budget = job.budget;
     for (const branch of job.branches) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
-import type { BranchSpec, Job, JobResult } from '../../runtime/engine/job.ts';
+import type { BranchSpec, JobResult, JobSpec } from '../../runtime/engine/job-spec.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import { engineFor } from './fixtures.ts';
 import { Oracle, type OracleBranch, type PlainModel } from './oracle.ts';
@@ -137,7 +137,7 @@ export async function checkAgainstOracle(
   );
 }
 
-function jobOf(plan: JobPlan, id: number): Job {
+function jobOf(plan: JobPlan, id: number): JobSpec {
   return {
     id: String(id),
     prefix: plan.prefix,

@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import type { Sequence } from '../cache/sequence.ts';
-import type { BranchResult, BranchSpec, ChosenToken, ReadRows } from '../job.ts';
+import type { BranchResult, BranchSpec, ChosenToken, ReadRows } from '../job-spec.ts';
 import { Random } from '../random.ts';
 import { BranchTokens } from './branch-tokens.ts';
 import { Decoding } from './decoding.ts';

@@ -1,5 +1,5 @@
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
-import type { BranchSpec, ChosenToken, ScoredChoice } from '../job.ts';
+import type { BranchSpec, ChosenToken, ScoredChoice } from '../job-spec.ts';
 import type { Random } from '../random.ts';
 import type { BranchTokens, DraftStep } from './branch-tokens.ts';
 import { continuationOf } from './prompt-lookup.ts';

@@ -1,5 +1,5 @@
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
-import type { BranchResult, Choice, Sampling } from '../job.ts';
+import type { BranchResult, Choice, Sampling } from '../job-spec.ts';
 import type { Random } from '../random.ts';
 import type { BranchTokens } from './branch-tokens.ts';
 import { normalise, OptionTrie } from './option-trie.ts';

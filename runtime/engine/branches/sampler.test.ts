@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Sampling } from '../job.ts';
+import type { Sampling } from '../job-spec.ts';
 import { Random } from '../random.ts';
 import { argmax, chooseToken, logSumExp } from './sampler.ts';
 

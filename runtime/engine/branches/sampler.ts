@@ -1,5 +1,5 @@
 import { at } from '../../../lib/at.ts';
-import type { ChosenToken, Sampling } from '../job.ts';
+import type { ChosenToken, Sampling } from '../job-spec.ts';
 import type { Random } from '../random.ts';
 
 /** Marks the tokens that may be chosen in a bit set: token `t` is bit `t & 31` of word `t >> 5`. */

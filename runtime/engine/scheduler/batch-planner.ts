@@ -1,5 +1,5 @@
 import type { FairShares } from '../../../lib/fair-shares.ts';
-import { type ActiveJob, callerOf, isBatch, type PlannedJob } from './active-job.ts';
+import type { Job } from '../job.ts';
 import type { Limits } from './limits.ts';
 
 /**
@@ -37,7 +37,7 @@ interface PlannerOptions {
   shares: FairShares;
   now(): number;
   /** Ends a job for which planning threw `cause`. */
-  fail(active: ActiveJob, cause: unknown): void;
+  fail(job: Job, cause: unknown): void;
 }
 
 /** Decides which of the running jobs take part in each run of the model, and with how many tokens. */
@@ -64,46 +64,44 @@ export class BatchPlanner {
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
-  plan(running: readonly ActiveJob[]): PlannedJob[] {
+  plan(running: readonly Job[]): Job[] {
     const { limits, slots, shares, now } = this.#options;
     const shared = shares.callers(now()) > 1;
     const candidates = this.#inTurn(running, shared).slice(0, slots);
-    const short = candidates.filter(({ run }) => run.waitingTokens <= SHORT);
-    const long = candidates.filter(({ run }) => run.waitingTokens > SHORT);
+    const short = candidates.filter(({ waitingTokens }) => waitingTokens <= SHORT);
+    const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
     const spent = new Map<string, number>();
-    const plan = (active: ActiveJob, tokens: number): PlannedJob[] => {
-      const planned = this.#planJob(active, tokens);
-      const caller = callerOf(active.submitted);
-      spent.set(caller, (spent.get(caller) ?? 0) + tokensOf(planned));
-      return planned;
+    const batch: Job[] = [];
+    const plan = (job: Job, tokens: number): number => {
+      if (!this.#planJob(job, tokens)) return 0;
+      batch.push(job);
+      spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
+      return job.newTokens;
     };
-    const batch: PlannedJob[] = [];
-    for (const active of short) {
-      const before = spent.get(callerOf(active.submitted));
-      if (shared && before && before + active.run.waitingTokens > SHARED_DECODE_TOKENS) continue;
-      batch.push(...plan(active, SHORT));
+    for (const job of short) {
+      const before = spent.get(job.caller);
+      if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
+      plan(job, SHORT);
     }
     const decodes = batch.some(isDecode);
-    const paced = ({ unread }: ActiveJob): boolean => decodes && unread > LONG_PROMPT;
+    const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
     if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
     // The caller that got least is first in line. Its own streams, if it has any, stay smooth.
-    const first = shared && candidates[0] ? callerOf(candidates[0].submitted) : undefined;
-    const decoding = new Set(batch.filter(isDecode).map(({ active }) => callerOf(active.submitted)));
-    for (const active of long) {
-      const caller = callerOf(active.submitted);
+    const first = shared ? candidates[0]?.caller : undefined;
+    const decoding = new Set(batch.filter(isDecode).map(({ caller }) => caller));
+    for (const job of long) {
+      const { caller } = job;
       if (caller === first && !decoding.has(caller)) {
         const free = FIRST_PROMPT_TOKENS - (spent.get(caller) ?? 0);
-        if (free > 0) batch.push(...plan(active, free));
+        if (free > 0) plan(job, free);
         continue;
       }
       if (left <= 0) continue;
       const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(caller) ?? 0) : left;
       if (share <= 0) continue;
-      const planned = plan(active, Math.min(left, share, paced(active) ? this.#pace.tokens : left));
-      batch.push(...planned);
-      left -= tokensOf(planned);
+      left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
     }
     return this.#withDrafts(batch);
   }
@@ -112,8 +110,8 @@ export class BatchPlanner {
    * Records how long a run took, in milliseconds; the pace of long prompts depends on it. Must be called before the
    * logits of the run are delivered, because delivery turns prompts into decoding jobs.
    */
-  measured(batch: readonly PlannedJob[], ms: number): void {
-    const prompts = batch.filter((planned) => !isDecode(planned));
+  measured(batch: readonly Job[], ms: number): void {
+    const prompts = batch.filter((job) => !isDecode(job));
     this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
   }
 
@@ -121,12 +119,12 @@ export class BatchPlanner {
    * Returns the jobs that may take part in the next run, in the order in which they get tokens. While interactive jobs
    * run, batch jobs take part in every fourth run only, where their prompts come first.
    */
-  #inTurn(running: readonly ActiveJob[], shared: boolean): readonly ActiveJob[] {
+  #inTurn(running: readonly Job[], shared: boolean): readonly Job[] {
     const { shares } = this.#options;
-    const used = ({ submitted }: ActiveJob) => shares.used(callerOf(submitted));
-    const inOrder = (jobs: readonly ActiveJob[]) => (shared ? [...jobs].sort((a, b) => used(a) - used(b)) : jobs);
-    const interactive = inOrder(running.filter(({ submitted }) => !isBatch(submitted)));
-    const batch = inOrder(running.filter(({ submitted }) => isBatch(submitted)));
+    const used = ({ caller }: Job) => shares.used(caller);
+    const inOrder = (jobs: readonly Job[]) => (shared ? [...jobs].sort((a, b) => used(a) - used(b)) : jobs);
+    const interactive = inOrder(running.filter(({ isBatch }) => !isBatch));
+    const batch = inOrder(running.filter(({ isBatch }) => isBatch));
     if (interactive.length === 0 || batch.length === 0) return [...interactive, ...batch];
     this.#pausedRuns = (this.#pausedRuns + 1) % RUNS_PER_BATCH_TURN;
     return this.#pausedRuns === 0 ? [...batch, ...interactive] : interactive;
@@ -134,38 +132,39 @@ export class BatchPlanner {
 
   /**
    * Plans one job's part of a run with at most 1.5 times `tokens` new tokens. If planning throws, ends the job and
-   * returns an empty list.
+   * returns false.
    */
-  #planJob(active: ActiveJob, tokens: number): PlannedJob[] {
+  #planJob(job: Job, tokens: number): boolean {
     try {
-      const plan = active.run.plan(tokens);
-      return [{ active, plan, newTokens: active.run.sequence.length - plan.start }];
+      job.planRun(tokens);
+      return true;
     } catch (cause) {
-      this.#options.fail(active, cause);
-      return [];
+      this.#options.fail(job, cause);
+      return false;
     }
   }
 
   /**
-   * Adds drafted tokens to the batch. The jobs share evenly the rows of logits that are left: `draftRows` less those
-   * that the batch already needs.
+   * Adds drafted tokens to the plans of the batch. The jobs share evenly the rows of logits that are left: `draftRows`
+   * less those that the batch already needs.
    */
-  #withDrafts(batch: readonly PlannedJob[]): PlannedJob[] {
+  #withDrafts(batch: Job[]): Job[] {
     let left = this.#options.limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
-    return batch.map((planned, index) => {
-      const plan = planned.active.run.draft(planned.plan, Math.floor(left / (batch.length - index)));
-      left -= plan.rows.length - planned.plan.rows.length;
-      return { ...planned, plan };
-    });
+    for (const [index, job] of batch.entries()) {
+      const before = job.plan.rows.length;
+      job.draft(Math.floor(left / (batch.length - index)));
+      left -= job.plan.rows.length - before;
+    }
+    return batch;
   }
 }
 
 /** Tells whether the job has prefilled its prompt and now decodes. */
-function isDecode({ active }: PlannedJob): boolean {
-  return active.submitted.promptDoneAt !== null;
+function isDecode({ promptDoneAt }: Job): boolean {
+  return promptDoneAt !== null;
 }
 
-function tokensOf(batch: readonly PlannedJob[]): number {
+function tokensOf(batch: readonly Job[]): number {
   return batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
 }
 

@@ -42,6 +42,6 @@ export const DEFAULT_LIMITS: Limits = {
   draftRows: 0,
   group: 16,
   groupTokens: 1024,
-  // A quarter of the spare rows is for copies of cells (`job-run.ts`) and for drafts.
+  // A quarter of the spare rows is for copies of cells (`job.ts`) and for drafts.
   cells: (SPARE_ROWS * 3) / 4,
 };

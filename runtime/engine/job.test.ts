@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Sequence } from './cache/sequence.ts';
-import { keepReplayed, planReplay } from './job-run.ts';
+import { keepReplayed, planReplay } from './job.ts';
 
 /**
  * Returns a sequence with the tokens 10 to 13, a second branch (20, 21) after the first token, and a snapshot after the
