@@ -195,8 +195,8 @@ export class Job {
 
   /**
    * Appends up to `tokens` drafted tokens to the sequence, and the logits that they need to the plan. Does nothing if
-   * the plan does not contain all other tokens of the open branches, and for models with recurrent layers, because their
-   * states cannot be rolled back.
+   * the plan does not contain all other tokens of the open branches, and for models with recurrent layers, because
+   * their states cannot be rolled back.
    */
   draft(tokens: number): void {
     const { sequence, plan } = this;

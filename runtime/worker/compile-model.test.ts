@@ -154,16 +154,20 @@ describe('auto', () => {
 });
 
 describe('at load', () => {
-  test.each(WEIGHT_FORMS)('%s with numbers unlike the reference is refused', async (form) => {
-    await compile(join(FIXTURES, 'genai/llama'), form);
-    const file = join(folder, 'out/reference.json');
-    const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
-    // Logits as wrong as those of 8-bit kernels that saturate, which are off by a third or more.
-    const off = reference.logits.map((row) => row.map((logit, at) => logit + (at % 2 === 0 ? 4 : -4)));
-    writeFileSync(file, JSON.stringify({ ...reference, logits: off }));
-    const error = await openModel(join(folder, 'out')).catch((thrown: unknown) => thrown);
-    expect(refusedForm(error)).toBe(form);
-  });
+  // `published` needs the blocks of a GGUF file.
+  test.each(WEIGHT_FORMS.filter((form) => form !== 'published'))(
+    '%s with numbers unlike the reference is refused',
+    async (form) => {
+      await compile(join(FIXTURES, 'genai/llama'), form);
+      const file = join(folder, 'out/reference.json');
+      const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
+      // Logits as wrong as those of 8-bit kernels that saturate, which are off by a third or more.
+      const off = reference.logits.map((row) => row.map((logit, at) => logit + (at % 2 === 0 ? 4 : -4)));
+      writeFileSync(file, JSON.stringify({ ...reference, logits: off }));
+      const error = await openModel(join(folder, 'out')).catch((thrown: unknown) => thrown);
+      expect(refusedForm(error)).toBe(form);
+    },
+  );
 });
 
 describe('models that cannot be used', () => {
