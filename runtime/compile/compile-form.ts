@@ -129,7 +129,7 @@ async function publishedGraph(
 }
 
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
-async function writtenGraph(
+export async function writtenGraph(
   source: string,
   maxPromptLen: number,
   contract: DecisionContract | undefined,
@@ -138,7 +138,7 @@ async function writtenGraph(
   try {
     const architecture = readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined);
     const readout = contract && (await readoutOf(source, contract));
-    const model = buildDecoder(architecture, await sourceWeights(source), readout);
+    const model = buildDecoder(architecture, await sourceWeights(source), readout, contract?.whole ?? null);
     const kind = readout && ('tokens' in readout ? 'labels' : 'layer');
     return { model, context: architecture.context, ...(kind ? { readout: kind } : {}) };
   } catch (error) {

@@ -35,9 +35,10 @@ export async function sourceWeights(source: string): Promise<WeightSource> {
 
 /**
  * Returns what the graph of a decision model must compute: the outputs of its own last layer, or the logits of its
- * labels.
+ * labels, or the states that another network reads.
  */
 export async function readoutOf(source: string, contract: DecisionContract): Promise<Readout> {
+  if (contract.joint) return { states: true };
   if (contract.lastLayer) return linearReadout(contract.lastLayer(source));
   const text = await loadTextModel(source);
   const { labels } = contract.open(contractText(text, contract.maxTokens), source);

@@ -19,7 +19,8 @@ export const EncoderManifest = v.strictObject({
   choice: FormChoice,
   /** Most tokens of a row. */
   maxPromptLen: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 20)),
-  contract: EncoderContract,
+  /** Contract of an encoder; null for a decision model on a language model, whose files say it (`contractInFolder`). */
+  contract: v.nullable(EncoderContract),
   /** Files of the graphs by what they compute: `model`, or `encoder` and its heads. */
   graphs: v.record(Name, Name),
 });

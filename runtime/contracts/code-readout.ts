@@ -14,7 +14,7 @@ import {
   range,
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
-import { Count, Ignored, type PublishedFiles, RefusedContract, settingsIn, Temperature } from './published-files.ts';
+import { Count, Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { isFalsy, type PyValue, textOrJson } from './python-json.ts';
 import type { Question } from './question.ts';
 
@@ -61,11 +61,6 @@ export function findCodeReadout(files: PublishedFiles): DecisionContract | null 
   if (!files.paths.has(READOUT)) return null;
   if (config !== undefined && !(typeof config === 'object' && config !== null && 'token_ids' in config)) return null;
   const settings = settingsIn(files, FILE, Settings);
-  if (settings.attention_mode !== 'causal') {
-    throw new RefusedContract(
-      `its ${FILE} has attention_mode "${settings.attention_mode}", in which every token sees the whole prompt; only causal models run here`,
-    );
-  }
   const family = settings.format_id ? 'd3' : 'pplx';
   return {
     info: {
@@ -76,6 +71,7 @@ export function findCodeReadout(files: PublishedFiles): DecisionContract | null 
     limits: { options: CODES, levels: family === 'd3' ? 10 : CODES },
     maxTokens: settings.max_length,
     confidence: { predicate: 'entropy', choice: 'entropy', score: 'entropy' },
+    ...(settings.attention_mode === 'causal' ? {} : { whole: 'all' }),
     lastLayer: readLayer,
     open: (text) => new OpenCodeReadout(settings, family, text),
   };

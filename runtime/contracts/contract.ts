@@ -37,9 +37,21 @@ export interface Row {
 /**
  * Describes what is read of a row. `labels`: the outputs at the last token, by their places in the contract's table of
  * labels. Otherwise the outputs at the ends of the options and at the token that decides, which the head combines; all
- * positions are relative to the row.
+ * positions are relative to the row. `joint`: the logits of the options of all fields, which a second graph computes
+ * from the states of all tokens.
  */
-export type Read = { labels: readonly number[] } | { options: readonly number[]; decide: number };
+export type Read =
+  | { labels: readonly number[] }
+  | { options: readonly number[]; decide: number }
+  | { joint: readonly Field[] };
+
+/** Describes a question of a row that asks several: the tokens of its words and of each option, from and up to. */
+export interface Field {
+  kind: QuestionKind;
+  question: Span;
+  options: readonly Span[];
+}
+export type Span = readonly [from: number, to: number];
 
 /**
  * Reads the answer to one question: yields rows, receives the options' logits for each of them, and returns the natural
@@ -67,6 +79,20 @@ export interface LastLayer {
   bias?: Float32Array;
 }
 
+/** Describes a network that answers all questions of a request together, from the states of all tokens (Clef). */
+export interface JointHead {
+  /** Name of the file with its weights. */
+  file: string;
+  hidden: number;
+  width: number;
+  /** Layers in which options look at all tokens, and in which questions look at each other and at all tokens. */
+  routingLayers: number;
+  layers: number;
+  heads: number;
+  /** Elements inside a feed-forward part. */
+  inner: number;
+}
+
 /** Names a model in another repository. */
 export interface BaseModel {
   repository: string;
@@ -87,10 +113,17 @@ export interface DecisionContract {
   /** Formula of the author's confidence for each kind of question. */
   readonly confidence: Readonly<Record<QuestionKind, ConfidenceFormula>>;
   /**
+   * Tokens that a token sees in a model that reads a prompt in one run, without a cache: all, or those before it.
+   * Absent for a model that reads the state once for all questions.
+   */
+  readonly whole?: 'all' | 'causal';
+  /**
    * Returns the layer that replaces the language model's head, from the files in a folder. Throws `engine_failed` for a
    * file that is missing or damaged. Absent if the contract reads the language model's own head.
    */
   lastLayer?(folder: string): LastLayer;
+  /** The network that reads the states of all tokens, for rows that are read as `joint`. */
+  readonly joint?: JointHead;
   /**
    * Binds the contract to the model's tokenizer and the files in a folder. Throws `engine_failed` if the tokenizer does
    * not fit the contract, or a file is missing or damaged.

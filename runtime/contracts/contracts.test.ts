@@ -6,9 +6,11 @@ import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { loadTextModel } from '../text/text-model.ts';
 import { planDecisions } from '../worker/decision-job.ts';
 import { atOnce } from '../worker/turns.ts';
+import type { Field, Row } from './contract.ts';
 import { contractText } from './contract-text.ts';
 import { findDecisionContract } from './find-decision.ts';
 import type { PublishedFiles } from './published-files.ts';
+import { questionOf, stateOf } from './question.ts';
 import { contractInFolder } from './read-files.ts';
 
 /** Cases that the author's own code has answered, with tiny random weights (tests/fixtures/decisions/README.md). */
@@ -25,7 +27,16 @@ interface Golden {
 }
 
 const folder = (name: string) => fileURLToPath(new URL(`../../tests/fixtures/decisions/${name}`, import.meta.url));
-const FAMILIES = ['decider', 'decider-chat', 'startlux', 'd3', 'kev-dense', 'strands', 'decision2-dense'];
+const FAMILIES = [
+  'decider',
+  'decider-chat',
+  'startlux',
+  'd3',
+  'pplx-decider',
+  'kev-dense',
+  'strands',
+  'decision2-dense',
+];
 const LIMIT = 16_384;
 
 describe.each(FAMILIES)('%s', async (family) => {
@@ -60,6 +71,30 @@ describe.each(FAMILIES)('%s', async (family) => {
     }
   });
 });
+
+test('clef asks all questions in one row, whatever the order of their options', async () => {
+  const { cases }: { cases: readonly ClefCase[] } = JSON.parse(readFileSync(`${folder('clef')}/golden.json`, 'utf8'));
+  const text = contractText(await loadTextModel(folder('tokenizers/narrow')), LIMIT);
+  const contract = (await contractInFolder(folder('clef'), 'acme/clef'))!;
+  const open = contract.open(text, folder('clef'));
+  for (const { body, ids, fields } of cases) {
+    const batch = batchOfSystemOne(JSON.parse(body), body);
+    const questions = batch.tasks.map((task) => questionOf(task, 'clef', contract.limits));
+    const asking = open.about(stateOf(batch, true).value, questions);
+    const [first] = questions;
+    const asked = { ...first!, options: first!.options.toReversed() };
+    const [row] = asking.ask(asked).next([]).value as Row[];
+    expect(row!.ids).toEqual(ids);
+    const spans = (row!.read as { joint: Field[] }).joint.map(({ question, options }) => ({ question, options }));
+    expect(spans).toEqual(fields);
+  }
+});
+
+interface ClefCase {
+  body: string;
+  ids: number[];
+  fields: { question: number[]; options: number[][] }[];
+}
 
 const decider = { temperature: 1.2 };
 const readout = {
@@ -100,11 +135,8 @@ test.each<[string, PublishedFiles, RegExp]>([
     /2 for format_version/,
   ],
   [
-    'attention to the whole prompt',
-    published(
-      { 'decision_config.json': { ...readout, attention_mode: 'noncausal_full_attention' } },
-      'readout.safetensors',
-    ),
+    'another attention',
+    published({ 'decision_config.json': { ...readout, attention_mode: 'set' } }, 'readout.safetensors'),
     /attention_mode/,
   ],
   [
@@ -127,7 +159,7 @@ test.each<[string, PublishedFiles, RegExp]>([
     published({ 'decision_config.json': { prompt_version: 'v9' } }, 'decision_head.safetensors'),
     /prompt_version/,
   ],
-  ['a joint head', published({}, 'joint_head_config.json', 'joint_head.safetensors'), /Clef/],
+  ['a joint head of another form', published({ 'joint_head_config.json': { width: 8 } }), /joint_head_config\.json/],
   ['a model that reasons first', published({}, 'head.pt', 'export.json'), /Jeeves/],
   ['attention by sets', published({ 'config.json': { d1_attention: 'set' } }), /d1_attention/],
 ])('%s is refused by name', (_, files, message) => {

@@ -1,3 +1,4 @@
+import { findClef } from './clef.ts';
 import { findCodeReadout } from './code-readout.ts';
 import type { DecisionContract } from './contract.ts';
 import { findDecider } from './decider.ts';
@@ -12,11 +13,6 @@ import { findStrands } from './strands.ts';
 import { findTev1 } from './tev1.ts';
 import { findWinnow } from './winnow.ts';
 
-/** Files of decision models that cannot run here, with the reason. */
-const REFUSED: Readonly<Record<string, string>> = {
-  'joint_head_config.json': 'its head answers all questions of a request together (Clef), which is not supported yet',
-};
-
 /**
  * Finds the contract of a decision model on a causal language model by its files, and by the name of its repository
  * where the files are those of any model. Returns null for any other model.
@@ -24,14 +20,13 @@ const REFUSED: Readonly<Record<string, string>> = {
  * @throws RefusedContract if it is a decision model that cannot run here
  */
 export function findDecisionContract(files: PublishedFiles, repository: string): DecisionContract | null {
-  const refused = Object.keys(REFUSED).find((name) => files.paths.has(name));
-  if (refused !== undefined) throw new RefusedContract(REFUSED[refused]);
   if (files.paths.has('head.pt') && files.paths.has('export.json'))
     throw new RefusedContract('it reasons in words before it answers (Jeeves), which is not supported');
   const config = files.json['config.json'];
   if (typeof config === 'object' && config !== null && 'd1_attention' in config)
     throw new RefusedContract('its config.json names d1_attention, which is not supported');
   return (
+    findClef(files) ??
     findCodeReadout(files) ??
     findStartlux(files) ??
     findDecider(files) ??

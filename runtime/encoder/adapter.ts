@@ -1,8 +1,9 @@
 import type { ExtractTask, TaskAnswer } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
+import type { DecisionContract } from '../contracts/contract.ts';
 import type { PyValue } from '../contracts/python-json.ts';
-import type { Question } from '../contracts/question.ts';
+import type { Limits, Question } from '../contracts/question.ts';
 import { READ_IN_WINDOWS } from '../text/prompt.ts';
 
 /** Describes one sequence of tokens that the model reads. */
@@ -53,6 +54,10 @@ export interface PlanOptions {
 /** Writes tasks as rows of tokens and reads their answers, as the author's code does. */
 export interface Adapter {
   readonly capabilities: ModelCapabilities;
+  /** Limits of choices and scores, if they differ from each other. */
+  readonly limits?: Limits;
+  /** Formula of the author's confidence for each kind of question; absent if the author states none. */
+  readonly confidence?: DecisionContract['confidence'];
   /** True if the author's code reads a conversation as a list. Absent: it is written as lines. */
   readonly readsMessages?: boolean;
   /**

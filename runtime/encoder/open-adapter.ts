@@ -1,12 +1,47 @@
-import type { EncoderContract } from '../contracts/encoder-contracts.ts';
+import type { ModelContract } from '../../lib/schema/model-list.ts';
+import type { DecisionContract } from '../contracts/contract.ts';
+import { contractText } from '../contracts/contract-text.ts';
+import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
 import { inWords } from '../contracts/question.ts';
+import { readModelText } from '../text/model-files.ts';
+import { createTextModel } from '../text/text-model.ts';
 import type { Adapter } from './adapter.ts';
 import { gliclassAdapter } from './contracts/gliclass.ts';
 import { gliner2Adapter } from './contracts/gliner2.ts';
 import { markerAdapter } from './contracts/marker.ts';
 import { openJevAdapter } from './contracts/open-jev.ts';
 import { nliAdapter, openDecisionAdapter } from './contracts/pairs.ts';
-import type { EncoderTokenizer } from './encoder-tokenizer.ts';
+import { wholeAdapter } from './contracts/whole.ts';
+import { createEncoderTokenizer, type EncoderTokenizer } from './encoder-tokenizer.ts';
+
+/** Holds the adapter of the model in a folder. */
+export interface OpenedAdapter {
+  adapter: Adapter;
+  info: ModelContract;
+  /** Id of the token that fills up short rows, which no other token sees. */
+  pad: number;
+}
+
+/**
+ * Opens the adapter of the model in a folder, of an encoder or of a decision model that reads its whole prompt at once.
+ * Throws `engine_failed` for a tokenizer without the tokens that the contract needs.
+ *
+ * @param roles names of the model's graphs
+ */
+export async function adapterInFolder(
+  folder: string,
+  contract: EncoderContract | DecisionContract,
+  roles: ReadonlySet<string>,
+): Promise<OpenedAdapter> {
+  const text = await readModelText(folder);
+  if ('name' in contract) {
+    const tokenizer = createEncoderTokenizer(text);
+    const adapter = openAdapter(contract, tokenizer, roles);
+    return { adapter, info: contractInfo(contract), pad: tokenizer.special.pad };
+  }
+  const opened = contract.open(contractText(createTextModel(text), contract.maxTokens), folder);
+  return { adapter: wholeAdapter(contract, opened), info: contract.info, pad: 0 };
+}
 
 /**
  * Creates the adapter of a contract for a model's tokenizer. Throws `engine_failed` for a tokenizer without the tokens

@@ -1,4 +1,5 @@
 import { DataType } from '../onnx/format/model.ts';
+import { unusable } from '../onnx/unusable.ts';
 import type { Architecture, Attention } from './architecture.ts';
 import type { GraphBuilder } from './graph-builder.ts';
 import { linear, rmsNorm } from './linear.ts';
@@ -10,25 +11,39 @@ const SINKS = 11;
 /** Rows of a rotary table that are computed at a time. */
 const ROWS_AT_A_TIME = 4096;
 
+/** Tells whether a token of a whole prompt sees only the tokens before it, or all. */
+export type Sight = 'causal' | 'all';
+
 /** Holds what the attention of all layers shares: their lengths, and tables of rotary positions. */
 export class AttentionInputs {
   readonly #graph: GraphBuilder;
   readonly #context: number;
   readonly #tables = new Map<Rotary, string>();
-  /** Index of the last key of each sequence, and the number of keys, as GroupQueryAttention reads them. */
-  readonly last: string;
-  readonly total: string;
+  /**
+   * Index of the last key of each sequence, and the number of keys, as GroupQueryAttention reads them; null for a graph
+   * that reads whole prompts.
+   */
+  readonly lengths: readonly [last: string, total: string] | null;
+  /** Tokens that a token of a whole prompt sees, and the mask of padding; null for a graph with earlier tokens. */
+  readonly whole: { sight: Sight; mask: string } | null;
   /** New keys and values of each layer, for layers that share them. */
   readonly fresh = new Map<number, [key: string, value: string]>();
 
-  constructor(graph: GraphBuilder, context: number) {
+  /** @param sight what tokens see in a graph that reads whole prompts; null for a graph with earlier tokens */
+  constructor(graph: GraphBuilder, context: number, sight: Sight | null) {
     this.#graph = graph;
     this.#context = context;
     const mask = graph.input('attention_mask', DataType.int64, ['batch_size', 'total_sequence_length']);
+    this.whole = sight && { sight, mask: graph.add('Cast', [mask], { to: DataType.int32 }) };
+    this.lengths = sight ? null : this.#lengthsOf(mask);
+  }
+
+  #lengthsOf(mask: string): [last: string, total: string] {
+    const graph = this.#graph;
     const lengths = graph.add('ReduceSum', [mask, graph.integers(1)], { keepdims: 0 });
-    this.last = graph.add('Cast', [graph.add('Sub', [lengths, graph.integers(1)])], { to: DataType.int32 });
+    const last = graph.add('Cast', [graph.add('Sub', [lengths, graph.integers(1)])], { to: DataType.int32 });
     const all = graph.add('Gather', [graph.add('Shape', [mask]), graph.integer(1)], { axis: 0 });
-    this.total = graph.add('Cast', [all], { to: DataType.int32 });
+    return [last, graph.add('Cast', [all], { to: DataType.int32 })];
   }
 
   /** Returns the names of the tables of cosines and sines, with a row for each position. */
@@ -57,6 +72,8 @@ export class AttentionInputs {
   }
 
   #positions(): string {
+    // A whole prompt begins at the first position.
+    if (this.whole) return this.#graph.integers(0);
     return this.#graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
   }
 
@@ -106,20 +123,40 @@ export function attention(
       if (mixer.valueNorm) value = plainNorm(graph, value, kvHeads, { architecture, headSize });
     } else weights.skip(...[names.key, names.value, names.keyNorm, 'self_attn.v_norm'].map(at));
   } else query = project(names.joint, queries + 2 * keys);
-  const rotates = mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
-  if (names.joint !== null && (mixer.growth || (mixer.rotary && !rotates))) {
+  const rotates = shared.whole === null && mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
+  if (names.joint !== null && (shared.whole || mixer.growth || (mixer.rotary && !rotates))) {
     [query = '', key = '', value = ''] = graph.split(query, [queries, keys, keys]);
   }
   if (mixer.rotary && !rotates) {
     query = shared.rotated(query, mixer.rotary, heads);
     if (key) key = shared.rotated(key, mixer.rotary, kvHeads);
   }
-  const source = mixer.sharedFrom ?? layer;
   if (mixer.sharedFrom === null) shared.fresh.set(layer, [key, value]);
   else [key, value] = shared.fresh.get(mixer.sharedFrom) ?? ['', ''];
   if (mixer.growth) query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
+  const seen = shared.whole
+    ? wholeAttention(graph, [query, key, value], { mixer, ...shared.whole })
+    : cachedAttention(graph, [query, key, value], { layer, mixer, weights, shared, rotates });
+  const result = gate ? graph.add('Mul', [seen, graph.add('Sigmoid', [gate])]) : seen;
+  const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
+  return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
+}
+
+/** Adds the attention of new tokens to themselves and to earlier ones, whose keys and values are inputs. */
+function cachedAttention(
+  graph: GraphBuilder,
+  [query, key, value]: readonly [string, string, string],
+  {
+    layer,
+    mixer,
+    weights,
+    shared,
+    rotates,
+  }: Pick<AttentionParts, 'layer' | 'mixer' | 'weights' | 'shared'> & { rotates: boolean },
+): string {
+  const { heads, kvHeads, headSize } = mixer;
   const pasts = ['key', 'value'].map((kind) =>
-    graph.input(`past_key_values.${source}.${kind}`, DataType.float, [
+    graph.input(`past_key_values.${mixer.sharedFrom ?? layer}.${kind}`, DataType.float, [
       'batch_size',
       kvHeads,
       'past_sequence_length',
@@ -135,13 +172,12 @@ export function attention(
     key,
     value,
     ...pasts,
-    shared.last,
-    shared.total,
+    ...(shared.lengths ?? []),
     ...(mixer.rotary && rotates ? shared.rotary(mixer.rotary) : []),
   ];
   if (mixer.sinks) {
     while (inputs.length < SINKS) inputs.push('');
-    inputs.push(graph.weight(weights.get(at('self_attn.sinks'), heads)));
+    inputs.push(graph.weight(weights.get(`layers.${layer}.self_attn.sinks`, heads)));
   }
   const seen = graph.contrib(
     'GroupQueryAttention',
@@ -155,9 +191,29 @@ export function attention(
   );
   for (const name of mixer.sharedFrom === null ? presents : [])
     graph.output(name, ['batch_size', kvHeads, 'total_sequence_length', headSize]);
-  const result = gate ? graph.add('Mul', [seen, graph.add('Sigmoid', [gate])]) : seen;
-  const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
-  return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
+  return seen;
+}
+
+/** Adds the attention among the tokens of whole prompts. Throws `engine_failed` for a kind that it lacks. */
+function wholeAttention(
+  graph: GraphBuilder,
+  [query, key, value]: readonly [string, string, string],
+  { mixer, sight, mask }: { mixer: Attention; sight: Sight; mask: string },
+): string {
+  const { heads, kvHeads, headSize, scale, cap, window, sinks, growth, sharedFrom } = mixer;
+  if (cap !== null || window !== null || sinks || growth || sharedFrom !== null) {
+    throw unusable('its attention is not written for models that read their whole prompt at once');
+  }
+  // MultiHeadAttention has as many keys as queries: each is repeated for the queries that share it.
+  const repeated = (x: string): string => {
+    if (kvHeads === heads) return x;
+    const split = graph.add('Reshape', [x, graph.integers(0, 0, kvHeads, 1, headSize)]);
+    const all = graph.add('Expand', [split, graph.integers(1, 1, 1, heads / kvHeads, 1)]);
+    return graph.add('Reshape', [all, graph.integers(0, 0, heads * headSize)]);
+  };
+  return graph.contrib('MultiHeadAttention', [query, repeated(key), repeated(value), '', mask], {
+    ...{ num_heads: heads, scale: { float: scale }, unidirectional: sight === 'causal' ? 1 : 0 },
+  });
 }
 
 /** Splits each head of a projection into a query and the gate of its result. */

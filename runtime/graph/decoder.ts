@@ -2,7 +2,7 @@ import { rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weig
 import { DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Activation, Architecture, Layer } from './architecture.ts';
-import { AttentionInputs, attention } from './attention.ts';
+import { AttentionInputs, attention, type Sight } from './attention.ts';
 import { mixture } from './experts.ts';
 import { GraphBuilder } from './graph-builder.ts';
 import { exactLinear, linear, rmsNorm, skipNorm } from './linear.ts';
@@ -10,7 +10,7 @@ import { convolution, deltaNet } from './mixers.ts';
 import { Weights } from './weights.ts';
 
 /** Tells what a graph computes instead of the logits of all tokens. Its last layer stays in floats. */
-export type Readout = TokenReadout | LinearReadout;
+export type Readout = TokenReadout | LinearReadout | StatesReadout;
 
 /** Asks for the logits of these tokens only, in this order. */
 export interface TokenReadout {
@@ -27,18 +27,33 @@ export interface LinearReadout {
 }
 
 /**
+ * Asks for the states of all tokens after the last norm, and for the rows of the output head of the tokens at the
+ * markers (`lexical`), for a graph that reads whole prompts.
+ */
+export interface StatesReadout {
+  states: true;
+}
+
+/**
  * Writes the graph of a decoder: token ids and the KV of earlier tokens in, logits and the KV of all tokens out, in the
  * layout that `findLayout` reads. Its weights are those of the checkpoint, which are only read when the graph is
  * written. Throws `engine_failed` if the checkpoint is not what the architecture describes.
  *
  * @param readout what to compute instead of the logits of all tokens
+ * @param sight what tokens see in a graph that reads whole prompts, without earlier tokens, and whose readout is of the
+ *   tokens at the markers; null for a graph with a cache
  */
-export function buildDecoder(architecture: Architecture, source: WeightSource, readout?: Readout): Model {
+export function buildDecoder(
+  architecture: Architecture,
+  source: WeightSource,
+  readout?: Readout,
+  sight: Sight | null = null,
+): Model {
   const { hidden, vocab, names, scales, logitCap, context, family } = architecture;
   const graph = new GraphBuilder();
   const weights = new Weights(source, names.embedding);
   const tokens = graph.input('input_ids', DataType.int64, ['batch_size', 'sequence_length']);
-  const shared = new AttentionInputs(graph, context);
+  const shared = new AttentionInputs(graph, context, sight);
   const embedding = weights.get(`${names.embedding}.weight`, vocab, hidden);
   const start = graph.scaled(graph.add('Gather', [graph.weight(embedding), tokens]), scales.embedding);
   const layerInputs = layerInputsOf(graph, start, { architecture, weights, tokens });
@@ -48,7 +63,7 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
     const norm = (name: string | null) => (name === null ? undefined : weights.get(`${at(name)}.weight`, hidden));
     const { mixer, experts } = layer;
     const input = stream.read(norm(names.mixerNorm));
-    const common = { architecture, weights, layer: number };
+    const common = { architecture, weights, layer: number, whole: sight !== null };
     const mixed =
       mixer.kind === 'attention'
         ? attention(graph, input, { ...common, shared, mixer })
@@ -68,14 +83,20 @@ export function buildDecoder(architecture: Architecture, source: WeightSource, r
     }
     if (architecture.layerFactors) stream.multiply(graph.weight(weights.get(`layers.${number}.layer_scalar`, 1)));
   }
-  const last = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
+  const states = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
   const head = weights.head(vocab, hidden);
-  const [logits, width] = outputs();
+  if (readout && 'states' in readout) {
+    const lexical = graph.add('Gather', [graph.weight(head ?? embedding), graph.atMarkers(tokens)]);
+    graph.output('states', ['batch_size', 'sequence_length', hidden], states);
+    graph.output('lexical', ['batch_size', 'markers', hidden], lexical);
+  } else {
+    const [logits, width] = outputs(sight ? graph.atMarkers(states) : states, readout);
+    graph.output('logits', ['batch_size', sight ? 'markers' : 'sequence_length', width], logits);
+  }
   weights.checkAllGiven();
-  graph.output('logits', ['batch_size', 'sequence_length', width], logits);
   return graph.model(family);
 
-  function outputs(): [logits: string, width: number] {
+  function outputs(last: string, readout: TokenReadout | LinearReadout | undefined): [logits: string, width: number] {
     // A linear readout takes the place of the head, which the checkpoint then need not have.
     if (readout && 'weight' in readout) return [readoutOf(graph, last, readout, hidden), readout.weight.dims[0] ?? 0];
     if (!head && !architecture.tied) throw unusable('its checkpoint lacks the weight "lm_head.weight"');

@@ -54,13 +54,6 @@ export function buildEncoder(contract: EncoderContract, config: object, source: 
   return graph.model(contract.name);
 }
 
-/** Returns the states at the markers, `[rows, markers, hidden]`. */
-function atMarkers({ graph, states }: Head): string {
-  const markers = graph.input('marker_pos', DataType.int64, ['rows', 'markers']);
-  const indices = graph.add('Unsqueeze', [markers, graph.integers(-1)]);
-  return graph.add('GatherND', [states, indices], { batch_dims: 1 });
-}
-
 /** Returns the state of the first token of each row, `[rows, hidden]`. */
 function first({ graph, states }: Head): string {
   return graph.add('Gather', [states, graph.integer(0)], { axis: 1 });
@@ -81,7 +74,7 @@ function logitsOf({ graph }: Head, x: string, name = 'logits', dims: string[] = 
 }
 
 function decisionTuneHead(head: Head): void {
-  logitsOf(head, dense(head, atMarkers(head), 'head', 1, head.encoder.hidden));
+  logitsOf(head, dense(head, head.graph.atMarkers(head.states), 'head', 1, head.encoder.hidden));
 }
 
 function classifierHead(head: Head): void {
@@ -142,7 +135,7 @@ function gliclassHead(head: Head): void {
     return dense(head, inner, `model.${name}.linear_2`, encoder.hidden, encoder.hidden);
   };
   const text = graph.add('Unsqueeze', [projected(first(head), 'text_projector'), graph.integers(-1)]);
-  logitsOf(head, graph.add('MatMul', [projected(atMarkers(head), 'classes_projector'), text]));
+  logitsOf(head, graph.add('MatMul', [projected(graph.atMarkers(head.states), 'classes_projector'), text]));
 }
 
 /** Elements of an attention head of Laya's layers. */
@@ -166,7 +159,7 @@ function layaHead(head: Head): void {
     const wide = graph.add('Relu', [dense(head, norm(head, x, `${at}.norm2`), `${at}.linear1`, 4 * hidden, hidden)]);
     x = graph.add('Add', [x, dense(head, wide, `${at}.linear2`, hidden, 4 * hidden)]);
   }
-  const marked = norm(head, atMarkers({ ...head, states: x }), 'scorer.0');
+  const marked = norm(head, graph.atMarkers(x), 'scorer.0');
   const scored = graph.contrib('Gelu', [dense(head, marked, 'scorer.1', hidden, hidden)]);
   logitsOf(head, dense(head, scored, 'scorer.3', 1, hidden));
 }

@@ -66,6 +66,12 @@ export class GraphBuilder {
     return this.scaled(this.add('Tanh', [this.scaled(input, 1 / cap)]), cap);
   }
 
+  /** Takes the states of tokens at the positions of the input `marker_pos`: `[rows, markers, …]`. */
+  atMarkers(states: string): string {
+    const markers = this.input('marker_pos', DataType.int64, ['batch_size', 'markers']);
+    return this.add('GatherND', [states, this.add('Unsqueeze', [markers, this.integers(-1)])], { batch_dims: 1 });
+  }
+
   /** Adds a weight once, with the name that it has in the checkpoint. */
   weight(stored: StoredTensor, prefix = ''): string {
     return this.tensor({ ...floatTensor(stored), name: `${prefix}${stored.name}` });

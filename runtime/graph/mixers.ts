@@ -15,13 +15,15 @@ interface MixerParts<Mixer> {
   layer: number;
   mixer: Mixer;
   weights: Weights;
+  /** True for a graph that reads whole prompts, without the states of earlier tokens. */
+  whole: boolean;
 }
 
 /** Adds the gated short convolution of LFM2. Returns what it adds to the stream. */
 export function convolution(graph: GraphBuilder, x: string, parts: MixerParts<Convolution>): string {
   const { hidden } = parts.architecture;
   const { biased, width } = parts.mixer;
-  const { weights } = parts;
+  const { weights, whole } = parts;
   const at = (name: string) => `layers.${parts.layer}.conv.${name}`;
   const both = (name: string, outputs: number) =>
     [
@@ -38,6 +40,7 @@ export function convolution(graph: GraphBuilder, x: string, parts: MixerParts<Co
     kernel,
     bias,
     activation: 'none',
+    whole,
   });
   return linear(graph, graph.add('Mul', [after, mixed]), ...both('out_proj', hidden));
 }
@@ -46,13 +49,13 @@ export function convolution(graph: GraphBuilder, x: string, parts: MixerParts<Co
 export function deltaNet(graph: GraphBuilder, x: string, parts: MixerParts<DeltaNet>): string {
   const { hidden, epsilon } = parts.architecture;
   const { keyHeads, valueHeads, keySize, valueSize, width } = parts.mixer;
-  const { weights, layer } = parts;
+  const { weights, layer, whole } = parts;
   const [keys, values] = [keyHeads * keySize, valueHeads * valueSize];
   const at = (name: string) => `layers.${layer}.linear_attn.${name}`;
   const matrix = (name: string, outputs: number) => weights.get(`${at(name)}.weight`, outputs, hidden);
   const kernel = weights.get(`${at('conv1d')}.weight`, 2 * keys + values, 1, width);
   const mixed = causal(graph, linear(graph, x, matrix('in_proj_qkv', 2 * keys + values)), {
-    ...{ layer, kernel, bias: undefined, activation: 'silu' },
+    ...{ layer, kernel, bias: undefined, activation: 'silu', whole },
   });
   const [query = '', key = '', value = ''] = graph.split(mixed, [keys, keys, values]);
   // The norm of a vector's length is the norm of its mean square, with another factor.
@@ -72,16 +75,15 @@ export function deltaNet(graph: GraphBuilder, x: string, parts: MixerParts<Delta
   const [slow, write] = ['in_proj_a', 'in_proj_b'].map((name) => exactLinear(graph, x, matrix(name, valueHeads)));
   const step = graph.weight(weights.get(at('dt_bias'), valueHeads));
   graph.contrib('LinearAttentionGate', [slow ?? '', step, decay, write ?? ''], {}, gates);
-  const past = state(graph, `past.${layer}.recurrent`, [valueHeads, keySize, valueSize]);
+  const [past, present] = states(graph, `${layer}.recurrent`, [valueHeads, keySize, valueSize], whole);
   const inputs = [unit(query, 1 / keySize), unit(key, keySize ** -0.5), value, past, ...gates];
-  const present = `present.${layer}.recurrent`;
   const recalled = graph.contrib(
     'LinearAttention',
     inputs,
     { q_num_heads: keyHeads, kv_num_heads: valueHeads, update_rule: 'gated_delta', scale: { float: 1 } },
     [graph.name(), present],
   );
-  graph.output(present, ['batch_size', valueHeads, keySize, valueSize]);
+  if (!whole) graph.output(present, ['batch_size', valueHeads, keySize, valueSize]);
   const norm = graph.weight(weights.get(`${at('norm')}.weight`, valueSize));
   const gated = graph.contrib('GatedRMSNorm', [recalled, norm, linear(graph, x, matrix('in_proj_z', values))], {
     epsilon: { float: epsilon },
@@ -95,20 +97,28 @@ interface CausalConvolution {
   kernel: StoredTensor;
   bias: StoredTensor | undefined;
   activation: 'none' | 'silu';
+  whole: boolean;
 }
 
 /** Adds a convolution of each channel over the tokens so far. */
-function causal(graph: GraphBuilder, x: string, { layer, kernel, bias, activation }: CausalConvolution): string {
+function causal(graph: GraphBuilder, x: string, parts: CausalConvolution): string {
+  const { layer, kernel, bias, activation, whole } = parts;
   const [channels = 0, , width = 0] = kernel.dims;
-  const past = state(graph, `past.${layer}.conv`, [channels, width - 1]);
-  const present = `present.${layer}.conv`;
+  const [past, present] = states(graph, `${layer}.conv`, [channels, width - 1], whole);
   const line = graph.add('Transpose', [x], { perm: [0, 2, 1] });
   const inputs = [line, graph.weight(kernel), bias ? graph.weight(bias) : '', past];
   const mixed = graph.contrib('CausalConvWithState', inputs, { ndim: 1, activation }, [graph.name(), present]);
-  graph.output(present, ['batch_size', channels, width - 1]);
+  if (!whole) graph.output(present, ['batch_size', channels, width - 1]);
   return graph.add('Transpose', [mixed], { perm: [0, 2, 1] });
 }
 
-function state(graph: GraphBuilder, name: string, dims: readonly number[]): string {
-  return graph.input(name, DataType.float, ['batch_size', ...dims]);
+/** Returns the names of a layer's state before and after the tokens of a run; before a whole prompt there is none. */
+function states(
+  graph: GraphBuilder,
+  name: string,
+  dims: readonly number[],
+  whole: boolean,
+): [past: string, present: string] {
+  if (whole) return ['', graph.name()];
+  return [graph.input(`past.${name}`, DataType.float, ['batch_size', ...dims]), `present.${name}`];
 }

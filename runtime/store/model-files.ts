@@ -63,6 +63,7 @@ export const CONTRACT_FILES = [
   'calibration.json',
   'jevk5_config.json',
   'joint_head_config.json',
+  'joint_head.safetensors',
   'export.json',
   'head.safetensors',
   'readout.safetensors',

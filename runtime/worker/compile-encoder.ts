@@ -4,28 +4,30 @@ import { at } from '../../lib/at.ts';
 import { property } from '../../lib/json/property.ts';
 import { readCheckpoint, readSafetensors, SINGLE_FILE } from '../checkpoint/safetensors.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
+import { writtenGraph } from '../compile/compile-form.ts';
 import { ENCODER_REFERENCE, type EncoderManifest, writeEncoderManifest } from '../compile/encoder-manifest.ts';
 import { choiceOf, type FixedPrecision, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import { type PlannedGraphs, plannedGraphs } from '../compile/planned-graphs.ts';
 import { convertWeights } from '../compile/weight-conversion.ts';
+import { type DecisionContract, logSoftmax } from '../contracts/contract.ts';
 import { type EncoderContract, graphRoles, rowTokens } from '../contracts/encoder-contracts.ts';
 import type { Adapter } from '../encoder/adapter.ts';
+import { JOINT_HEAD } from '../encoder/contracts/whole.ts';
 import { type EncoderGraphs, openEncoderGraphs } from '../encoder/encoder-graphs.ts';
-import { createEncoderTokenizer } from '../encoder/encoder-tokenizer.ts';
 import { checkGraph } from '../encoder/graph-signature.ts';
-import { openAdapter } from '../encoder/open-adapter.ts';
+import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits, probeMs } from '../encoder/probe.ts';
 import { logitError } from '../engine/self-check/self-check.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildEncoder } from '../graph/encoder-graph.ts';
+import { buildJointHead } from '../graph/joint-head.ts';
 import type { Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/rewrites/prune.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
-import { readModelText } from '../text/model-files.ts';
-import { type CompileOptions, lackForReference } from './compile-model.ts';
+import { type CompileOptions, lackForReference, shiftOf } from './compile-model.ts';
 import { FormFolders } from './form-folders.ts';
 
 /**
@@ -33,28 +35,31 @@ import { FormFolders } from './form-folders.ts';
  * takes the first form of `int8`, `int8-blocks` and floats whose answers to a few questions are close to those in
  * floats. Returns the manifest, which is also written. Throws `engine_failed` for a model that cannot be compiled.
  */
-export async function compileEncoder(options: CompileOptions, contract: EncoderContract): Promise<EncoderManifest> {
+export async function compileEncoder(
+  options: CompileOptions,
+  contract: EncoderContract | DecisionContract,
+): Promise<EncoderManifest> {
   const { source, target, maxPromptLen, onStep, signal } = options;
+  if (options.device !== 'CPU') throw unusable('a model of its kind runs on the CPU only');
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const graphs = graphsIn(source, contract);
-  const tokenizer = createEncoderTokenizer(await readModelText(source));
-  const adapter = openAdapter(contract, tokenizer, new Set(Object.keys(graphs)));
-  const float = planForm(source, graphs, contract, 'float');
+  const { adapter, pad } = await adapterInFolder(source, contract, new Set(Object.keys(graphs)));
+  const float = await planForm(source, graphs, contract, 'float');
   const lack = lackForReference(float.bytes, target);
   const folders = new FormFolders(target, (step) => onStep?.(step), signal);
-  const open = (folder: string): Promise<EncoderGraphs> =>
-    openEncoderGraphs(folder, { graphs }, { pad: tokenizer.special.pad });
+  const open = (folder: string): Promise<EncoderGraphs> => openEncoderGraphs(folder, { graphs }, { pad });
   folders.expect([...(lack === null ? [float] : [])]);
   const reference = lack === null ? await measured(await open(await folders.write('reference', float)), adapter) : null;
   const forms: (MeasuredForm & { folder: string })[] = [];
   const precisions = formTiers(options, { published: 'float', hasReference: reference !== null });
   for (const form of precisions.flat().filter((one) => one !== 'int4' || options.precision === 'int4')) {
     if (forms.some(isAccurate)) break;
-    const plan = planForm(source, graphs, contract, form);
+    const plan = await planForm(source, graphs, contract, form);
     folders.expect([plan]);
     const folder = await folders.write(`form-${forms.length}`, plan);
     const figures = await measured(await open(folder), adapter, reference?.logits);
-    const one = { form: plan.form, folder, error: reference ? figures.error : null, ms: figures.ms };
+    const shift = reference && !('name' in contract) ? { shift: shiftOf(...probabilities(figures, reference)) } : {};
+    const one = { form: plan.form, folder, error: reference ? figures.error : null, ms: figures.ms, ...shift };
     if (options.precision !== 'auto') refuseUseless(one);
     forms.push(one);
   }
@@ -66,8 +71,8 @@ export async function compileEncoder(options: CompileOptions, contract: EncoderC
     device: 'CPU',
     form: chosen.form,
     choice: choiceOf({ options, chosen, measured: forms, lack }),
-    maxPromptLen: Math.min(maxPromptLen, rowTokens(contract)),
-    contract,
+    maxPromptLen: Math.min(maxPromptLen, 'name' in contract ? rowTokens(contract) : contract.maxTokens),
+    contract: 'name' in contract ? contract : null,
     graphs,
   };
   if (reference) writeFileSync(join(target, ENCODER_REFERENCE), JSON.stringify(reference.logits));
@@ -90,8 +95,17 @@ async function measured(
   }
 }
 
+/** Returns the probabilities of the probe's options in a form and in floats. */
+function probabilities(...forms: readonly [{ logits: number[][] }, { logits: number[][] }]): [number[], number[]] {
+  const [one, other] = forms.map(({ logits }) => logits.flatMap((row) => logSoftmax(row).map(Math.exp)));
+  return [one ?? [], other ?? []];
+}
+
 /** Returns the file names of a model's graphs in its folder, by what they compute. */
-function graphsIn(folder: string, contract: EncoderContract): Record<string, string> {
+function graphsIn(folder: string, contract: EncoderContract | DecisionContract): Record<string, string> {
+  if (!('name' in contract)) {
+    return contract.joint ? { encoder: 'model.onnx', [JOINT_HEAD]: 'joint_head.onnx' } : { model: 'model.onnx' };
+  }
   for (const roles of graphRoles(contract)) {
     const found = roles.flatMap((role) => {
       const file = [`${role}.onnx`, `${role}_fp16.onnx`].find((name) => existsSync(join(folder, name)));
@@ -104,7 +118,17 @@ function graphsIn(folder: string, contract: EncoderContract): Record<string, str
 }
 
 /** Reads a published graph, or writes the graph of a checkpoint. */
-function graphOf(source: string, role: string, file: string, contract: EncoderContract): Model {
+async function graphOf(
+  source: string,
+  role: string,
+  file: string,
+  contract: EncoderContract | DecisionContract,
+): Promise<Model> {
+  if (!('name' in contract)) {
+    const { joint } = contract;
+    if (role === JOINT_HEAD && joint) return buildJointHead(joint, readSafetensors(join(source, joint.file)));
+    return (await writtenGraph(source, contract.maxTokens, contract)).model;
+  }
   if (!existsSync(join(source, file))) return checkpointGraph(source, contract);
   const model = readModel(join(source, file));
   checkGraph(contract, role, model.graph);
@@ -126,20 +150,21 @@ function checkpointGraph(source: string, contract: EncoderContract): Model {
 }
 
 /** Prepares the graphs of a model in a form. Only the encoder is converted: its heads are small. */
-function planForm(
+async function planForm(
   source: string,
   graphs: Readonly<Record<string, string>>,
-  contract: EncoderContract,
+  contract: EncoderContract | DecisionContract,
   precision: FixedPrecision,
-): PlannedGraphs & { form: MeasuredForm['form'] } {
+): Promise<PlannedGraphs & { form: MeasuredForm['form'] }> {
   let form: MeasuredForm['form'] = 'float';
-  const parts = Object.entries(graphs).map(([role, file]) => {
-    const model = graphOf(source, role, file, contract);
+  const parts: PlannedGraphs[] = [];
+  for (const [role, file] of Object.entries(graphs)) {
+    const model = await graphOf(source, role, file, contract);
     if (isHalf(model)) toFloat32(model);
     if (role === 'model' || role === 'encoder') form = convertWeights(model, 'input_ids', precision);
     prune(model.graph);
-    return plannedGraphs([{ file, model }], `${role}.bin`);
-  });
+    parts.push(plannedGraphs([{ file, model }], `${role}.bin`));
+  }
   return {
     form,
     bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),

@@ -313,7 +313,7 @@ async function decisionProbabilities(folder: string, source: string, contract: D
 }
 
 /** Returns the difference that 95% of the probabilities do not exceed. */
-function shiftOf(probabilities: readonly number[], reference: readonly number[]): number {
+export function shiftOf(probabilities: readonly number[], reference: readonly number[]): number {
   const shifts = reference.map((wanted, i) => Math.abs((probabilities[i] ?? Number.NaN) - wanted));
   return shifts.toSorted((one, other) => one - other)[Math.ceil(0.95 * shifts.length) - 1] ?? 0;
 }

@@ -114,6 +114,7 @@ function jobOf(asked: readonly Reader[], { open, narrow }: LoadedContract): { pl
 }
 
 function branchOf({ ids, read }: Row, shared: number, labels: readonly number[] | null): BranchSpec {
+  if ('joint' in read) throw new Error('models that read whole prompts have no cache');
   const positions = 'labels' in read ? [ids.length - 1] : [...read.options, read.decide];
   const outputs = 'labels' in read ? read.labels.map((label) => (labels ? at(labels, label) : label)) : undefined;
   return {

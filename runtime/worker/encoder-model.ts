@@ -2,7 +2,7 @@ import { at } from '../../lib/at.ts';
 import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
+import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { textOrJson } from '../contracts/python-json.ts';
 import { type Asked, answerOf, inOrders, questionOf, type State, stateOf } from '../contracts/question.ts';
 import {
@@ -20,7 +20,7 @@ import type { PreparedWork, ServedModel } from './serve.ts';
 
 export interface EncoderModelParts {
   model: ModelId;
-  contract: EncoderContract;
+  contract: ModelContract;
   adapter: Adapter;
   graphs: EncoderGraphs;
   /** Most tokens of a row. */
@@ -50,7 +50,7 @@ export class EncoderModel implements ServedModel {
       maxPromptLen: tokens,
       contextLength: tokens,
       capabilities: { ...adapter.capabilities, max_tokens: tokens },
-      contract: contractInfo(contract),
+      contract,
     };
     this.#adapter = adapter;
     this.#graphs = graphs;
@@ -92,10 +92,11 @@ export class EncoderModel implements ServedModel {
     const options = { calibrated: batch.probabilities?.calibrated ?? true, windows: this.#windows };
     const state = stateOf(batch, this.#adapter.readsMessages === true);
     this.#checkSize(state);
-    const most = this.#adapter.capabilities.max_options;
+    const { max_options: most } = this.#adapter.capabilities;
+    const limits = this.#adapter.limits ?? { options: most, levels: most };
     const asked = batch.tasks.flatMap((task): (Asked & { name: string })[] => {
       if (task.type === 'extract') return [];
-      const question = questionOf(task, this.info.contract?.name ?? '', { options: most, levels: most });
+      const question = questionOf(task, this.info.contract?.name ?? '', limits);
       return inOrders(task, question, batch).map((one) => ({ ...one, name: task.name }));
     });
     const decided: Planned[] = [];
@@ -123,6 +124,7 @@ export class EncoderModel implements ServedModel {
     decided: readonly Planned[],
     batch: TaskBatch,
   ): TaskPlan {
+    const confidence = this.#adapter.confidence?.[task.kind ?? 'choice'];
     const own = asked.flatMap((one, i) => (one.name === task.name ? [{ ...one, plan: at(decided, i) }] : []));
     return {
       planned: own.map(({ plan }) => plan),
@@ -132,7 +134,8 @@ export class EncoderModel implements ServedModel {
           logprobs: 'logprobs' in answer ? answer.logprobs : [],
         }));
         const abstained = answers.every((answer) => 'abstained' in answer && answer.abstained === true);
-        return answerOf(task, read, batch, abstained ? { abstained } : {});
+        const known = { ...(abstained ? { abstained } : {}), ...(confidence ? { confidence } : {}) };
+        return answerOf(task, read, batch, known);
       },
     };
   }

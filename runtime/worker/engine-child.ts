@@ -1,3 +1,4 @@
+import { contractInFolder } from '../contracts/read-files.ts';
 import { compileEncoder } from './compile-encoder.ts';
 import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
@@ -15,8 +16,10 @@ serve(
     describe: describeGguf,
     async compile(spec, onStep) {
       const { plugin, contract, ...options } = spec;
-      const manifest = contract
-        ? await compileEncoder({ ...options, onStep }, contract)
+      const decides = contract ? null : await contractInFolder(options.source, options.model ?? '');
+      const rows = contract ?? (decides?.whole ? decides : null);
+      const manifest = rows
+        ? await compileEncoder({ ...options, onStep }, rows)
         : await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
       const { device, maxPromptLen, form, choice } = manifest;
       if (!plugin) return { device, maxPromptLen, form, choice };

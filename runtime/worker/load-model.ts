@@ -11,8 +11,7 @@ import { contractInFolder } from '../contracts/read-files.ts';
 import { providersOf } from '../device/device-table.ts';
 import { availableMemory } from '../device/hardware.ts';
 import { openEncoderGraphs } from '../encoder/encoder-graphs.ts';
-import { createEncoderTokenizer } from '../encoder/encoder-tokenizer.ts';
-import { openAdapter } from '../encoder/open-adapter.ts';
+import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits } from '../encoder/probe.ts';
 import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
@@ -102,18 +101,19 @@ async function loadEncoder(
   onPhase: (phase: Phase) => void,
 ): Promise<ServedModel> {
   onPhase('text');
-  const tokenizer = createEncoderTokenizer(await readModelText(dir));
-  const { contract, form, choice } = manifest;
+  const { form, choice } = manifest;
+  const contract = manifest.contract ?? (await contractInFolder(dir, model));
+  if (!contract) throw new Error('the files of a decision model name its contract');
   const maxPromptLen = Math.min(wanted ?? manifest.maxPromptLen, manifest.maxPromptLen);
-  const adapter = openAdapter(contract, tokenizer, new Set(Object.keys(manifest.graphs)));
+  const { adapter, info, pad } = await adapterInFolder(dir, contract, new Set(Object.keys(manifest.graphs)));
   onPhase('open');
-  const graphs = await openEncoderGraphs(dir, manifest, { pad: tokenizer.special.pad, threads });
+  const graphs = await openEncoderGraphs(dir, manifest, { pad, threads });
   if (choice.errorLimit !== null) {
     const error = logitError(readEncoderReference(dir), await probeLogits(adapter, graphs));
     // Written so that NaN fails too.
     if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
   }
-  return new EncoderModel({ model, contract, adapter, graphs, maxPromptLen, windows });
+  return new EncoderModel({ model, contract: info, adapter, graphs, maxPromptLen, windows });
 }
 
 /**

@@ -31,6 +31,8 @@ const CONTRACTS: Readonly<Record<string, object>> = {
   'decider-chat': { name: 'decider-chat', temperature: 'decider_config.json: temperature_by_options' },
   startlux: { name: 'startlux', temperature: 'decision_config.json: temperature_by_type' },
   d3: { name: 'd3', temperature: 'decision_config.json: temperature' },
+  'pplx-decider': { name: 'pplx-decider', temperature: 'decision_config.json: temperature' },
+  clef: { name: 'clef' },
   'kev-dense': { name: 'kev', temperature: 'head.pt: temperature' },
   strands: { name: 'strands', temperature: 'strands_decider_config.json: temperature_by_kind' },
   'decision2-dense': { name: 'decision', version: '2.0' },

@@ -48,7 +48,7 @@ const LAYERS: readonly Layer[] = [
   runtime('media', 'store'),
   // Reads the weights of published checkpoints, and writes graphs that compute with them.
   runtime('checkpoint', 'onnx'),
-  runtime('graph', 'checkpoint', 'contracts/encoder-contracts.ts', 'onnx'),
+  runtime('graph', 'checkpoint', 'contracts/contract.ts', 'contracts/encoder-contracts.ts', 'onnx'),
   runtime('compile', 'checkpoint', 'contracts', 'graph', 'onnx', 'store', 'text'),
   runtime('engine', 'compile', 'onnx', 'ort-plugin'),
   // Encoder models: no KV cache, and each request's rows in batches.
