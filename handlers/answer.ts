@@ -39,12 +39,13 @@ function answer(
     const format = formats.find((one) => one.claims(json)) ?? formats[0];
     c.set('api', format.api);
     const { batch, bodyOf, windows } = format.read(json, c.req.param('model'));
-    const call = callOf(c, quota);
+    const keepAlive: unknown = Object(json).keep_alive;
+    const call = callOf(c, quota, { keepAlive });
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
     if (batch.model !== undefined) checkRight(c, batch.model);
     const answer = windows
       ? await answerInWindows(batch, windows.windows, windows.rules, {
-          run: busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota)), c.req.raw.signal),
+          run: busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal),
           mostTokens: mostTokensOf(await backend.listModels(call), batch.model),
         })
       : await backend.runTasks(batch, call);

@@ -8,7 +8,7 @@ import {
   STANDARD_DECODERS,
 } from '../lib/json/body.ts';
 import type { BodyBudget } from '../lib/json/body-budget.ts';
-import { parseJson } from '../lib/json/parse.ts';
+import { type JsonValue, parseJson } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
@@ -46,19 +46,19 @@ export async function readRequest<TSchema extends v.GenericSchema>(
 }
 
 /**
- * Reads the body of an operation that needs none, and ignores its content.
+ * Reads the body of an operation that needs none, and returns its value; undefined if none was sent.
  *
  * @throws AssayError `unsupported_media_type`, `request_too_large`, `overloaded` or `malformed_json` if a body was sent
  *   that is not valid JSON within the limits
  */
-export async function readNothing(c: AppContext): Promise<void> {
+export async function readOptional(c: AppContext): Promise<JsonValue | undefined> {
   const { headers } = c.req.raw;
   const bytes = await readBody(c.req.raw, c.get('body')).catch((error: unknown) => {
     // If the content type is wrong too, that error takes precedence.
     checkContentType(headers, 'required');
     throw error;
   });
-  if (bytes.byteLength === 0) return;
+  if (bytes.byteLength === 0) return undefined;
   checkContentType(headers, 'required');
-  parseJson(bytes);
+  return parseJson(bytes);
 }

@@ -1,7 +1,8 @@
 import { SESSION_HEADER } from '../lib/affinity.ts';
 import { type Call, PRIORITIES, type Priority } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
-import type { Quota } from '../lib/keys.ts';
+import { mayUse, type Quota } from '../lib/keys.ts';
+import { keepAliveMs as keepAliveMillis } from '../lib/schema/keep-alive.ts';
 import type { AppContext } from './context.ts';
 
 /** Name of the request header that states a request's priority (docs/interface.md, D-34). */
@@ -17,14 +18,19 @@ export const CACHE_SCOPE_HEADER = 'assay-cache-scope';
  * Returns the `Call` that a backend receives with a request.
  *
  * @param quota counts the tokens of the request against the caller's key; without it, nothing is counted
- * @param signal aborts when the caller disconnects
+ * @param options the signal that aborts when the caller disconnects, and the `keep_alive` of the request
  * @throws AssayError `invalid_value` if the header `assay-priority` has an unknown priority or one that the caller's
  *   key does not allow
  */
-export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSignal = c.req.raw.signal): Call {
+export function callOf(
+  c: AppContext,
+  quota: Quota | undefined,
+  { signal = c.req.raw.signal, keepAlive }: { signal?: AbortSignal; keepAlive?: unknown } = {},
+): Call {
   const priority = priorityOf(c);
   const trace = c.get('trace');
   const key = c.get('key');
+  const keepAliveMs = keepAliveMillis(keepAlive);
   let counted = 0;
   return {
     requestId: c.get('requestId'),
@@ -32,6 +38,8 @@ export function callOf(c: AppContext, quota: Quota | undefined, signal: AbortSig
     ...(priority ? { priority } : {}),
     ...callerOf(c),
     ...sessionOf(c),
+    ...(key ? { allows: (model: string) => mayUse(key, model) } : {}),
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     signal,
     async admit(tokens = 0) {
       if (key?.tokensPerMinute === undefined) return;

@@ -29,7 +29,7 @@ interface Asked {
 }
 
 async function answerChat(c: AppContext, services: Services, { sent, prefix, format }: Asked): Promise<Response> {
-  const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent));
+  const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent), sent.keep_alive);
   const head: CompletionHead = { id: `${prefix}-${c.get('requestId')}`, created, model };
   if (!sent.stream) return c.json(format(await completion(head, events)));
   const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);

@@ -1,14 +1,16 @@
 import type { ModelHost } from '../lib/host.ts';
 import { type ModelId, parseModelId } from '../lib/model-id.ts';
-import type {
-  DeleteRequest,
-  DeleteResponse,
-  LoadRequest,
-  LoadResponse,
-  UnloadResponse,
+import {
+  type DeleteRequest,
+  type DeleteResponse,
+  type LoadRequest,
+  type LoadResponse,
+  UnloadRequest,
+  type UnloadResponse,
 } from '../lib/schema/model-operations.ts';
+import { validate } from '../lib/validation/validate.ts';
 import { checkRight } from './auth.ts';
-import { readNothing } from './body.ts';
+import { readOptional } from './body.ts';
 import type { AppContext, AppHandler } from './context.ts';
 
 /**
@@ -16,20 +18,29 @@ import type { AppContext, AppHandler } from './context.ts';
  * loaded.
  */
 export function load(host: ModelHost) {
-  return async (c: AppContext, { model, max_prompt_len }: LoadRequest): Promise<Response> => {
-    const id = allowedModel(c, model);
-    const report = await host.load(id, max_prompt_len === undefined ? {} : { maxPromptLen: max_prompt_len });
+  return async (c: AppContext, sent: LoadRequest): Promise<Response> => {
+    const { max_prompt_len: maxPromptLen, keep_others: keepOthers, evict } = sent;
+    const report = await host.load(allowedModel(c, sent.model), {
+      ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
+      ...(keepOthers === undefined ? {} : { keepOthers }),
+      ...(evict === undefined ? {} : { evict }),
+    });
     return c.json<LoadResponse>({ status: 'success', state: 'loaded', ...report });
   };
 }
 
-/** Handles `POST /unload`: unloads the loaded model, and answers with its id, or null if there was none. */
+/**
+ * Handles `POST /unload`: unloads the model that the body names, or else the active one, and answers with its id, or
+ * null if it was not loaded.
+ */
 export function unload(host: ModelHost): AppHandler {
   return async (c) => {
-    await readNothing(c);
-    const loaded = host.slot().model;
-    if (loaded !== null) checkRight(c, loaded);
-    const { model } = await host.unload();
+    const sent = await readOptional(c);
+    const { model: named } = sent === undefined ? {} : validate(UnloadRequest, sent);
+    const wanted = named === undefined ? undefined : allowedModel(c, named);
+    const active = host.slot().model;
+    if (wanted === undefined && active !== null) checkRight(c, active);
+    const { model } = await host.unload(wanted);
     return c.json<UnloadResponse>({ status: 'success', model, state: 'unloaded' });
   };
 }
@@ -43,7 +54,7 @@ export function deleteModel(host: ModelHost) {
 /** Handles `DELETE /v1/models/{model_id}`: deletes all files of a model. The slash in the id may be sent as `%2F`. */
 export function deleteModelByPath(host: ModelHost): AppHandler {
   return async (c) => {
-    await readNothing(c);
+    await readOptional(c);
     return remove(c, host, allowedModel(c, c.req.param('model_id') ?? ''), false);
   };
 }

@@ -22,13 +22,19 @@ export interface StartedChat {
  * that the chat has a slot in the queue. Throws every error up to that point, so that it can still be answered with its
  * HTTP status.
  */
-export async function startChat(c: AppContext, services: Services, request: ChatRequest): Promise<StartedChat> {
+export async function startChat(
+  c: AppContext,
+  services: Services,
+  request: ChatRequest,
+  keepAlive?: unknown,
+): Promise<StartedChat> {
   const leaving = new AbortController();
-  const call = callOf(c, services.quota, AbortSignal.any([c.req.raw.signal, leaving.signal]));
+  const call = callOf(c, services.quota, { signal: AbortSignal.any([c.req.raw.signal, leaving.signal]), keepAlive });
   const { model: wanted, ...unnamed } = request;
   const aliased = wanted !== undefined && services.aliases.has(wanted);
-  // Without a model, the loaded one is meant; an edge learns it only from the event `start`.
-  const meant = wanted === undefined || aliased ? services.host?.slot().model : wanted;
+  // Without a model, the only loaded one is meant; otherwise only the event `start` names it.
+  const [only, ...others] = services.host?.slots() ?? [];
+  const meant = wanted === undefined || aliased ? others.length === 0 && only?.model : wanted;
   if (meant) checkRight(c, meant);
   const events = services.backend.chat(aliased ? unnamed : request, call)[Symbol.asyncIterator]();
   const { value } = await events.next();

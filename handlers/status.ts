@@ -3,6 +3,7 @@ import type {
   Health,
   InferenceModel,
   InferenceServer,
+  ModelHealth,
   ModelReadiness,
   Readiness,
   ServerStatus,
@@ -45,6 +46,8 @@ export function health(host: ModelHost): AppHandler {
     const { state, device, precision, precisionReason, devices, maxPromptLen, silentMs, unresponsive } = slot;
     const active_model = activeModel(slot);
     const reason = unresponsive ? silence(slot) : slot.reason;
+    const [all, memory] = [host.slots(), host.memory()];
+    const several = memory !== null || all.length > 1;
     return c.json<Health>({
       status: unresponsive ? 'error' : HEALTH[state],
       state,
@@ -56,8 +59,29 @@ export function health(host: ModelHost): AppHandler {
       ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
       ...(precision === undefined ? {} : { precision }),
       ...(precisionReason === undefined ? {} : { precision_reason: precisionReason }),
+      ...(several ? { models: all.flatMap(modelHealth) } : {}),
+      ...(memory
+        ? { memory_bytes: Math.round(memory.usedBytes), memory_limit_bytes: Math.round(memory.budgetBytes) }
+        : {}),
     });
   };
+}
+
+/** Describes one of several models; an empty list for a slot without one. */
+function modelHealth(slot: Slot): ModelHealth[] {
+  const { model: id, state, device, reason, memoryBytes } = slot;
+  if (id === null) return [];
+  const why = slot.unresponsive ? silence(slot) : reason;
+  return [
+    {
+      id,
+      state,
+      status: slot.unresponsive ? 'error' : HEALTH[state],
+      device,
+      ...(why === undefined ? {} : { reason: why }),
+      ...(memoryBytes === undefined ? {} : { memory_bytes: Math.round(memoryBytes) }),
+    },
+  ];
 }
 
 function silence({ silentMs = 0 }: Slot): string {
@@ -75,12 +99,17 @@ export function ready({ host, probed, isStopping }: Services): AppHandler | unde
   if (!host) return undefined;
   return (c) => {
     probed?.();
-    const reason = isStopping?.() ? 'The server is stopping.' : whyNotReady(host.slot());
+    const reason = isStopping?.() ? 'The server is stopping.' : whyNoneReady(host);
     return reason === null ? c.json<Readiness>({ ready: true }) : c.json<Readiness>({ ready: false, reason }, 503);
   };
 }
 
 /** Returns the reason why no model answers; null if one does. */
+function whyNoneReady(host: ModelHost): string | null {
+  return host.slots().some((slot) => whyNotReady(slot) === null) ? null : whyNotReady(host.slot());
+}
+
+/** Returns the reason why a model does not answer; null if it does. */
 function whyNotReady(slot: Slot): string | null {
   if (slot.unresponsive) return silence(slot);
   if (slot.state === 'loaded') return null;
@@ -91,29 +120,30 @@ function whyNotReady(slot: Slot): string | null {
 export const inferenceServer: AppHandler = (c) =>
   c.json<InferenceServer>({ name: 'assay', version: VERSION, extensions: [] });
 
-/** Handles `GET /v2/models/{model_id}`. Only the model in the slot has an entry: callers need no key. */
+/** Handles `GET /v2/models/{model_id}`. Only models in memory have an entry: callers need no key. */
 export function inferenceModel({ host }: Services): AppHandler | undefined {
   return (
     host &&
-    ((c) => c.json<InferenceModel>({ name: modelInSlot(c, host), platform: 'onnxruntime', inputs: [], outputs: [] }))
+    ((c) => c.json<InferenceModel>({ name: slotOf(c, host).name, platform: 'onnxruntime', inputs: [], outputs: [] }))
   );
 }
 
-/** Handles `GET /v2/models/{model_id}/ready`. Throws `model_not_found` for all models but the one in the slot. */
+/** Handles `GET /v2/models/{model_id}/ready`. Throws `model_not_found` for models that are not in memory. */
 export function modelReady({ host, isStopping }: Services): AppHandler | undefined {
   if (!host) return undefined;
   return (c) => {
-    const name = modelInSlot(c, host);
-    const ready = !isStopping?.() && whyNotReady(host.slot()) === null;
+    const { name, slot } = slotOf(c, host);
+    const ready = !isStopping?.() && whyNotReady(slot) === null;
     return c.json<ModelReadiness>({ name, ready }, ready ? 200 : 503);
   };
 }
 
-function modelInSlot(c: AppContext, host: ModelHost): string {
-  const wanted = c.req.param('model_id') ?? '';
-  const { model } = host.slot();
-  if (model === wanted) return wanted;
-  throw unknownModel(wanted, { served: model === null ? [] : [model], known: [] });
+function slotOf(c: AppContext, host: ModelHost): { name: string; slot: Slot } {
+  const name = c.req.param('model_id') ?? '';
+  const slots = host.slots();
+  const slot = slots.find(({ model }) => model === name);
+  if (slot) return { name, slot };
+  throw unknownModel(name, { served: slots.flatMap(({ model }) => model ?? []), known: [] });
 }
 
 function triedDevice({ device, used, reason, figures }: DeviceDecision): TriedDevice {

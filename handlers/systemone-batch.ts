@@ -55,7 +55,7 @@ export function systemOneBatch(services: Services): AppHandler {
       const state = at(states, index);
       const own = typeof state === 'string' ? {} : { state: at(sent, index) };
       const batch: TaskBatch = { ...shared, input: { context: textOf(state), ...own } };
-      return services.backend.runTasks(batch, callOf(c, quota, signal));
+      return services.backend.runTasks(batch, callOf(c, quota, { signal, keepAlive: request.keep_alive }));
     };
     const usage = { input_tokens: 0, output_tokens: 0 };
     const bodyOf = async (index: number): Promise<string> => {

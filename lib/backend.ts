@@ -64,6 +64,10 @@ export interface Call {
   cacheScope?: string;
   /** Name of the session: an edge sends requests of one session to the same box. Absent: chosen by the context. */
   session?: string;
+  /** Tells whether the caller may use a model, for requests that name none; every model if absent. */
+  allows?(model: string): boolean;
+  /** Milliseconds without a request after which the model may be unloaded, where models are loaded on demand. */
+  keepAliveMs?: number;
   /** Aborts when the caller disconnects; the backend then frees the request's resources within one decode step. */
   signal: AbortSignal;
   /**

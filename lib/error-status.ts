@@ -103,5 +103,6 @@ const TABLE: Record<ErrorCode, { readonly decisions?: ErrorStatus; readonly mode
   timeout: { decisions: failed(500), models: failed(500) },
   hub_unreachable: { models: failed(502) },
   disk_full: { models: failed(507) },
+  memory_full: { decisions: failed(500), models: failed(507) },
   internal_error: { decisions: failed(500), models: failed(500) },
 };

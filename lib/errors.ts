@@ -39,6 +39,7 @@ export const ERROR_CODES = [
   'timeout',
   'hub_unreachable',
   'disk_full',
+  'memory_full',
   'internal_error',
 ] as const;
 

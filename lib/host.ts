@@ -7,14 +7,20 @@ import type { SlotState } from './schema/status.ts';
 export type { SlotState } from './schema/status.ts';
 
 /**
- * Manages the models of a machine: their files, and the slot that holds the loaded model. Every method reports failures
+ * Manages the models of a machine: their files, and those that are in memory. Every method reports failures
  * as `AssayError` (docs/model-api.md, M-6 to M-11).
  */
 export interface ModelHost {
+  /** Describes the model that was loaded last, or else one that is being loaded or failed to load. */
   slot(): Slot;
+  /** Describes all models in memory, those being loaded, and those that failed to load; first that of `slot`. */
+  slots(): readonly Slot[];
+  /** Returns the memory of the models; null if a load replaces the loaded model. */
+  memory(): { usedBytes: number; budgetBytes: number } | null;
   listModels(): Promise<readonly ListedModel[]>;
-  load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport>;
-  unload(): Promise<UnloadReport>;
+  load(model: ModelId, options: LoadOptions): Promise<LoadReport>;
+  /** Unloads a model; by default, that of `slot`. */
+  unload(model?: ModelId): Promise<UnloadReport>;
   /**
    * Downloads and compiles a model. Yields progress events and finally one `done`. If `leaving` aborts because the
    * caller has disconnected, the download continues, unless it is still fetching the list of files. A second call for
@@ -28,6 +34,17 @@ export interface ModelHost {
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
+export interface LoadOptions {
+  maxPromptLen?: number;
+  /**
+   * True to keep the other models in memory, if the memory allows; false to unload them. Default: true if the server is
+   * set up for several models.
+   */
+  keepOthers?: boolean;
+  /** Says whether to unload the models that were used least recently if memory is short. Default: as set up. */
+  evict?: boolean;
+}
+
 /** Describes a device that was tried for the model in the slot: whether it is used, and the reason. */
 export interface DeviceDecision {
   device: Device;
@@ -37,6 +54,7 @@ export interface DeviceDecision {
   figures: DeviceFigures | null;
 }
 
+/** Describes one model in memory, or the lack of one. */
 export interface Slot {
   state: SlotState;
   /** The model that is loaded, is being loaded or unloaded, or failed; null for an empty slot. */
@@ -60,6 +78,8 @@ export interface Slot {
   precisionReason?: string;
   /** Maximum tokens of one prompt of the loaded model; absent if there is none. */
   maxPromptLen?: number;
+  /** Bytes of memory that the model counts with; absent if the server holds one model. */
+  memoryBytes?: number;
 }
 
 /**

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { InferenceBackend } from '../../lib/backend.ts';
-import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { ModelHost } from '../../lib/host.ts';
+import { availableMemory } from '../../runtime/device/hardware.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
+import type { MemorySettings } from '../../runtime/slot/memory-budget.ts';
+import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import { type Answered, createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createImageFetcher } from '../../runtime/supervisor/media/fetch-image.ts';
@@ -45,25 +47,36 @@ export async function compose(
     | 'isolation'
     | 'allowMediaHost'
     | 'longInput'
+    | 'model'
+    | 'memory'
+    | 'evict'
+    | 'loadOnDemand'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,
 ): Promise<Parts> {
   const isolation = await openIsolation(config.isolation);
   logIsolation(isolation, config.isolation, log);
-  const engine = createEngineProcess({ log, isolation, onRestart: () => metrics.restarted() });
-  const media = createMediaProcess({ log, isolation });
-  const metrics = createEngineMetrics(() => engine.status(), calibration, config.metricsNames);
-  const host = await createModelHost({ ...config, engine, log });
-  async function calibration(): Promise<Calibration | null> {
-    return (await host.calibration())?.calibration ?? null;
-  }
+  const processes = { log, isolation };
+  const compiler = new Compiles(processes);
+  const media = createMediaProcess(processes);
+  const host = await createModelHost({
+    ...config,
+    memory: memoryOf(config),
+    compiler,
+    createEngine: (model) => createEngineProcess({ ...processes, onRestart: () => metrics.restarted(model) }),
+    log,
+  });
+  const metrics = createEngineMetrics(
+    () => host.engines(),
+    async (model) => (await host.calibration(model))?.calibration ?? null,
+    config.metricsNames,
+  );
   const timeoutMs = REQUEST_TIMEOUT_MS;
   // Prompts are private, so they are logged only if this variable asks for it.
   const logPrompts = process.env.ASSAY_LOG_PROMPTS === '1';
   const { chatMaxTokens, orders, allowMediaHost } = config;
   const backend = createEngineBackend({
-    engine,
     models: host,
     media,
     fetcher: allowMediaHost.length > 0 ? createImageFetcher({ hosts: allowMediaHost }) : undefined,
@@ -73,7 +86,6 @@ export async function compose(
     timeoutMs,
     chatMaxTokens,
     orders,
-    calibration,
     logPrompts,
   });
   return {
@@ -81,15 +93,24 @@ export async function compose(
     host,
     registry: metrics.registry,
     async beginClose() {
-      engine.beginClose();
-      await host.close();
+      compiler.abort();
+      await host.beginClose();
     },
     async close() {
+      compiler.abort();
       await host.close();
-      await engine.close();
       media.close();
     },
   };
+}
+
+/** Share of the machine's memory that models may have if several are loaded and `--memory` says nothing else. */
+const MEMORY_SHARE = 0.8;
+
+/** Returns the memory for several models; undefined if the server holds one, which a load replaces. */
+function memoryOf({ model, memory, evict, loadOnDemand }: Parameters<typeof compose>[0]): MemorySettings | undefined {
+  if (memory === undefined && model.length < 2 && !evict && !loadOnDemand) return undefined;
+  return { budgetBytes: memory ?? MEMORY_SHARE * availableMemory(), evict };
 }
 
 function logIsolation({ layers }: Isolation, mode: IsolationMode, log: Logger): void {

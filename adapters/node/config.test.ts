@@ -10,7 +10,9 @@ test('the defaults', () => {
     host: '127.0.0.1',
     port: 8080,
     home: `${home}/.assay`,
-    model: 'assay/starter',
+    model: ['assay/starter'],
+    evict: false,
+    loadOnDemand: false,
     device: 'auto',
     precision: 'auto',
     isolation: 'auto',
@@ -41,7 +43,7 @@ describe('flags come before the environment, and the environment before the defa
     HOST: 'ignored',
   };
   test('environment', () => {
-    const said = { port: 1, home: '/e', apiKey: 'e', model: 'e/e', chatMaxTokens: 9, host: '127.0.0.1' };
+    const said = { port: 1, home: '/e', apiKey: 'e', model: ['e/e'], chatMaxTokens: 9, host: '127.0.0.1' };
     expect(serverConfig({}, env)).toMatchObject({ ...said, orders: 2, abstainBelow: 0.5, confidence: 'margin' });
     expect(serverConfig({}, env).alias).toEqual(['one', 'two', 'three']);
   });
@@ -66,6 +68,9 @@ describe('flags come before the environment, and the environment before the defa
       metricsNames: 'vllm',
       metricsPort: '9090',
       metricsHost: '127.0.0.1',
+      memory: '8GB',
+      evict: true,
+      loadOnDemand: true,
       load: false,
       alias: ['small', 'gpt-x'],
       allowOrigin: ['http://x'],
@@ -74,7 +79,8 @@ describe('flags come before the environment, and the environment before the defa
     expect(serverConfig(flags, env)).toEqual({
       ...flags,
       port: 0,
-      model: 'f/f',
+      model: ['f/f'],
+      memory: 8e9,
       chatMaxTokens: 300,
       shutdownDelay: 30,
       drainSeconds: 300,
@@ -82,6 +88,17 @@ describe('flags come before the environment, and the environment before the defa
       orders: 8,
       abstainBelow: 1,
     });
+  });
+  test.each([
+    ['512MiB', 512 * 2 ** 20],
+    ['1.5GB', 1.5e9],
+    ['2g', 2 * 2 ** 30],
+  ])('a memory of %s', (memory, bytes) => {
+    expect(serverConfig({}, { ASSAY_MEMORY: memory }).memory).toBe(bytes);
+  });
+  test('several models', () => {
+    expect(serverConfig({}, { ASSAY_MODEL: 'a/b, c/d' }).model).toEqual(['a/b', 'c/d']);
+    expect(serverConfig({ model: ['a/b', 'c/d'] }, env).model).toEqual(['a/b', 'c/d']);
   });
   test('an empty variable counts as not set', () => {
     const empty = { PORT: '', ASSAY_HOME: '', ASSAY_API_KEY: '', ASSAY_MODEL: '' };
@@ -104,6 +121,7 @@ test.each([
   [{ port: '80a' }, '--port (PORT) must be 0 to 65535.'],
   [{ host: '' }, '--host must be an address or a host name.'],
   [{ model: '../x' }, '--model (ASSAY_MODEL) must be <namespace>/<name>, such as assay/starter.'],
+  [{ memory: '8' }, '--memory (ASSAY_MEMORY) must be a size, such as 8GB or 512MiB.'],
   [{ device: 'tpu' }, '--device (ASSAY_DEVICE) must be one of auto, npu, gpu, cpu.'],
   [{ dtype: 'q3' }, '--dtype (ASSAY_DTYPE) must be one of q4f16, q4, int8, q8, fp16, fp32.'],
   [

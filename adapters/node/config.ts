@@ -40,6 +40,16 @@ const MediaHost = v.pipe(
 const MOST_TOKENS = 1_048_576;
 const WHOLE_TOKENS = `must be a whole number, 1 to ${MOST_TOKENS}`;
 
+/** Bytes of each unit of memory; without a B, as in Docker, 1G is 1 GiB. */
+const UNITS: Readonly<Record<string, number>> = {
+  M: 2 ** 20,
+  MB: 1e6,
+  MIB: 2 ** 20,
+  G: 2 ** 30,
+  GB: 1e9,
+  GIB: 2 ** 30,
+};
+
 /** Returns the schema of a number of seconds, 0 to an hour, as text. */
 const seconds = () =>
   v.pipe(
@@ -69,16 +79,34 @@ export const ServerConfig = v.object({
   home: v.string(),
   /** API key that the server accepts besides those in the home folder; absent: none. */
   apiKey: v.optional(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters'))),
-  /** Model to load at start. */
+  /** Models to load at start, which then stay in memory beside each other. */
   model: v.pipe(
-    v.string(),
-    v.rawTransform(({ dataset, addIssue, NEVER }) => {
-      const id = asModelId(dataset.value);
-      if (id) return id;
-      addIssue({ message: 'must be <namespace>/<name>, such as assay/starter' });
-      return NEVER;
-    }),
+    v.array(
+      v.pipe(
+        v.string(),
+        v.rawTransform(({ dataset, addIssue, NEVER }) => {
+          const id = asModelId(dataset.value);
+          if (id) return id;
+          addIssue({ message: 'must be <namespace>/<name>, such as assay/starter' });
+          return NEVER;
+        }),
+      ),
+    ),
+    v.nonEmpty('must be <namespace>/<name>, such as assay/starter'),
+    v.maxLength(64, 'may be at most 64 models'),
   ),
+  /** Bytes that the models in memory may need together; absent: a share of the machine's memory. */
+  memory: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(?!0)\d{1,6}(\.\d{1,3})?\s?(M|G)(i?B)?$/i, 'must be a size, such as 8GB or 512MiB'),
+      v.transform((text) => Number.parseFloat(text) * UNITS[text.replace(/^[\d.\s]+/, '').toUpperCase()]!),
+    ),
+  ),
+  /** True to unload the models that were used least recently if another one does not fit. */
+  evict: v.boolean(),
+  /** True to load a model of this machine when the first request for it arrives. */
+  loadOnDemand: v.boolean(),
   /** Device that runs the model; `auto`: Assay chooses the best one. */
   device: v.picklist(DEVICE_CHOICES, `must be one of ${DEVICE_CHOICES.join(', ')}`),
   /** Number format of the weights to download; if absent, the best one for the device. */
@@ -163,7 +191,27 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     env: 'ASSAY_API_KEY',
     help: `key to accept besides those in the home folder; ${KEY_HELP.visible}`,
   },
-  model: { flag: '--model <id>', env: 'ASSAY_MODEL', default: 'assay/starter', help: 'model to load at start' },
+  model: {
+    flag: '--model <id...>',
+    env: 'ASSAY_MODEL',
+    default: 'assay/starter',
+    help: 'models to load at start; several stay in memory beside each other',
+  },
+  memory: {
+    flag: '--memory <size>',
+    env: 'ASSAY_MEMORY',
+    help: 'memory for models, such as 8GB: loaded models then stay beside each other as long as they fit (default for several models: 80% of the machine)',
+  },
+  evict: {
+    flag: '--evict',
+    env: 'ASSAY_EVICT',
+    help: 'if a model does not fit, unload those that were used least recently (1 in the variable)',
+  },
+  loadOnDemand: {
+    flag: '--load-on-demand',
+    env: 'ASSAY_LOAD_ON_DEMAND',
+    help: 'load a model of this machine when the first request for it arrives, and honour keep_alive (1 in the variable)',
+  },
   device: {
     flag: '--device <device>',
     env: 'ASSAY_DEVICE',
@@ -266,13 +314,15 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
   },
 };
 
-type ListFlag = 'alias' | 'allowOrigin' | 'allowMediaHost';
+type ListFlag = 'model' | 'alias' | 'allowOrigin' | 'allowMediaHost';
+type Switch = 'load' | 'evict' | 'loadOnDemand';
 
 /** Describes the flags of `assay serve`, except `--log-level`, as commander returns them. */
 export type ServerFlags = Partial<
-  Record<Exclude<keyof ServerConfig, ListFlag | 'load' | 'apiKey'>, string> & Record<ListFlag, string[]>
+  Record<Exclude<keyof ServerConfig, ListFlag | Switch | 'apiKey'>, string> &
+    Record<Exclude<ListFlag, 'model'>, string[]>
 > &
-  KeyFlags & { load?: boolean };
+  KeyFlags & { [name in Switch]?: boolean } & { model?: string | string[] };
 
 /**
  * Returns the configuration from flags and environment variables. An empty variable counts as not set.
@@ -290,6 +340,9 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     ),
     home: assayHome(flags, env),
     apiKey: apiKeyOf(flags, env),
+    model: [flags.model ?? (env.ASSAY_MODEL || 'assay/starter').split(/[\s,]+/u)].flat(),
+    evict: flags.evict ?? env.ASSAY_EVICT === '1',
+    loadOnDemand: flags.loadOnDemand ?? env.ASSAY_LOAD_ON_DEMAND === '1',
     load: flags.load ?? true,
     alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],

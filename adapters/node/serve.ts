@@ -16,6 +16,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { type BodyDecoders, STANDARD_DECODERS } from '../../lib/json/body.ts';
+import type { ModelId } from '../../lib/model-id.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { VERSION } from '../../lib/version.ts';
 import { accessOf, makeFirstKey } from './access.ts';
@@ -62,7 +63,7 @@ export interface Serving {
 }
 
 /**
- * Starts the server: keys, traces, engine and HTTP. Then loads the first model in the background, unless `config.load`
+ * Starts the server: keys, traces, engine and HTTP. Then loads the first models in the background, unless `config.load`
  * is false. If the server cannot start, throws an `Error` whose message says what to do.
  */
 export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
@@ -116,8 +117,9 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
       // Shows an example request once the model can answer it.
       loaded: loaded.then((ready) => {
         if (!ready || !firstKey) return;
-        say(firstRequest(server.url, config.model));
-        const next = config.model.startsWith('assay/') ? nextModel(totalmem()) : null;
+        const [first = ''] = config.model;
+        say(firstRequest(server.url, first));
+        const next = config.model.every((id) => id.startsWith('assay/')) ? nextModel(totalmem()) : null;
         if (next) say(next);
       }),
       async stop({ balanced = false } = {}) {
@@ -158,11 +160,19 @@ function serveMetrics(
 }
 
 /**
- * Loads the first model and reports the result with `say`. The server already answers other requests meanwhile, and
- * continues without a model if loading fails. Resolves to true if the model is loaded.
+ * Loads the models of the configuration, one after the other, and reports the results with `say`. The server already
+ * answers other requests meanwhile, and continues without a model whose load fails. Resolves to true if the first one
+ * is loaded.
  */
-async function loadFirst(
-  { model, device: asked }: Pick<ServerConfig, 'model' | 'device'>,
+async function loadFirst(config: ServerConfig, host: ModelHost, say: (text: string) => void): Promise<boolean> {
+  const loaded: boolean[] = [];
+  for (const model of config.model) loaded.push(await loadAtStart(model, config, host, say));
+  return loaded[0] === true;
+}
+
+async function loadAtStart(
+  model: ModelId,
+  { device: asked }: Pick<ServerConfig, 'device'>,
   host: ModelHost,
   say: (text: string) => void,
 ): Promise<boolean> {

@@ -27,10 +27,12 @@ export async function run(report: Report): Promise<void> {
   const dir = withTokenizer(folder, inside.manifest.vocabSize);
   const log = pino({ level: 'silent' });
   const engine = createEngineProcess({ log });
-  const metrics = createEngineMetrics(() => engine.status());
-  const models = { listModels: async () => [] };
+  const metrics = createEngineMetrics(() => [engine.status()]);
+  const models = {
+    listModels: async () => [],
+    loadedModels: () => [{ model: MODEL, info: engine.status().info, engine, used: () => undefined }],
+  };
   const backend = createEngineBackend({
-    engine,
     models,
     metrics,
     log,

@@ -5,6 +5,7 @@ import { cacheSalt } from './cache-salt.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { jsonObject } from './json-object.ts';
+import { KeepAlive } from './keep-alive.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
@@ -180,6 +181,7 @@ const sharedFields = {
   presence_penalty: penalty,
   frequency_penalty: penalty,
   cache_salt: cacheSalt,
+  keep_alive: v.nullish(KeepAlive),
   n: v.nullish(
     v.pipe(
       v.number(),

@@ -27,8 +27,32 @@ const reportFields = {
 // Unlike a chat, these requests allow no unknown fields: a misspelt `compiled_only` must not delete the weights.
 
 /** Request of `POST /load` and `POST /v1/models/load`. */
-export const LoadRequest = strictObject({ model: ModelIdText, max_prompt_len: v.optional(MaxPromptLen) });
+export const LoadRequest = strictObject({
+  model: ModelIdText,
+  max_prompt_len: v.optional(MaxPromptLen),
+  keep_others: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether the loaded models stay in memory beside this one, which is refused if it does not fit. Default: false, but true on a server that was started for several models.',
+      ),
+    ),
+  ),
+  evict: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether the models that were used least recently are unloaded if this one does not fit. Default: what the server was started with.',
+      ),
+    ),
+  ),
+});
 export type LoadRequest = v.InferOutput<typeof LoadRequest>;
+
+/** Request of `POST /unload`, whose body may be absent. */
+export const UnloadRequest = object({
+  model: v.optional(v.pipe(ModelIdText, v.description('The model to unload. Default: the active one.'))),
+});
 
 /** Request of `POST /download` and `POST /v1/models/download`. */
 export const DownloadRequest = strictObject({

@@ -2,12 +2,12 @@ import * as v from 'valibot';
 import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 
-/** States of the slot for the loaded model, of which there is at most one (docs/model-api.md, M-4). */
+/** States of a model in memory, or of the lack of one (docs/model-api.md, M-4). */
 export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const SlotState = v.picklist(SLOT_STATES);
 export type SlotState = v.InferOutput<typeof SlotState>;
 
-const ActiveModel = v.pipe(v.string(), v.description('Id of the loaded model, or none.'));
+const ActiveModel = v.pipe(v.string(), v.description('Id of the model that was loaded last, or none.'));
 
 /** Response of `GET /` (docs/model-api.md, M-3). */
 export const ServerStatus = v.object({
@@ -42,9 +42,25 @@ export const TriedDevice = v.object({
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
+const HealthStatus = v.picklist(['ok', 'idle', 'loading', 'error']);
+const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/** One of several models in memory, being loaded, or that failed to load (docs/model-api.md, M-31). */
+export const ModelHealth = v.object({
+  id: v.string(),
+  state: SlotState,
+  status: HealthStatus,
+  device: Device,
+  reason: v.optional(v.string()),
+  memory_bytes: v.optional(
+    v.pipe(Bytes, v.description('Memory that the model counts with: what it needs, or more if it took more.')),
+  ),
+});
+export type ModelHealth = v.InferOutput<typeof ModelHealth>;
+
 /** Response of `GET /health` and `GET /currentmodel` (docs/model-api.md, M-4). */
 export const Health = v.object({
-  status: v.picklist(['ok', 'idle', 'loading', 'error']),
+  status: HealthStatus,
   state: SlotState,
   /** The device in use; for an empty slot, the one that a model would use. */
   device: Device,
@@ -72,6 +88,14 @@ export const Health = v.object({
   ),
   ...formFields,
   devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
+  models: v.optional(
+    v.pipe(
+      v.array(ModelHealth),
+      v.description('All models in memory, the one that was loaded last first; only on a server that holds several.'),
+    ),
+  ),
+  memory_bytes: v.optional(v.pipe(Bytes, v.description('Memory that these models count with together.'))),
+  memory_limit_bytes: v.optional(v.pipe(Bytes, v.description('Memory that they may have (assay serve --memory).'))),
 });
 export type Health = v.InferOutput<typeof Health>;
 

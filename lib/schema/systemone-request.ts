@@ -6,6 +6,7 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { otherForms } from './chat-request.ts';
 import { finiteNumbers } from './finite-numbers.ts';
 import { jsonObject } from './json-object.ts';
+import { KeepAlive } from './keep-alive.ts';
 import {
   extraction,
   fewOptions,
@@ -20,8 +21,7 @@ import {
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
- * `_schemas/models.py`), with the question type `extract` and a few additional fields. Unknown fields, such as
- * `keep_alive`, are ignored.
+ * `_schemas/models.py`), with the question type `extract` and a few additional fields. Unknown fields are ignored.
  */
 
 /** A string, an object or a list, which the model reads as text. */
@@ -181,6 +181,7 @@ export const SystemOneRequest = object({
   assets: v.nullish(jsonObject),
   audio: v.nullish(v.array(media)),
   videos: v.nullish(v.array(media)),
+  keep_alive: v.nullish(KeepAlive),
   ...settings,
 });
 export type SystemOneRequest = v.InferOutput<typeof SystemOneRequest>;

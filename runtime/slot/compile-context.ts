@@ -5,12 +5,12 @@ import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { Precision } from '../compile/form-choice.ts';
 import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
-import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { Compiles } from '../supervisor/children/compiles.ts';
 
 /** Holds the services and settings that compiling depends on. */
 export interface CompileContext {
   paths: StorePaths;
-  engine: Pick<EngineProcess, 'compile'>;
+  compiler: Pick<Compiles, 'compile'>;
   clock: Clock;
   log: Logger;
   /** Devices to compile for, best first. The CPU is always the last. */

@@ -33,7 +33,7 @@ export async function compileModel(
   { fingerprint, plugin }: { fingerprint: Fingerprint; plugin: PluginTarget | undefined },
   options: EnsureOptions,
 ): Promise<CompiledModel> {
-  const { paths, engine, log } = context;
+  const { paths, compiler, log } = context;
   const { base, missesRevision } = model;
   if (base && missesRevision) {
     const fields = { model: model.id, base: base.id, commit: base.commit, wanted: missesRevision };
@@ -84,7 +84,7 @@ export async function compileModel(
       });
     };
     options.onProgress({ stage: 'compiling', bytes: 0, total: null, step: 'starting' });
-    const report = await engine.compile(spec, { signal, onProgress });
+    const report = await compiler.compile(spec, { signal, onProgress });
     await spaceCheck;
     signal.throwIfAborted();
     await checkPlainFiles(target);

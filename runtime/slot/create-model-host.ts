@@ -14,12 +14,14 @@ import { Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import { StorePaths } from '../store/paths.ts';
-import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { Compiles } from '../supervisor/children/compiles.ts';
+import type { MemorySettings } from './memory-budget.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
 import type { LongInput } from './model-slot.ts';
 
 export interface HostSettings {
-  engine: HostOptions['engine'] & Pick<EngineProcess, 'describe'>;
+  createEngine: HostOptions['createEngine'];
+  compiler: Pick<Compiles, 'compile' | 'describe'>;
   log: Logger;
   /** Directory of compiled models and other data (`ASSAY_HOME`). */
   home: string;
@@ -31,6 +33,10 @@ export interface HostSettings {
   precision?: Precision;
   /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
   longInput?: LongInput;
+  /** Memory for models that are loaded beside each other. Default: a load replaces the loaded model. */
+  memory?: MemorySettings | undefined;
+  /** True to load a model of this machine when the first request for it arrives. */
+  loadOnDemand?: boolean;
   /** Settings from the `HF_*` variables. Default: those of this process's environment. */
   hub?: HubEnvironment;
 }
@@ -40,23 +46,34 @@ export interface HostSettings {
  * `hub` is absent and its paths need a home folder, which the account does not have.
  */
 export async function createModelHost(settings: HostSettings): Promise<LocalModelHost> {
-  const { engine, log, home, device = 'auto', dtype, precision = 'auto', hub = hubEnvironment() } = settings;
-  const { longInput = 'refuse' } = settings;
+  const {
+    createEngine,
+    compiler,
+    log,
+    home,
+    device = 'auto',
+    dtype,
+    precision = 'auto',
+    hub = hubEnvironment(),
+  } = settings;
+  const { longInput = 'refuse', memory, loadOnDemand = false } = settings;
   const resolver = await resolveDevices(device, home);
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
-    engine,
+    createEngine,
+    loadOnDemand,
+    ...(memory ? { memory } : {}),
     calibrations: new Calibrations(paths),
     pull: {
       hub: await openHub(hub),
       paths,
       fs,
       settings: TRANSFER_SETTINGS,
-      describe: (file) => engine.describe(file),
+      describe: (file) => compiler.describe(file),
     },
     compile: {
       paths,
-      engine,
+      compiler,
       clock: systemClock,
       log,
       devices: resolver.devices,

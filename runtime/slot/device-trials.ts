@@ -8,11 +8,13 @@ import type { DeviceDecision } from '../../lib/host.ts';
 export class DeviceTrials {
   /** Devices of this machine, best first. The CPU is always the last. */
   readonly #devices: readonly Device[];
-  readonly #failed = new Set<Device>();
+  readonly #failed: Set<Device>;
   #decisions: readonly DeviceDecision[] = [];
 
-  constructor(devices: readonly Device[]) {
+  /** @param failed the excluded devices, which the trials of all models have in common */
+  constructor(devices: readonly Device[], failed = new Set<Device>()) {
     this.#devices = devices;
+    this.#failed = failed;
   }
 
   /** Devices that failed to load a model since the server started, and are not tried again. */

@@ -1,8 +1,9 @@
-import type { ListedModel } from '../../lib/backend.ts';
+import type { Device, ListedModel } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type {
   DownloadEvent,
   DownloadReport,
+  LoadOptions,
   LoadReport,
   ModelHost,
   RemoveReport,
@@ -18,19 +19,28 @@ import type { Dtype } from '../store/dtypes.ts';
 import { type LocalModel, lackOfLocalModel } from '../store/hub-cache.ts';
 import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
-import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { LoadedModels } from '../supervisor/engine-backend.ts';
+import type { EngineStatus } from '../supervisor/engine-process.ts';
+import type { ModelState } from '../supervisor/life-cycle.ts';
 import { shuttingDown } from '../supervisor/shutting-down.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
+import { DeviceTrials } from './device-trials.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
+import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
 import { ModelList } from './model-list.ts';
-import { type LongInput, ModelSlot, type SlotEngine } from './model-slot.ts';
+import { type LoadRequest, type LongInput, ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
-  engine: SlotEngine & Pick<EngineProcess, 'compile'>;
+  /** Creates the process of one model; it does not start before the model is loaded. */
+  createEngine(model: ModelId): SlotEngine;
+  /** True to load a model of this machine when the first request for it arrives. */
+  loadOnDemand?: boolean;
+  /** Memory for models that are loaded beside each other. Default: a load replaces the loaded model. */
+  memory?: MemorySettings;
   pull: PullContext;
   compile: CompileContext;
   /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
@@ -39,68 +49,135 @@ export interface HostOptions {
   dtype?: Dtype;
 }
 
-/** Describes the state of the slot in the error that its model cannot be deleted. */
-const IN_USE: Readonly<Record<Slot['state'], string>> = {
+/** Describes the state of a model in the error that it cannot be deleted. */
+const IN_USE: Readonly<Record<ModelState, string>> = {
   unloaded: 'being loaded',
   loading: 'being loaded',
   loaded: 'loaded',
   unloading: 'being unloaded',
-  error: 'being started again',
+  restarting: 'being started again',
+  failed: 'being loaded',
 };
 
-/** Manages the models of this machine: their files in the store, and the one model in memory (the slot). */
-export class LocalModelHost implements ModelHost {
+/** Maximum number of requests that wait for the load of their model. */
+const MOST_WAITING = 64;
+/** Number of models whose order of loading is remembered. */
+const MOST_REMEMBERED = 64;
+
+/**
+ * Manages the models of this machine: their files in the store, and those in memory (docs/slot.md). What happens to a
+ * model is decided here alone: each has one slot while it is in memory, and at most one download.
+ */
+export class LocalModelHost implements ModelHost, LoadedModels {
   readonly #options: HostOptions;
-  readonly #slot: ModelSlot;
+  /** The models in memory, being loaded or unloaded, and those that failed to load. */
+  readonly #slots = new Map<ModelId, ModelSlot>();
+  /** Ids of the models that were loaded, the last one first. */
+  #loaded: readonly ModelId[] = [];
+  readonly #budget: MemoryBudget;
   readonly #downloads: Downloads;
   readonly #list: ModelList;
-  /** Models whose load has begun but has not reached the slot yet. */
+  /** Devices that failed to load a model since the server started. */
+  readonly #failedDevices = new Set<Device>();
+  /** The load that requests wait for, and their number. */
+  #demanded: { model: ModelId; waiting: number; load: Promise<void> } | null = null;
+  /** Milliseconds that the last load for a request took. */
+  #demandMs = 5_000;
+  /** Models whose load has begun but has not reached their slot yet. */
   readonly #loads = new Set<ModelId>();
   readonly #removals = new Set<ModelId>();
   readonly #closing = new AbortController();
 
   constructor(options: HostOptions) {
-    const { engine, compile } = options;
     this.#options = options;
-    // A device that nothing on this machine supports is tried and logged, but not shown as the one that would be used.
-    const devices = compile.devices.filter((device) => compile.drives(device));
     this.#downloads = new Downloads({
       checkBegin: (model) => this.#refuseDuringRemoval(model),
       download: (...request) => this.#download(...request),
       unfollowedMs: options.pull.settings.unfollowedMs,
     });
-    this.#slot = new ModelSlot({
-      engine,
-      log: compile.log,
-      devices,
-      longInput: options.longInput ?? 'refuse',
-      now: () => performance.now(),
-      reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
-    });
+    this.#budget = new MemoryBudget(options.memory, (model) => this.#unload(model));
     this.#list = new ModelList({
-      slot: this.#slot,
+      slots: this.#slots,
       downloads: this.#downloads,
       calibrations: options.calibrations,
-      compile,
+      compile: options.compile,
       find: (model) => this.#find(model),
     });
   }
 
   slot(): Slot {
-    return this.#slot.view();
+    return this.slots()[0] ?? { state: 'unloaded', model: null, device: this.#trials().next };
   }
 
-  /** Returns the calibration of the loaded model; null if it has none or no model is loaded. */
-  calibration(): Promise<ActiveCalibration | null> {
-    return this.#list.calibration();
+  slots(): readonly Slot[] {
+    const several = this.#options.memory !== undefined || this.#slots.size > 1;
+    return this.#inOrder().map((slot) => ({
+      ...slot.view(),
+      ...(several ? { memoryBytes: this.#budget.bytesOf(slot) } : {}),
+    }));
+  }
+
+  memory(): { usedBytes: number; budgetBytes: number } | null {
+    return this.#options.memory ? this.#budget.figures([...this.#slots.values()]) : null;
+  }
+
+  loadedModels(): readonly ModelSlot[] {
+    return this.#inOrder().filter(({ state }) => state === 'loaded' || state === 'restarting');
+  }
+
+  /** Returns the slots as routes show them: first the model that was loaded last, and at the end those that failed. */
+  #inOrder(): ModelSlot[] {
+    const rank = ({ model, state }: ModelSlot) =>
+      state === 'loading' ? 1e6 : state === 'failed' ? 2e6 : this.#loaded.indexOf(model);
+    const shown = [...this.#slots.values()].filter(({ state }) => state !== 'unloaded');
+    return shown.sort((a, b) => rank(a) - rank(b));
+  }
+
+  #trials(): DeviceTrials {
+    const { compile } = this.#options;
+    // A device that nothing on this machine supports is tried and logged, but not shown as the one that would be used.
+    const devices = compile.devices.filter((device) => compile.drives(device));
+    return new DeviceTrials(devices, this.#failedDevices);
+  }
+
+  /** Returns the slot of a model, a new one if it has none. */
+  #slotOf(model: ModelId): ModelSlot {
+    const known = this.#slots.get(model);
+    if (known) return known;
+    const { createEngine, compile, longInput = 'refuse' } = this.#options;
+    const slot: ModelSlot = new ModelSlot({
+      model,
+      engine: createEngine(model),
+      log: compile.log,
+      trials: this.#trials(),
+      longInput,
+      now: () => performance.now(),
+      reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
+      onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),
+      onLoaded: () => {
+        this.#loaded = [model, ...this.#loaded.filter((one) => one !== model)].slice(0, MOST_REMEMBERED);
+      },
+    });
+    this.#slots.set(model, slot);
+    return slot;
+  }
+
+  /** Forgets a slot that holds nothing. */
+  #tidy(slot: ModelSlot): void {
+    if (slot.state === 'unloaded' && !slot.work && this.#slots.get(slot.model) === slot) this.#slots.delete(slot.model);
+  }
+
+  /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
+  calibration(model: ModelId): Promise<ActiveCalibration | null> {
+    return this.#list.calibration(model);
   }
 
   listModels(): Promise<readonly ListedModel[]> {
     return this.#list.models();
   }
 
-  async load(model: ModelId, options: { maxPromptLen?: number }): Promise<LoadReport> {
-    const loaded = this.#downloads.has(model) ? this.#slot.loaded(model, options.maxPromptLen) : null;
+  async load(model: ModelId, options: LoadOptions): Promise<LoadReport> {
+    const loaded = this.#downloads.has(model) ? this.#slots.get(model)?.loaded(options.maxPromptLen) : null;
     if (loaded) return loaded;
     this.#downloads.refuseDuring(model, 'load');
     this.#refuseDuringRemoval(model);
@@ -109,36 +186,86 @@ export class LocalModelHost implements ModelHost {
       const local = await this.#find(model);
       if (!local) throw await this.#modelNotFound(model);
       // If the model is loaded already and the caller names no prompt length, the requested one is kept.
-      const active = this.slot().model === model ? this.#slot.requestedLength : undefined;
-      const maxPromptLen = options.maxPromptLen ?? active;
+      const maxPromptLen = options.maxPromptLen ?? this.#slots.get(model)?.requestedLength;
       choosePromptLength(maxPromptLen, await statedLengths(this.#options.compile.paths, local));
       // Not awaited: the slot tracks the load from now on.
-      return this.#slot.load({
-        model,
-        maxPromptLen,
-        prepare: (without, refused) =>
-          this.#ensure(local, { maxPromptLen, without, refused, onProgress: () => undefined }),
-      });
+      return this.#loadInto(model, options, maxPromptLen, async () => local);
     } finally {
       this.#loads.delete(model);
     }
   }
 
-  /** Loads a model whose compiled files are gone. If its weights are gone, too, the slot says so. */
-  #reload(model: ModelId, maxPromptLen: number | undefined): Promise<LoadReport> {
-    return this.#slot.load({
-      model,
+  async #loadInto(
+    model: ModelId,
+    { keepOthers = this.#options.memory !== undefined, evict }: LoadOptions,
+    maxPromptLen: number | undefined,
+    find: () => Promise<LocalModel>,
+  ): Promise<LoadReport> {
+    const others = () => [...this.#slots.values()].filter((one) => one.model !== model);
+    if (!keepOthers) for (const other of others()) other.refuseWhileBusy();
+    const slot = this.#slotOf(model);
+    const request: LoadRequest = {
+      replaces: !keepOthers,
       maxPromptLen,
-      prepare: async (without, refused) => {
-        const local = await this.#find(model);
-        if (!local) throw await this.#modelNotFound(model);
-        return this.#ensure(local, { maxPromptLen, without, refused, onProgress: () => undefined });
+      prepare: async (without, refused) =>
+        this.#ensure(await find(), { maxPromptLen, without, refused, onProgress: () => undefined }),
+      othersServe: () => others().some(({ state }) => state === 'loaded'),
+      makeRoom: async (compiled) => {
+        if (!keepOthers) for (const other of others()) await this.#unloadSlot(other);
+        else if (compiled) await this.#budget.reserve(slot, compiled.directory, others(), evict);
       },
+    };
+    return slot.load(request).finally(() => this.#tidy(slot));
+  }
+
+  /** Loads a model whose compiled files are gone. If its weights are gone, too, its slot says so. */
+  #reload(model: ModelId, maxPromptLen: number | undefined): Promise<LoadReport> {
+    return this.#loadInto(model, { keepOthers: true }, maxPromptLen, async () => {
+      const local = await this.#find(model);
+      if (!local) throw await this.#modelNotFound(model);
+      return local;
     });
   }
 
-  unload(): Promise<UnloadReport> {
-    return this.#slot.unload();
+  async unload(model?: ModelId): Promise<UnloadReport> {
+    if (model === undefined) {
+      const replacing = [...this.#slots.values()].find(({ work }) => work?.request?.replaces);
+      replacing?.refuseWhileBusy();
+    }
+    const slot = model === undefined ? this.#inOrder()[0] : this.#slots.get(model);
+    return slot ? this.#unloadSlot(slot) : { model: null };
+  }
+
+  async #unload(model: ModelId): Promise<void> {
+    await this.unload(model);
+  }
+
+  /** Loads a model for a request; without an id, the one that was loaded last. One such load runs at a time. */
+  readonly demand = async (wanted: ModelId | undefined): Promise<void> => {
+    const model = wanted ?? this.#loaded[0];
+    if (!this.#options.loadOnDemand || model === undefined) return;
+    this.#demanded ??= { model, waiting: 0, load: this.#demand(model) };
+    const demanded = this.#demanded;
+    if (demanded.model !== model || demanded.waiting >= MOST_WAITING) {
+      const busy = `${demanded.model} is being loaded for another request. Try again after the seconds in Retry-After.`;
+      throw new AssayError('overloaded', busy, { retryAfterSeconds: Math.ceil(this.#demandMs / 1000) });
+    }
+    demanded.waiting++;
+    await demanded.load;
+  };
+
+  async #demand(model: ModelId): Promise<void> {
+    const started = performance.now();
+    try {
+      await this.load(model, { keepOthers: true });
+      this.#demandMs = performance.now() - started;
+    } finally {
+      this.#demanded = null;
+    }
+  }
+
+  #unloadSlot(slot: ModelSlot): Promise<UnloadReport> {
+    return slot.unload().finally(() => this.#tidy(slot));
   }
 
   download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
@@ -148,10 +275,12 @@ export class LocalModelHost implements ModelHost {
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
     this.#downloads.refuseDuring(model, 'delete');
     this.#refuseDuringRemoval(model);
-    if (this.#slot.uses(model) || this.#loads.has(model)) {
-      const slot = this.slot();
-      const doing = slot.model === model ? IN_USE[slot.state] : 'being loaded';
-      throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload`, { param: 'model' });
+    const slot = this.#slots.get(model);
+    if (slot?.inUse || this.#loads.has(model)) {
+      const doing = slot ? IN_USE[slot.state] : 'being loaded';
+      throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload ${model}`, {
+        param: 'model',
+      });
     }
     this.#removals.add(model);
     try {
@@ -169,10 +298,25 @@ export class LocalModelHost implements ModelHost {
     );
   }
 
-  /** Aborts downloads and compiles, and resolves once all downloads have ended. The bytes that were downloaded stay. */
-  async close(): Promise<void> {
+  /** Returns the state of the engine of each model in memory. */
+  engines(): readonly EngineStatus[] {
+    return this.#inOrder().map(({ engine }) => engine.status());
+  }
+
+  /**
+   * Begins the shutdown: ends downloads, compiles and loads, and resolves once all downloads have ended. The bytes that
+   * were downloaded stay. Requests in flight continue.
+   */
+  async beginClose(): Promise<void> {
     this.#closing.abort(shuttingDown());
+    for (const { engine } of this.#slots.values()) engine.beginClose();
     await this.#downloads.settled();
+  }
+
+  /** Ends all engines; requests in flight fail. */
+  async close(): Promise<void> {
+    await this.beginClose();
+    await Promise.all([...this.#slots.values()].map(({ engine }) => engine.close()));
   }
 
   async #download(
@@ -235,7 +379,7 @@ export class LocalModelHost implements ModelHost {
       ...others,
       ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
       signal: this.#closing.signal,
-      inUse: (directory) => this.#slot.reads(directory),
+      inUse: (directory) => [...this.#slots.values()].some((slot) => slot.reads(directory)),
     });
     return ensured.catch(async (error) => {
       // Another process may have removed the model in the meantime; then that is the error to report.

@@ -60,15 +60,15 @@ function listOf(given: Case) {
 }
 
 function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
-  const model = slot === 'unloaded' ? null : id;
+  const held = {
+    view: () => ({ state: slot, model: id, device: 'CPU' as const }),
+    compiled: null,
+    info: null,
+    work: null,
+    isReading: false,
+  };
   return {
-    slot: {
-      view: () => ({ state: slot, model, device: 'CPU' }),
-      compiled: null,
-      info: null,
-      uses: () => false,
-      isReading: () => false,
-    },
+    slots: new Map(slot === 'unloaded' ? [] : [[id, held]]),
     downloads: { models: download ? [id] : [], statusOf: () => download },
     calibrations: { find: async () => null },
     // Only `paths` is read for models that have no files.

@@ -7,13 +7,13 @@ import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';
-import type { EngineProcess } from '../supervisor/engine-process.ts';
+import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts';
 import type { ModelState } from '../supervisor/life-cycle.ts';
-import { DeviceTrials } from './device-trials.ts';
+import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
 
-export type SlotEngine = Pick<EngineProcess, 'status' | 'onEvent' | 'beginLoad' | 'failLoad' | 'load' | 'unload'>;
+export type SlotEngine = EngineProcess & EngineCalls;
 
 /**
  * Names what to do with a text that an encoder model cannot read whole: refuse it, or read it in overlapping windows,
@@ -23,15 +23,20 @@ export const LONG_INPUTS = ['refuse', 'windows'] as const;
 export type LongInput = (typeof LONG_INPUTS)[number];
 
 export interface SlotOptions {
+  model: ModelId;
   longInput: LongInput;
+  /** The process that runs the model, and no other model. */
   engine: SlotEngine;
   log: Logger;
-  /** Devices that this machine supports, best first. The CPU is always the last. */
-  devices: readonly Device[];
+  trials: DeviceTrials;
   /** Returns milliseconds of a monotonic clock. */
   now(): number;
   /** Loads a model again whose compiled files another process removed, so that the engine cannot be restarted. */
   reload(model: ModelId, maxPromptLen: number | undefined): void;
+  /** Learns that the model has been loaded; not that it was only started again. */
+  onLoaded(): void;
+  /** Learns that no request came for as long as the last one wanted the model kept. */
+  onExpired(): void;
 }
 
 interface LoadedModel {
@@ -41,9 +46,10 @@ interface LoadedModel {
   compiled: CompiledModel;
 }
 
-/** Describes a load into the slot. */
+/** Describes a load of the model. */
 export interface LoadRequest {
-  model: ModelId;
+  /** True if the other models in memory are unloaded for this one. */
+  replaces: boolean;
   /** Requested prompt length; undefined: as long as the model and the machine's memory allow, up to a default. */
   maxPromptLen: number | undefined;
   /**
@@ -51,7 +57,17 @@ export interface LoadRequest {
    * `refused`.
    */
   prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
+  /** Tells whether other models answer. They keep answering while this one is compiled. */
+  othersServe(): boolean;
+  /**
+   * Unloads the models that this load replaces. With the compiled model, before it is read, also checks that it fits
+   * beside those that stay.
+   */
+  makeRoom(compiled: CompiledModel | null): Promise<void>;
 }
+
+/** Longest time that a timer of Node can wait, 24 days. A model that is kept longer does not expire. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** State that `GET /health` shows, for each state of the model's life cycle. */
 const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
@@ -64,10 +80,13 @@ const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
 };
 
 /**
- * Holds the one model in memory. Runs one load or unload at a time. The engine process owns the life cycle
+ * Holds one model in memory. Runs one load or unload at a time. The engine process owns the life cycle
  * (`docs/slot.md`).
  */
 export class ModelSlot {
+  /** The process that runs the model. */
+  readonly engine: SlotEngine;
+  readonly model: ModelId;
   readonly #options: SlotOptions;
   readonly #trials: DeviceTrials;
   /** Model in memory, or whose engine process died and is being restarted; null if there is none. */
@@ -75,27 +94,54 @@ export class ModelSlot {
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
+  /** Time of the last request, by the clock of `SlotOptions.now`. */
+  usedAt = 0;
+  #keepAliveMs = Number.POSITIVE_INFINITY;
+  #expiry: NodeJS.Timeout | undefined;
 
   constructor(options: SlotOptions) {
     this.#options = options;
-    this.#trials = new DeviceTrials(options.devices);
-    options.engine.onEvent(({ state, model }, event) => {
+    this.#trials = options.trials;
+    this.engine = options.engine;
+    this.model = options.model;
+    options.engine.onEvent(({ state }, event) => {
       if (state === 'unloaded' || state === 'loading' || state === 'failed') this.#active = null;
-      if (state === 'restarting' && event === 'failed' && model !== null) void this.#reloadIfGone(model);
+      if (state === 'restarting' && event === 'failed') void this.#reloadIfGone();
+      if (event === 'loaded') options.onLoaded();
     });
   }
 
   /** Loads the model again if its compiled files are gone: no restart can succeed without them. */
-  async #reloadIfGone(model: ModelId): Promise<void> {
-    const active = this.#active;
+  async #reloadIfGone(): Promise<void> {
+    const [active, { model, log }] = [this.#active, this.#options];
     if (!active || !(await isGone(active.compiled)) || this.#active !== active || this.#work) return;
-    this.#options.log.warn({ model }, 'another process removed the compiled model; it is loaded again');
+    log.warn({ model }, 'another process removed the compiled model; it is loaded again');
     this.#options.reload(model, active.maxPromptLen);
   }
 
-  /** Returns the state of the slot as `GET /health` shows it. */
+  /**
+   * Notes that a request begins or has ended.
+   *
+   * @param keepAliveMs milliseconds without a further request after which the model expires; absent: as before
+   */
+  used(keepAliveMs = this.#keepAliveMs): void {
+    this.usedAt = this.#options.now();
+    this.#keepAliveMs = keepAliveMs;
+    clearTimeout(this.#expiry);
+    if (keepAliveMs > LONGEST_TIMER_MS) return;
+    this.#expiry = setTimeout(() => {
+      if (this.engine.status().admitted > 0) this.used();
+      else this.#options.onExpired();
+    }, keepAliveMs).unref();
+  }
+
+  get state(): ModelState {
+    return this.engine.status().state;
+  }
+
+  /** Returns the state of the model as `GET /health` shows it. */
   view(): Slot {
-    const { state, model, reason, silentMs, unresponsive } = this.#options.engine.status();
+    const { state, model, reason, silentMs, unresponsive } = this.engine.status();
     const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
@@ -130,16 +176,20 @@ export class ModelSlot {
    * Returns the report of a load if the model is in memory already with this prompt length (undefined: any); otherwise
    * null.
    */
-  loaded(model: ModelId, maxPromptLen: number | undefined): LoadReport | null {
-    const { state, model: current } = this.#options.engine.status();
-    if (state !== 'loaded' || current !== model || !this.#active) return null;
+  loaded(maxPromptLen: number | undefined): LoadReport | null {
+    if (this.state !== 'loaded' || !this.#active) return null;
     const same = maxPromptLen === undefined || maxPromptLen === this.#active.info.maxPromptLen;
     return same ? reportOf(this.#active, 0, false) : null;
   }
 
-  /** Tells whether a load of this model is past its compile, so that the engine reads its files. */
-  isReading(model: ModelId): boolean {
-    return this.#loading !== null && this.#work?.request?.model === model;
+  /** True if a load is past its compile, so that the engine reads the model's files. */
+  get isReading(): boolean {
+    return this.#loading !== null;
+  }
+
+  /** The load (`request`) or unload (null) that runs; null if none does. */
+  get work(): { request: LoadRequest | null; promise: Promise<unknown> } | null {
+    return this.#work;
   }
 
   /** Tells whether the engine uses the compiled model in this directory, or is about to load it. */
@@ -147,21 +197,20 @@ export class ModelSlot {
     return this.#active?.compiled.directory === directory || this.#loading?.directory === directory;
   }
 
-  /** Tells whether a model is in memory, being restarted or being loaded. */
-  uses(model: ModelId): boolean {
-    const { state, model: current } = this.#options.engine.status();
+  /** True if the model is in memory, being restarted or being loaded: its files must not be deleted. */
+  get inUse(): boolean {
     // This includes `restarting`: a restarted engine reads the same files.
-    return (current === model && state !== 'failed') || this.#work?.request?.model === model;
+    return (this.state !== 'failed' && this.state !== 'unloaded') || this.#work?.request != null;
   }
 
   /**
-   * Loads a model. A second call for the same model and prompt length joins the first. Until the new model is compiled,
-   * another model in memory keeps serving; then its requests in flight finish and it is unloaded. Throws
+   * Loads the model. A second call for the same prompt length joins the first. Until it is compiled, the model in
+   * memory that it replaces keeps serving; then the requests in flight of that one finish and it is unloaded. Throws
    * `operation_in_progress` during another load or an unload, and the error of the compile or of the engine.
    */
   async load(request: LoadRequest): Promise<LoadReport> {
     const now = this.#work?.request;
-    if (now?.model === request.model && now.maxPromptLen === request.maxPromptLen) {
+    if (now && now.maxPromptLen === request.maxPromptLen) {
       // A cast: work with a request is always a load.
       return this.#work?.promise as Promise<LoadReport>;
     }
@@ -176,49 +225,52 @@ export class ModelSlot {
     // A cast: work without a request is always an unload.
     if (this.#work && this.#work.request === null) return this.#work.promise as Promise<UnloadReport>;
     return this.#exclusively(null, async () => {
-      const { engine } = this.#options;
-      const model = this.#active ? engine.status().model : null;
-      await engine.unload();
+      const model = this.#active ? this.model : null;
+      await this.engine.unload();
       return { model };
     });
   }
 
   async #load(request: LoadRequest): Promise<LoadReport> {
-    const { engine, log, now } = this.#options;
+    const { log, now, model } = this.#options;
+    const { engine } = this;
     const started = now();
     // The model in memory keeps serving until the next one is compiled.
-    const swap = engine.status().state === 'loaded';
+    const swap = this.state === 'loaded' || request.othersServe();
     try {
-      if (!swap) await this.#begin(request.model);
+      if (!swap) {
+        await request.makeRoom(null);
+        await this.#begin();
+      }
       this.#trials.begin();
       const ensured = await this.#prepare(request, new Set());
       const { compiled, made } = ensured;
       // Set before the old model unloads, because its requests in flight may delay the load.
       this.#loading = compiled;
       const { maxPromptLen } = request;
-      const current = this.loaded(request.model, maxPromptLen);
+      const current = this.loaded(maxPromptLen);
       if (current && this.#active?.compiled.directory === compiled.directory) {
         this.#active.maxPromptLen = maxPromptLen;
         return { ...current, compiled: made };
       }
-      if (swap) await this.#begin(request.model);
+      await request.makeRoom(compiled);
+      if (swap) await this.#begin();
       this.#active = await this.#loadOrFallBack(request, ensured);
       return reportOf(this.#active, Math.round(now() - started), made);
     } catch (error) {
-      if (engine.status().state === 'loading') engine.failLoad(error);
-      log.error({ model: request.model, err: error }, 'load failed');
+      if (this.state === 'loading') engine.failLoad(error);
+      log.error({ model, err: error }, 'load failed');
       throw error;
     } finally {
       this.#loading = null;
     }
   }
 
-  /** Unloads a model that is in memory, and enters the state `loading`. */
-  async #begin(model: ModelId): Promise<void> {
-    const { engine } = this.#options;
-    const { state } = engine.status();
+  /** Unloads the model if it is in memory, and enters the state `loading`. */
+  async #begin(): Promise<void> {
+    const { engine, state } = this;
     if (state !== 'unloaded' && state !== 'failed') await engine.unload();
-    engine.beginLoad(model);
+    engine.beginLoad(this.model);
   }
 
   /**
@@ -226,14 +278,15 @@ export class ModelSlot {
    * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
    */
   async #loadOrFallBack(request: LoadRequest, first: EnsuredModel): Promise<LoadedModel> {
-    const { engine, log } = this.#options;
+    const { log, model } = this.#options;
+    const { engine } = this;
     const refused = new Set<WeightForm>();
     let gone = false;
     for (let ensured = first; ; ensured = await this.#prepare(request, refused)) {
       const { compiled, plugin } = ensured;
       this.#loading = compiled;
       try {
-        const { model, maxPromptLen } = request;
+        const { maxPromptLen } = request;
         const length = maxPromptLen === undefined ? {} : { maxPromptLen };
         const windows = this.#options.longInput === 'windows';
         const spec = { model, dir: compiled.directory, windows, ...length, ...(plugin ? { plugin } : {}) };
@@ -242,21 +295,21 @@ export class ModelSlot {
         const { device } = compiled.record;
         if (!gone && (await isGone(compiled))) {
           gone = true;
-          await this.#begin(request.model);
-          log.warn({ model: request.model, err: error }, 'another process removed the compiled model while it loaded');
+          await this.#begin();
+          log.warn({ model, err: error }, 'another process removed the compiled model while it loaded');
           continue;
         }
         const form = device === 'CPU' ? refusedForm(error) : undefined;
         if (form && !refused.has(form)) {
           refused.add(form);
-          await this.#begin(request.model);
-          log.warn({ model: request.model, form, err: error }, 'wrong numbers in this form; another one is compiled');
+          await this.#begin();
+          log.warn({ model, form, err: error }, 'wrong numbers in this form; another one is compiled');
           continue;
         }
         if (device === 'CPU' || !isAssayError(error, 'engine_failed')) throw error;
         this.#trials.fail(device, error.message);
-        await this.#begin(request.model);
-        log.warn({ model: request.model, device, err: error }, 'cannot load on this device; trying the next one');
+        await this.#begin();
+        log.warn({ model, device, err: error }, 'cannot load on this device; trying the next one');
       }
     }
   }
@@ -270,15 +323,7 @@ export class ModelSlot {
 
   /** Runs a load (`request`) or an unload (null). Throws `operation_in_progress` while another one runs. */
   async #exclusively<T>(request: LoadRequest | null, work: () => Promise<T>): Promise<T> {
-    if (this.#work) {
-      const busy = this.#work.request?.model ?? this.#options.engine.status().model;
-      const doing = this.#work.request ? 'loaded' : 'unloaded';
-      throw new AssayError(
-        'operation_in_progress',
-        `${busy} is being ${doing} now. Try again when that has finished; GET /health shows the state.`,
-        { param: 'model' },
-      );
-    }
+    this.refuseWhileBusy();
     const promise = work();
     this.#work = { request, promise };
     try {
@@ -286,6 +331,14 @@ export class ModelSlot {
     } finally {
       this.#work = null;
     }
+  }
+
+  /** Throws `operation_in_progress` while a load or unload runs. */
+  refuseWhileBusy(): void {
+    if (!this.#work) return;
+    const doing = this.#work.request ? 'loaded' : 'unloaded';
+    const busy = `${this.model} is being ${doing} now. Try again when that has finished; GET /health shows the state.`;
+    throw new AssayError('operation_in_progress', busy, { param: 'model' });
   }
 }
 

@@ -20,19 +20,41 @@ import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import { answerTokens, checkRequestSize, sizeOfRequest } from '../../lib/request-size.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
 import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
-import { type Reply, requestOf, type Work } from '../protocol/messages.ts';
+import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
 import type { Call, CallMedia } from './calls/call.ts';
-import type { EngineCalls, EngineProcess } from './engine-process.ts';
+import { chooseModel } from './choose-model.ts';
+import type { EngineCalls } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasMedia, openMedia } from './media/open-media.ts';
 import { withoutFiles } from './media/work-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 
+/** Represents a model in memory. */
+export interface LoadedModel {
+  readonly model: ModelId;
+  /** Facts about the model; null while its process is started again for the first time. */
+  readonly info: ModelInfo | null;
+  readonly engine: EngineCalls;
+  /** Notes that a request begins or has ended, and how long it wants the model kept (milliseconds). */
+  used(keepAliveMs?: number): void;
+}
+
+/** Holds the models that answer requests. */
+export interface LoadedModels extends Pick<ModelHost, 'listModels'> {
+  /** Returns the models in memory, also those whose process is being started again; first the one loaded last. */
+  loadedModels(): readonly LoadedModel[];
+  /**
+   * Loads a model of this machine because a request needs it; undefined: the one that was in memory last. Absent, or
+   * without effect, unless models are loaded on demand. Throws `overloaded` if another model is being loaded so.
+   */
+  demand?(model: ModelId | undefined): Promise<void>;
+  /** Returns the calibration of a loaded model, or null if it has none. */
+  calibration?(model: ModelId): Promise<{ calibration: Calibration } | null>;
+}
+
 export interface EngineBackendOptions {
-  engine: Pick<EngineProcess, 'status'> & EngineCalls;
-  /** Lists the models that this machine has. */
-  models: Pick<ModelHost, 'listModels'>;
+  models: LoadedModels;
   /** Process that decodes images and audio; absent: the backend reads none. */
   media?: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>;
   /** Fetches images from the hosts that the operator allows; absent: image addresses are refused. */
@@ -45,8 +67,6 @@ export interface EngineBackendOptions {
   timeoutMs: number;
   /** Maximum answer tokens of a chat request that sets no limit. A small model may never stop by itself. */
   chatMaxTokens: number;
-  /** Returns the calibration of the loaded model, or null if it has none. Absent: no answers are calibrated. */
-  calibration?(): Promise<Calibration | null>;
   /**
    * Number of orders in which each question shows its options, if a request asks for probabilities but sets no
    * `orders`. The log-probabilities are averaged over the orders. Absent: 1.
@@ -80,54 +100,61 @@ type Finished = Extract<Reply, { type: 'finished' }>;
 
 /** Creates an inference backend that answers with the engine process. */
 export function createEngineBackend(options: EngineBackendOptions): InferenceBackend {
-  const { engine, models } = options;
+  const { models } = options;
 
   /**
-   * Returns the id of the loaded model. If another model is requested, throws `model_not_loaded` if this machine has
-   * that model, otherwise `model_not_found`. If none is requested, throws `model_not_loaded` if none is loaded (D-20,
-   * M-13).
+   * Returns the model that answers a request: the one it names, or that of `chooseModel` among those that the caller
+   * may use. Throws `model_not_loaded` if that is not loaded but on this machine, or if none is loaded, and otherwise
+   * `model_not_found` (D-20, M-13).
    */
-  async function activeModel(wanted: string | undefined): Promise<ModelId> {
-    const { model, state } = engine.status();
-    const active = state === 'loaded' || state === 'restarting' ? model : null;
-    if (wanted === undefined) {
-      if (active) return active;
-      throw model && state === 'loading' ? notReady(model, state) : noModelLoaded();
-    }
-    const id = asModelId(wanted);
-    if (id && id === active) return id;
+  async function answering(work: Work, context: BackendCall): Promise<LoadedModel> {
+    const wanted = requestOf(work).model;
+    const { allows = () => true } = context;
+    const found = () => {
+      const loaded = models.loadedModels();
+      if (wanted !== undefined) return loaded.find(({ model }) => model === wanted);
+      const allowed = loaded.filter(({ model }) => allows(model));
+      // If the key allows none, the refusal names the model that would have answered.
+      return chooseModel(work, allowed.length > 0 ? allowed : loaded);
+    };
+    const loaded = found();
+    if (loaded) return loaded;
     const all = await models.listModels();
+    const id = wanted === undefined ? undefined : asModelId(wanted);
     const listed = all.find((one) => one.id === id);
-    if (id !== null && (id === model || listed)) {
-      if (listed && PENDING_STATUSES.has(listed.status)) throw notReady(id, listed.status);
+    if (models.demand && (listed || wanted === undefined)) {
+      await models.demand(listed?.id);
+      const demanded = found();
+      if (demanded) return demanded;
+    }
+    const pending = wanted === undefined ? all.find(({ status }) => status === 'loading') : listed;
+    if (pending && PENDING_STATUSES.has(pending.status)) throw notReady(pending.id, pending.status);
+    if (wanted === undefined) throw noModelLoaded();
+    if (listed) {
       const message = `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });
     }
-    throw unknownModel(wanted, { served: active ? [active] : [], known: all.map((one) => one.id) });
+    const served = models.loadedModels().map(({ model }) => model);
+    throw unknownModel(wanted, { served, known: all.map((one) => one.id) });
   }
 
-  /**
-   * Returns the id of the model that answers a request. The cast is safe, because `activeModel` has checked that a
-   * requested name is its id.
-   */
-  function answering(wanted: string | undefined): ModelId {
-    return (wanted as ModelId | undefined) ?? engine.status().model!;
-  }
-
-  /** Runs one request in the documented order of checks (D-15) and yields the engine's replies. */
-  async function* answer(work: Work, wanted: string | undefined, context: BackendCall): AsyncGenerator<Reply, void> {
+  /** Runs one request in the documented order of checks (D-15) and yields its model with the engine's replies. */
+  async function* answer(work: Work, context: BackendCall): AsyncGenerator<{ model: ModelId; reply: Reply }, void> {
     const traceId = context.trace?.traceId;
     const log = options.log.child({ requestId: context.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
     let call: Call | null = null;
+    let target: LoadedModel | null = null;
     const arrivedAt = performance.now();
     try {
-      const model = await activeModel(wanted);
+      target = await answering(work, context);
+      target.used();
+      const { model, engine, info } = target;
       if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
       const request = requestOf(work);
       await context.admit(sizeOfRequest(request).tokens);
       if (work.kind === 'tasks') checkRequestSize(work.batch);
       const { signal, priority, caller, cacheScope } = context;
-      const media = mediaFor(work, caller);
+      const media = mediaFor(work, caller, info);
       call = await engine.call({
         work,
         signal,
@@ -148,7 +175,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
           await context.recount?.(usage.promptTokens + usage.completionTokens);
           options.onAnswered?.({ model, usage, metrics, ...(context.trace ? { trace: context.trace } : {}) });
         }
-        yield reply;
+        yield { model, reply };
       }
     } catch (error) {
       call?.cancel();
@@ -157,8 +184,10 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       if (context.signal.aborted) log.info('caller left');
       else if (INTERNAL_ERRORS.has(code)) log.warn({ code, err: error }, 'not answered');
       else log.info({ code }, 'not answered');
-      options.metrics.failed(work.kind, code);
+      options.metrics.failed(work.kind, code, target?.model);
       throw error;
+    } finally {
+      target?.used(models.demand && context.keepAliveMs);
     }
   }
 
@@ -166,22 +195,26 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * Returns the functions that open and decode the media of a request; null if the request has none of the kind that
    * the model reads (the engine refuses other media), or if there is no media process.
    */
-  function mediaFor(work: Work, caller: string | undefined): CallMedia | null {
-    const { reads: kind, mostSamples } = engine.status().info ?? {};
+  function mediaFor(work: Work, caller: string | undefined, info: ModelInfo | null): CallMedia | null {
+    const { reads: kind, mostSamples } = info ?? {};
     if (!options.media || !kind || !hasMedia(work, kind)) return null;
     const { metrics, fetcher } = options;
     return openMedia(options.media, { kind, counts: metrics.media[kind], fetcher, caller, mostSamples });
   }
 
   /** Returns the answers, calibrated if the request asks for it and the loaded model has a calibration. */
-  async function calibratedAnswers(batch: TaskBatch, answers: readonly TaskAnswer[]): Promise<readonly TaskAnswer[]> {
+  async function calibratedAnswers(
+    model: ModelId,
+    batch: TaskBatch,
+    answers: readonly TaskAnswer[],
+  ): Promise<readonly TaskAnswer[]> {
     if (!batch.probabilities?.calibrated) return answers;
-    const calibration = (await options.calibration?.()) ?? null;
+    const { calibration } = (await models.calibration?.(model)) ?? {};
     return calibration ? answers.map((one, i) => calibrated(one, at(batch.tasks, i), calibration)) : answers;
   }
 
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, media }: Finished): void {
-    options.metrics.answered(work.kind, usage, metrics);
+    options.metrics.answered(work.kind, model, usage, metrics);
     if (media) options.metrics.media[media.kind].encoded(media);
     const tasks = work.kind === 'tasks' ? { tasks: work.batch.tasks.length } : {};
     log.info({ model, ...tasks, reason, ...metrics }, 'answered');
@@ -193,13 +226,13 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     async runTasks(asked: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
       const batch = withOrders(asked, options.orders ?? 1);
       let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
-      for await (const reply of answer({ kind: 'tasks', batch }, batch.model, call)) {
+      for await (const { model, reply } of answer({ kind: 'tasks', batch }, call)) {
         if (reply.type === 'answers') answered = reply;
         if (reply.type === 'finished') {
           const { cut } = answered;
-          const answers = await calibratedAnswers(batch, answered.answers);
+          const answers = await calibratedAnswers(model, batch, answered.answers);
           return {
-            model: answering(batch.model),
+            model,
             answers,
             finishReason: reply.reason === 'repetition' ? 'length' : reply.reason,
             ...(cut.length > 0 ? { cut: { names: cut, more: 0 } } : {}),
@@ -213,10 +246,10 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
 
     async *chat(asked: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {
       const request = { maxTokens: options.chatMaxTokens, ...asked };
-      for await (const reply of answer({ kind: 'chat', request }, request.model, call)) {
+      for await (const { model, reply } of answer({ kind: 'chat', request }, call)) {
         switch (reply.type) {
           case 'queued':
-            yield { type: 'start', model: answering(request.model) };
+            yield { type: 'start', model };
             break;
           case 'reasoning':
             yield { type: 'reasoning', text: reply.text };

@@ -1,20 +1,11 @@
 import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type {
-  CompileProgress,
-  CompileReport,
-  CompileSpec,
-  EngineMemory,
-  KvCells,
-  LoadSpec,
-  ModelInfo,
-} from '../protocol/messages.ts';
-import type { GgufTexts } from '../store/import-gguf.ts';
+import type { EngineMemory, KvCells, LoadSpec, ModelInfo } from '../protocol/messages.ts';
 import type { Call, CallOptions } from './calls/call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
- * Runs the loaded model in its own process: native code, untrusted templates and model files are handled there, never
+ * Runs one model in its own process: native code, untrusted templates and model files are handled there, never
  * in the server. The process is watched for memory and hung steps, and is restarted with the same model if it dies.
  */
 export interface EngineProcess {
@@ -44,23 +35,11 @@ export interface EngineProcess {
    */
   unload(): Promise<void>;
   /**
-   * Compiles a model in another process, beside the one that serves. Rejects with the error that this process reports,
-   * and with `engine_failed` if it dies or `options.signal` aborts, which kills it; the caller then removes
-   * `spec.target`. The caller must also copy the text files (tokenizer, template, configuration) that `load` reads from
-   * that folder.
-   */
-  compile(spec: CompileSpec, options?: CompileCall): Promise<CompileReport>;
-  /**
-   * Makes a model's configuration and tokenizer from its GGUF file, in another process. Rejects with the error that
-   * this process reports, and with `engine_failed` if it dies.
-   */
-  describe(file: string): Promise<GgufTexts>;
-  /**
-   * Begins the shutdown: ends compiles and loads at once, because they can be repeated. Requests in flight continue.
+   * Begins the shutdown: ends a load at once, because it can be repeated. Requests in flight continue.
    * The caller must call `close` afterwards.
    */
   beginClose(): void;
-  /** Kills all processes; requests in flight fail. */
+  /** Kills the process; requests in flight fail. */
   close(): Promise<void>;
 }
 
@@ -99,9 +78,4 @@ export interface EngineStatus extends ModelLife {
   rssBytes: number | null;
   /** JavaScript heap and buffers of the engine process, as of its last heartbeat; null if there was none. */
   memory: EngineMemory | null;
-}
-
-export interface CompileCall {
-  signal?: AbortSignal;
-  onProgress?(progress: CompileProgress): void;
 }

@@ -3,6 +3,7 @@ import type { Metrics, Usage } from '../../lib/backend.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
 import type { EngineStatus } from './engine-process.ts';
 import { addMediaCounters, type MediaMetrics } from './media/media-metrics.ts';
 
@@ -11,11 +12,11 @@ export type RequestKind = 'tasks' | 'chat';
 /** Collects metrics for Prometheus. Metric names end with their unit, as Prometheus's naming guide asks. */
 export interface EngineMetrics {
   /** Counts a request that was answered, its tokens and its times. */
-  answered(kind: RequestKind, usage: Usage, metrics: Metrics): void;
-  /** Counts a request that failed, by its error code. */
-  failed(kind: RequestKind, code: ErrorCode): void;
-  /** Counts a restart of the engine process after its death. */
-  restarted(): void;
+  answered(kind: RequestKind, model: ModelId, usage: Usage, metrics: Metrics): void;
+  /** Counts a request that failed, by its error code; without a model if it failed before that was known. */
+  failed(kind: RequestKind, code: ErrorCode, model?: ModelId): void;
+  /** Counts a restart of a model's engine process after its death. */
+  restarted(model: ModelId): void;
   /** Counters for images and for audio. */
   media: Record<MediaKind, MediaMetrics>;
   /** Holds all metrics of the engine; the server adds its own. */
@@ -29,13 +30,16 @@ const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 export const METRICS_NAMES = ['assay', 'vllm'] as const;
 export type MetricsNames = (typeof METRICS_NAMES)[number];
 
+/** Value of the label `model` for what belongs to no model. */
+const NONE = { model: 'none' };
+
 /**
- * Creates the metrics. Each scrape calls `status`, and `calibration`, which returns the calibration of the loaded model
- * or null if it has none.
+ * Creates the metrics. Each scrape calls `statuses`, which returns the state of each model's engine, and `calibration`,
+ * which returns the calibration of a model or null if it has none.
  */
 export function createEngineMetrics(
-  status: () => EngineStatus,
-  calibration: () => Promise<Calibration | null> = async () => null,
+  statuses: () => readonly EngineStatus[],
+  calibration: (model: ModelId) => Promise<Calibration | null> = async () => null,
   names: MetricsNames = 'assay',
 ): EngineMetrics {
   const registry = new Registry();
@@ -43,33 +47,52 @@ export function createEngineMetrics(
   const counter = (name: string, help: string, labelNames: string[] = []) =>
     new Counter({ name, help, labelNames, registers });
   const histogram = (name: string, help: string, buckets: number[]) =>
-    new Histogram({ name, help, labelNames: ['kind'], buckets, registers });
-  const gauge = (name: string, help: string, read: (status: EngineStatus) => number) =>
+    new Histogram({ name, help, labelNames: ['kind', 'model'], buckets, registers });
+  /** Adds a gauge with a value for each model, or with one for each model and value of `label`. */
+  const gauge = <Value extends number | Record<string, number>>(
+    name: string,
+    help: string,
+    read: (status: EngineStatus) => Value,
+    label?: string,
+  ) =>
     new Gauge({
       name,
       help,
+      labelNames: label === undefined ? ['model'] : [label, 'model'],
       registers,
       collect() {
-        this.set(read(status()));
+        this.reset();
+        const now = statuses();
+        if (now.length === 0 && label === undefined) this.set(NONE, 0);
+        for (const status of now) {
+          const [value, model] = [read(status), status.model ?? NONE.model];
+          if (typeof value === 'number') this.set({ model }, value);
+          else for (const [part, one] of Object.entries(value)) this.set({ [label ?? '']: part, model }, one);
+        }
       },
     });
 
   const requests = counter('assay_requests_total', 'Requests by kind and outcome: "ok" or an error code.', [
     'kind',
     'outcome',
+    'model',
   ]);
-  const prompt = counter('assay_prompt_tokens_total', 'Prompt tokens of answered requests.', ['kind']);
-  const cached = counter('assay_prompt_tokens_cached_total', 'Prompt tokens found in the prefix cache.', ['kind']);
-  const completion = counter('assay_completion_tokens_total', 'Tokens that the model chose.', ['kind']);
+  const prompt = counter('assay_prompt_tokens_total', 'Prompt tokens of answered requests.', ['kind', 'model']);
+  const cached = counter('assay_prompt_tokens_cached_total', 'Prompt tokens found in the prefix cache.', [
+    'kind',
+    'model',
+  ]);
+  const completion = counter('assay_completion_tokens_total', 'Tokens that the model chose.', ['kind', 'model']);
   const lookups = counter('assay_prefix_cache_lookups_total', 'Requests by whether a cached prefix served them.', [
     'result',
+    'model',
   ]);
   const queue = histogram('assay_queue_seconds', 'Time in the queue.', SECONDS);
   const first = histogram('assay_time_to_first_token_seconds', 'Time from arrival to the first chosen token.', SECONDS);
   const total = histogram('assay_request_seconds', 'Time from arrival to the end of the answer.', SECONDS);
   const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
   const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
-  const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.');
+  const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.', ['model']);
   const isReady = ({ state, unresponsive }: EngineStatus) => Number(state === 'loaded' && !unresponsive);
   gauge('assay_engine_ready', '1 while a model is loaded and answers.', isReady);
   gauge(
@@ -82,66 +105,57 @@ export function createEngineMetrics(
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
   gauge('assay_requests_admitted', 'Requests with a slot: checked, waiting or running.', ({ admitted }) => admitted);
   gauge('assay_tokens_admitted', 'Tokens of work of these requests.', ({ admittedTokens }) => admittedTokens);
-  new Gauge({
-    name: 'assay_kv_cells',
-    help: 'KV cells of running requests, and of cached prefixes.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      const { running, cached } = status().kvCells;
-      this.set({ state: 'running' }, running);
-      this.set({ state: 'cached' }, cached);
-    },
-  });
+  const cells = 'KV cells of running requests, and of cached prefixes.';
+  gauge('assay_kv_cells', cells, ({ kvCells: { running, cached } }) => ({ running, cached }), 'state');
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
-  new Gauge({
-    name: 'assay_engine_memory_bytes',
-    help: "Parts of the engine process' memory: the JavaScript heap, and buffers, which are mostly KV.",
-    labelNames: ['part'],
-    registers,
-    collect() {
-      const { heapBytes = 0, bufferBytes = 0 } = status().memory ?? {};
-      this.set({ part: 'heap' }, heapBytes);
-      this.set({ part: 'buffers' }, bufferBytes);
-    },
-  });
+  gauge(
+    'assay_engine_memory_bytes',
+    "Parts of the engine process' memory: the JavaScript heap, and buffers, which are mostly KV.",
+    ({ memory }) => ({ heap: memory?.heapBytes ?? 0, buffers: memory?.bufferBytes ?? 0 }),
+    'part',
+  );
 
-  if (names === 'vllm') addVllmGauges(registry, status);
+  if (names === 'vllm') addVllmGauges(registry, statuses);
 
   new Gauge({
     name: 'assay_calibration_error',
     help: 'Error of the probabilities of the loaded model, before and after calibration, as measured when it was fitted.',
-    labelNames: ['kind', 'measure', 'stage'],
+    labelNames: ['kind', 'measure', 'stage', 'model'],
     registers,
     async collect() {
       this.reset();
-      for (const [kind, fit] of Object.entries((await calibration())?.kinds ?? {})) {
-        for (const stage of ['before', 'after'] as const) {
-          for (const [measure, value] of Object.entries(fit[stage])) this.set({ kind, measure, stage }, value);
+      const models = statuses().flatMap(({ model }) => model ?? []);
+      const each = await Promise.all(
+        models.map(async (model) => ({ model, kinds: (await calibration(model))?.kinds })),
+      );
+      for (const { model, kinds = {} } of each) {
+        for (const [kind, fit] of Object.entries(kinds)) {
+          for (const stage of ['before', 'after'] as const) {
+            for (const [measure, value] of Object.entries(fit[stage])) this.set({ kind, measure, stage, model }, value);
+          }
         }
       }
     },
   });
 
-  const seconds = (into: Histogram, kind: RequestKind, ms: number | null) =>
-    ms !== null && into.observe({ kind }, ms / 1000);
-  const rate = (into: Histogram, kind: RequestKind, value: number | null) =>
-    value !== null && into.observe({ kind }, value);
   return {
-    answered(kind, usage, metrics) {
-      requests.inc({ kind, outcome: 'ok' });
-      prompt.inc({ kind }, usage.promptTokens);
-      completion.inc({ kind }, usage.completionTokens);
-      cached.inc({ kind }, metrics.cached_tokens ?? 0);
-      lookups.inc({ result: (metrics.cached_tokens ?? 0) > 0 ? 'hit' : 'miss' });
-      seconds(queue, kind, metrics.queue_ms);
-      seconds(first, kind, metrics.time_to_first_token_ms);
-      seconds(total, kind, metrics.total_ms);
-      rate(prefill, kind, metrics.prompt_tokens_per_second);
-      rate(decode, kind, metrics.tokens_per_second);
+    answered(kind, model, usage, metrics) {
+      const labels = { kind, model };
+      requests.inc({ kind, outcome: 'ok', model });
+      prompt.inc(labels, usage.promptTokens);
+      completion.inc(labels, usage.completionTokens);
+      cached.inc(labels, metrics.cached_tokens ?? 0);
+      lookups.inc({ result: (metrics.cached_tokens ?? 0) > 0 ? 'hit' : 'miss', model });
+      const observe = (into: Histogram, value: number | null, unit = 1) =>
+        value !== null && into.observe(labels, value / unit);
+      observe(queue, metrics.queue_ms, 1000);
+      observe(first, metrics.time_to_first_token_ms, 1000);
+      observe(total, metrics.total_ms, 1000);
+      observe(prefill, metrics.prompt_tokens_per_second);
+      observe(decode, metrics.tokens_per_second);
     },
-    failed: (kind, outcome) => requests.inc({ kind, outcome }),
-    restarted: () => restarts.inc(),
+    failed: (kind, outcome, model) => requests.inc({ kind, outcome, ...NONE, ...(model ? { model } : {}) }),
+    restarted: (model) => restarts.inc({ model }),
     media: { image: addMediaCounters('image', registers), audio: addMediaCounters('audio', registers) },
     registry,
   };
@@ -155,7 +169,7 @@ function kvUsage({ kvCells: { running, most } }: EngineStatus): number {
  * Adds the gauges by which pickers and routers choose a server, under the names of vLLM. Sources: vLLM, "Production
  * Metrics"; Gateway API Inference Extension, "Model Server Protocol".
  */
-function addVllmGauges(registry: Registry, status: () => EngineStatus): void {
+function addVllmGauges(registry: Registry, statuses: () => readonly EngineStatus[]): void {
   const gauge = (name: string, help: string, read: (status: EngineStatus) => number) =>
     new Gauge({
       name,
@@ -164,8 +178,7 @@ function addVllmGauges(registry: Registry, status: () => EngineStatus): void {
       registers: [registry],
       collect() {
         this.reset();
-        const now = status();
-        if (now.model !== null) this.set({ model_name: now.model }, read(now));
+        for (const now of statuses()) if (now.model !== null) this.set({ model_name: now.model }, read(now));
       },
     });
   gauge('vllm:num_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
@@ -174,12 +187,14 @@ function addVllmGauges(registry: Registry, status: () => EngineStatus): void {
   new Gauge({
     name: 'vllm:cache_config_info',
     help: 'Size of the KV cache: a block is one cell.',
-    labelNames: ['block_size', 'num_gpu_blocks'],
+    labelNames: ['block_size', 'num_gpu_blocks', 'model_name'],
     registers: [registry],
     collect() {
       this.reset();
-      const { most } = status().kvCells;
-      if (most > 0) this.set({ block_size: '1', num_gpu_blocks: String(most) }, 1);
+      for (const { model, kvCells } of statuses()) {
+        const most = String(kvCells.most);
+        if (model && kvCells.most > 0) this.set({ block_size: '1', num_gpu_blocks: most, model_name: model }, 1);
+      }
     },
   });
 }

@@ -6,7 +6,6 @@ import type { AdmissionLimits } from './calls/admission-queue.ts';
 import type { Call, CallOptions } from './calls/call.ts';
 import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
-import { Compiles } from './children/compiles.ts';
 import { type EngineChild, loadInChild, type ProcessOptions } from './children/engine-child.ts';
 import { loadLimits, type ModelLimits } from './children/model-limits.ts';
 import { RestartBackoff } from './children/restart-backoff.ts';
@@ -31,7 +30,6 @@ export function createEngineProcess(options: SupervisorOptions): EngineProcess &
 class Supervisor implements EngineProcess, EngineCalls {
   readonly #options: SupervisorOptions;
   readonly #calls: CallsInFlight;
-  readonly #compiles: Compiles;
   readonly #life = new LifeCycle();
   /** Settles when the newest load, unload or restart ends. Each waits for the one before. */
   #lastTurn: Promise<unknown> = Promise.resolve();
@@ -47,7 +45,6 @@ class Supervisor implements EngineProcess, EngineCalls {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#calls = new CallsInFlight(options.admission, () => this.#changed.send());
-    this.#compiles = new Compiles(options);
     this.#life.onEvent((now, event) => {
       options.log.debug({ event, state: now.state, model: now.model }, 'model');
       this.#changed.send();
@@ -110,16 +107,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     return this.#inTurn(() => this.#stop());
   }
 
-  compile(...request: Parameters<EngineProcess['compile']>): ReturnType<EngineProcess['compile']> {
-    return this.#compiles.run(...request);
-  }
-
-  describe(file: string): ReturnType<EngineProcess['describe']> {
-    return this.#compiles.describe(file);
-  }
-
   beginClose(): void {
-    this.#compiles.abort();
     const { state } = this.#life.now;
     if (state === 'loaded' || state === 'unloading') return;
     this.#life.close();
@@ -129,7 +117,6 @@ class Supervisor implements EngineProcess, EngineCalls {
 
   async close(): Promise<void> {
     this.#life.close();
-    this.#compiles.abort();
     clearTimeout(this.#restartTimer);
     await this.#end('was closed');
   }

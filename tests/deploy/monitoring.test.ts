@@ -20,7 +20,7 @@ const read = (path: string) => readFile(`${CHART}/${path}`, 'utf8');
 const SCRAPED = ['namespace', 'job', 'instance', 'service', 'le'];
 
 /** Labels of each series of the server; its status is never read, because nothing is scraped. */
-const { registry } = createEngineMetrics(() => ({}) as EngineStatus);
+const { registry } = createEngineMetrics(() => [] as EngineStatus[]);
 createServerMetrics(registry);
 const SERIES = new Map(
   registry.getMetricsAsArray().flatMap((metric) => {

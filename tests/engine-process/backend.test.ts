@@ -8,6 +8,7 @@ import type { AdmissionLimits } from '../../runtime/supervisor/calls/admission-q
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { loadedIn } from './machine.ts';
 
 const MODEL = 'test/scripted' as ModelId;
 const closing: (() => Promise<void>)[] = [];
@@ -33,15 +34,18 @@ async function start({
   });
   const log = pino({ level: 'trace' }, sink);
   const entry = new URL('./scripted-child.ts', import.meta.url);
-  const engine = createEngineProcess({ log, entry, watchMs: 50, ...more, onRestart: () => metrics.restarted() });
-  const metrics = createEngineMetrics(() => engine.status());
+  const engine = createEngineProcess({ log, entry, watchMs: 50, ...more, onRestart: () => metrics.restarted(MODEL) });
+  const metrics = createEngineMetrics(() => [engine.status()]);
   closing.push(() => engine.close());
   if (load) await engine.load({ model: MODEL, dir: '/fine' });
   const models = {
-    listModels: async () => [MODEL, 'test/asleep' as ModelId].map((id) => ({ id, status: 'compiled' as const })),
+    loadedModels: () => loadedIn(engine),
+    listModels: async () => [
+      { id: MODEL, status: engine.status().state === 'loading' ? ('loading' as const) : ('compiled' as const) },
+      { id: 'test/asleep' as ModelId, status: 'compiled' as const },
+    ],
   };
   const backend = createEngineBackend({
-    engine,
     models,
     metrics,
     log,
@@ -119,7 +123,7 @@ describe('runTasks', () => {
     leave.abort();
     await expect.poll(() => engine.status().admitted).toBe(0);
     await expect(backend.runTasks(batch('x'), call())).resolves.toMatchObject({ finishReason: 'stop' });
-    expect(await metrics.registry.metrics()).toContain('outcome="overloaded"} 1');
+    expect(await metrics.registry.metrics()).toContain('outcome="overloaded",model="test/scripted"} 1');
   });
 
   it('refuses where the quota does, and the engine forgets the request', async () => {
@@ -164,21 +168,23 @@ describe('what operators see', () => {
   it('has the names of vLLM too, if they are asked for', async () => {
     const { engine } = await start();
     const now = { ...engine.status(), waiting: 2, running: 1, kvCells: { running: 3, cached: 1, most: 12 } };
-    const text = await createEngineMetrics(() => now, undefined, 'vllm').registry.metrics();
+    const text = await createEngineMetrics(() => [now], undefined, 'vllm').registry.metrics();
     for (const line of [
       `vllm:num_requests_waiting{model_name="${MODEL}"} 2`,
       `vllm:num_requests_running{model_name="${MODEL}"} 1`,
       `vllm:kv_cache_usage_perc{model_name="${MODEL}"} 0.25`,
     ])
       expect(text).toContain(`${line}\n`);
-    expect(text).toMatch(/^vllm:cache_config_info\{block_size="1",num_gpu_blocks="12"\} 1$/mu);
+    expect(text).toContain(`\nvllm:cache_config_info{block_size="1",num_gpu_blocks="12",model_name="${MODEL}"} 1\n`);
   });
 
   it.each(['heap', 'buffers'])('reads the %s of the engine process from its heartbeat', async (part) => {
     const { backend, metrics } = await start();
     await backend.runTasks(batch('x'), call());
     const text = () => metrics.registry.metrics();
-    await expect.poll(text).toMatch(new RegExp(`^assay_engine_memory_bytes\\{part="${part}"\\} [1-9]\\d+$`, 'mu'));
+    await expect
+      .poll(text)
+      .toMatch(new RegExp(`^assay_engine_memory_bytes\\{part="${part}",model="${MODEL}"\\} [1-9]\\d+$`, 'mu'));
   });
 
   it('counts in /metrics', async () => {
@@ -188,21 +194,21 @@ describe('what operators see', () => {
     await backend.runTasks(batch('y'), call());
     const text = await metrics.registry.metrics();
     for (const line of [
-      'assay_requests_total{kind="tasks",outcome="ok"} 2',
-      'assay_requests_total{kind="tasks",outcome="engine_failed"} 1',
-      'assay_prompt_tokens_total{kind="tasks"} 6',
-      'assay_completion_tokens_total{kind="tasks"} 2',
-      'assay_engine_restarts_total 1',
-      'assay_engine_ready 1',
-      'assay_prefix_cache_lookups_total{result="miss"} 2',
-      'assay_request_seconds_count{kind="tasks"} 2',
-      'assay_requests_admitted 0',
-      'assay_kv_cells{state="running"} 0',
-      'assay_kv_cells{state="cached"} 0',
+      'assay_requests_total{kind="tasks",outcome="ok",model="test/scripted"} 2',
+      'assay_requests_total{kind="tasks",outcome="engine_failed",model="test/scripted"} 1',
+      'assay_prompt_tokens_total{kind="tasks",model="test/scripted"} 6',
+      'assay_completion_tokens_total{kind="tasks",model="test/scripted"} 2',
+      'assay_engine_restarts_total{model="test/scripted"} 1',
+      'assay_engine_ready{model="test/scripted"} 1',
+      'assay_prefix_cache_lookups_total{result="miss",model="test/scripted"} 2',
+      'assay_request_seconds_count{kind="tasks",model="test/scripted"} 2',
+      'assay_requests_admitted{model="test/scripted"} 0',
+      'assay_kv_cells{state="running",model="test/scripted"} 0',
+      'assay_kv_cells{state="cached",model="test/scripted"} 0',
     ]) {
       expect(text.split('\n')).toContain(line);
     }
-    expect(text).toMatch(/^assay_engine_resident_bytes [1-9]\d+$/mu);
+    expect(text).toMatch(/^assay_engine_resident_bytes\{model="test\/scripted"\} [1-9]\d+$/mu);
   });
 
   it('logs the request id and figures, never what was asked, unless told to', async () => {

@@ -7,7 +7,12 @@ import type { Call, InferenceBackend } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
-import { createEngineBackend, type EngineBackendOptions } from '../../runtime/supervisor/engine-backend.ts';
+import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
+import {
+  createEngineBackend,
+  type EngineBackendOptions,
+  type LoadedModel,
+} from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
@@ -56,11 +61,13 @@ export async function startMachine(
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const log = pino({ level: 'silent' });
   const engine = createEngineProcess({ log, watchMs: 50, ...options });
-  const metrics = createEngineMetrics(() => engine.status());
+  const metrics = createEngineMetrics(() => [engine.status()]);
   const media = createMediaProcess({ log, ...(options.isolation ? { isolation: options.isolation } : {}) });
-  const models = { listModels: async () => [{ id: MODEL, status: 'compiled' as const }] };
+  const models = {
+    listModels: async () => [{ id: MODEL, status: 'compiled' as const }],
+    loadedModels: () => loadedIn(engine),
+  };
   const backend = createEngineBackend({
-    engine,
     models,
     media,
     metrics,
@@ -72,7 +79,8 @@ export async function startMachine(
   });
   const onDevice = plugin ? { plugin } : {};
   const device = plugin ? 'NPU' : 'CPU';
-  await engine.compile({ source, target, device, precision: 'keep', maxPromptLen, ...onDevice });
+  const compiler = new Compiles({ log, watchMs: 50, ...options });
+  await compiler.compile({ source, target, device, precision: 'keep', maxPromptLen, ...onDevice });
   for (const name of TEXT_FILES)
     if (existsSync(join(source, name))) copyFileSync(join(source, name), join(target, name));
   edit?.(target);
@@ -98,6 +106,13 @@ export async function startMachine(
     throw error;
   });
   return machine;
+}
+
+/** Returns the model in an engine as the backend sees it; none unless it is loaded or being started again. */
+export function loadedIn(engine: EngineProcess & EngineCalls): LoadedModel[] {
+  const { state, model, info } = engine.status();
+  if (!model || (state !== 'loaded' && state !== 'restarting')) return [];
+  return [{ model, info, engine, used: () => {} }];
 }
 
 export function newCall(signal = new AbortController().signal): Call {

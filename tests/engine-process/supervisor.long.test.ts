@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
+import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
@@ -390,13 +391,15 @@ it('does not outlive the server', async () => {
 });
 
 describe('compile', () => {
+  const entry = new URL('./scripted-child.ts', import.meta.url);
+  const compiler = new Compiles({ log: pino({ level: 'silent' }), entry, watchMs: 50 });
   const spec = { source: '/fine', target: '/t', device: 'CPU' as const, precision: 'auto' as const, maxPromptLen: 8 };
 
   it('reports progress, beside a model that answers', async () => {
     const engine = start();
     await engine.load(SPEC);
     const seen: unknown[] = [];
-    const compiled = engine.compile(spec, { onProgress: (progress) => seen.push(progress) });
+    const compiled = compiler.compile(spec, { onProgress: (progress) => seen.push(progress) });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
     expect(await compiled).toMatchObject({
       device: 'CPU',
@@ -411,7 +414,7 @@ describe('compile', () => {
   it('fails alone', async () => {
     const engine = start();
     await engine.load(SPEC);
-    await expect(engine.compile({ ...spec, source: '/crash' })).rejects.toMatchObject({
+    await expect(compiler.compile({ ...spec, source: '/crash' })).rejects.toMatchObject({
       code: 'engine_failed',
       message:
         'The compile process ended with code 1. Try again. If that fails too, load another model, or other files of this one; the log has the details.',
@@ -421,7 +424,7 @@ describe('compile', () => {
 
   it('is killed by an abort', async () => {
     const leave = new AbortController();
-    const compiled = start().compile(
+    const compiled = compiler.compile(
       { ...spec, source: '/slow' },
       { signal: leave.signal, onProgress: () => leave.abort() },
     );

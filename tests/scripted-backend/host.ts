@@ -11,6 +11,8 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
   if (script.slot) slot = { ...script.slot, model: script.slot.model === null ? null : asModelId(script.slot.model) };
   return {
     slot: () => slot,
+    slots: () => [slot],
+    memory: () => null,
     async listModels() {
       recorded.push({ call: 'listModels' });
       return listed(script);

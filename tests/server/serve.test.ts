@@ -104,6 +104,8 @@ describe('a first start', () => {
     expect(good.said.at(-3)).toBe('assay/starter is ready on the CPU after 0.0 s, for prompts up to 4096 tokens.');
     expect(good.said.at(-2)).toContain('Try it:');
     expect(good.said.at(-1)).toMatch(/assay -- pull \S+/);
+    const both = await start({ model: ['assay/starter', 'org/absent'] });
+    expect(both.recorded.map(({ model }) => model)).toEqual(['assay/starter', 'org/absent']);
     const absent = await start({ model: 'org/absent' });
     expect(absent.said.at(-1)).toMatch(/^org\/absent is not loaded\. .*assay pull org\/absent/);
     expect((await fetch(absent.url)).status).toBe(200);

@@ -12,14 +12,15 @@ import { readManifest } from '../../runtime/compile/manifest.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
-import { NO_LOAD } from '../../runtime/protocol/messages.ts';
+import { type LoadSpec, type ModelInfo, NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { CompileContext } from '../../runtime/slot/compile-context.ts';
-import { LocalModelHost } from '../../runtime/slot/model-host.ts';
+import { type HostOptions, LocalModelHost } from '../../runtime/slot/model-host.ts';
 import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
 import { Calibrations } from '../../runtime/store/calibrations.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
-import type { EngineProcess, EngineStatus } from '../../runtime/supervisor/engine-process.ts';
-import { LifeCycle, type LifeListener, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
+import type { Compiles } from '../../runtime/supervisor/children/compiles.ts';
+import type { EngineStatus } from '../../runtime/supervisor/engine-process.ts';
+import { LifeCycle, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
@@ -37,10 +38,10 @@ export function fixtureModel(
 }
 
 /**
- * An engine whose loading is scripted, so that a test decides when and how it ends; compiling is real, in this process.
+ * Engines whose loading is scripted, so that a test decides when and how it ends; compiling is real, in this process.
  * The suites against a whole server use the real engine process.
  */
-export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'> {
+export class ScriptedEngine implements Pick<Compiles, 'compile'> {
   /** The promise that `load` waits for. */
   loading: Promise<void> = Promise.resolve();
   /** The promise that `unload` waits for: running requests. */
@@ -54,34 +55,44 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   /** The measured figures of a device behind a plugin, and whether it then loads. */
   plugin: { figures: DeviceFigures; loads: boolean } | null = null;
   compiles = 0;
+  /** Bytes that each engine process has, and requests that it has admitted. */
+  figures: { rssBytes: number | null; admitted: number } = { rssBytes: null, admitted: 0 };
   readonly calls: string[] = [];
-  readonly #life = new LifeCycle();
+  /** The life of the model whose engine was created last. */
+  #life = new LifeCycle();
+
+  /** Creates the engine of one model. */
+  readonly create = (): SlotEngine => {
+    const life = new LifeCycle();
+    this.#life = life;
+    return {
+      status: () => this.#status(life),
+      onEvent: (listener) => life.onEvent(listener),
+      beginLoad: (model) => life.apply('load', { model }),
+      failLoad: (error) => life.apply('failed', { reason: reasonOf(error) }),
+      load: (spec) => this.#load(life, spec),
+      unload: () => this.#unload(life),
+      beginClose: () => undefined,
+      close: async () => life.close(),
+      call: () => Promise.reject(new Error('no calls')),
+    };
+  };
 
   status(): EngineStatus {
+    return this.#status(this.#life);
+  }
+
+  #status({ now }: LifeCycle): EngineStatus {
     const idle = {
       ...NO_LOAD,
-      admitted: 0,
       admittedTokens: 0,
       restarts: 0,
       pid: null,
-      rssBytes: null,
       memory: null,
       silentMs: null,
       unresponsive: false,
     };
-    return { ...this.#life.now, device: this.#life.now.info?.device ?? null, ...idle };
-  }
-
-  onEvent(listener: LifeListener): void {
-    this.#life.onEvent(listener);
-  }
-
-  beginLoad(model: ModelId): void {
-    this.#life.apply('load', { model });
-  }
-
-  failLoad(error: unknown): void {
-    this.#life.apply('failed', { reason: reasonOf(error) });
+    return { ...now, device: now.info?.device ?? null, ...idle, ...this.figures };
   }
 
   /** Ends the process; it stays `restarting` until `recover`. */
@@ -98,7 +109,7 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
     this.#life.apply('recovered');
   }
 
-  load: EngineProcess['load'] = async ({ model, dir, plugin }) => {
+  async #load(life: LifeCycle, { model, dir, plugin }: LoadSpec): Promise<ModelInfo> {
     this.calls.push(`load ${model}`);
     try {
       await this.loading;
@@ -108,22 +119,22 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
         throw new AssayError('engine_failed', 'no such device here');
       this.numbersOf(form);
       const info = { model, device, maxPromptLen, contextLength, loadMs: 1 };
-      this.#life.apply('loaded', { info });
+      life.apply('loaded', { info });
       return info;
     } catch (error) {
-      this.failLoad(error);
+      life.apply('failed', { reason: reasonOf(error) });
       throw error;
     }
-  };
+  }
 
-  unload: EngineProcess['unload'] = async () => {
+  async #unload(life: LifeCycle): Promise<void> {
     this.calls.push('unload');
-    this.#life.apply('unload');
+    life.apply('unload');
     await this.inFlight;
-    if (this.#life.now.state === 'unloading') this.#life.apply('unloaded');
-  };
+    if (life.now.state === 'unloading') life.apply('unloaded');
+  }
 
-  compile: EngineProcess['compile'] = async (spec, call = {}) => {
+  compile: Compiles['compile'] = async (spec, call = {}) => {
     this.compiles += 1;
     this.calls.push(`compile ${spec.device}`);
     if (spec.device !== 'CPU' && !this.gpuCompiles && !spec.plugin)
@@ -142,6 +153,8 @@ export class ScriptedEngine implements SlotEngine, Pick<EngineProcess, 'compile'
   };
 }
 
+type HostSettings = Pick<Partial<HostOptions>, 'memory' | 'loadOnDemand'>;
+
 export interface TestHost {
   host: LocalModelHost;
   engine: ScriptedEngine;
@@ -155,12 +168,13 @@ export interface TestHost {
 export async function testHost(
   hub: HubServer,
   changes: Partial<CompileContext> = {},
-  settings: Partial<PullContext['settings']> = {},
+  pulling: Partial<PullContext['settings']> = {},
+  settings: HostSettings = {},
 ): Promise<TestHost> {
-  const pull = await pullMachine(hub, { settings });
+  const pull = await pullMachine(hub, { settings: pulling });
   const base = dirname(pull.paths.roots.hubCache);
   await bundleTiny(base);
-  return hostOver(base, new ScriptedEngine(), { pull, changes });
+  return hostOver(base, new ScriptedEngine(), { pull, changes, settings });
 }
 
 /** Copies the bundled model of these tests into a base folder. */
@@ -172,7 +186,11 @@ export async function bundleTiny(base: string): Promise<void> {
 export function hostOver(
   base: string,
   engine: ScriptedEngine,
-  { pull, changes = {} }: { pull?: PullContext; changes?: Partial<CompileContext> } = {},
+  {
+    pull,
+    changes = {},
+    settings = {},
+  }: { pull?: PullContext; changes?: Partial<CompileContext>; settings?: HostSettings } = {},
 ): TestHost {
   const paths = new StorePaths({
     hubCache: join(base, 'hub'),
@@ -181,7 +199,7 @@ export function hostOver(
   });
   const compile: CompileContext = {
     paths,
-    engine,
+    compiler: engine,
     clock: systemClock,
     log: pino({ level: 'silent' }),
     devices: ['CPU'],
@@ -196,7 +214,8 @@ export function hostOver(
   };
   const host = new LocalModelHost({
     calibrations: new Calibrations(paths),
-    engine,
+    createEngine: engine.create,
+    ...settings,
     pull: { ...((pull ?? { settings: TRANSFER_SETTINGS }) as PullContext), paths },
     compile,
   });

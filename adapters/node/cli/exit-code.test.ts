@@ -27,6 +27,7 @@ const EXPECTED: Partial<Record<ErrorCode, number>> = {
   forbidden_origin: 6,
   hub_unreachable: 7,
   disk_full: 8,
+  memory_full: 5,
   engine_failed: 9,
   backend_unreachable: 9,
   timeout: 9,

@@ -34,6 +34,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
   model_not_loaded: EXIT.notFound,
   not_downloaded: EXIT.notFound,
   model_in_use: EXIT.conflict,
+  memory_full: EXIT.conflict,
   operation_in_progress: EXIT.conflict,
   rate_limited: EXIT.busy,
   overloaded: EXIT.busy,

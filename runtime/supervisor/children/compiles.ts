@@ -1,7 +1,6 @@
 import { AssayError } from '../../../lib/errors.ts';
-import type { CompileReport, FromEngine, ToEngine } from '../../protocol/messages.ts';
+import type { CompileProgress, CompileReport, CompileSpec, FromEngine, ToEngine } from '../../protocol/messages.ts';
 import type { GgufTexts } from '../../store/import-gguf.ts';
-import type { CompileCall, EngineProcess } from '../engine-process.ts';
 import { linkTargets } from '../isolation/process-needs.ts';
 import { EngineChild, type EngineChildNeeds, type ProcessOptions } from './engine-child.ts';
 import { compileLimits, type ModelLimits } from './model-limits.ts';
@@ -14,6 +13,11 @@ const ID = 'compile';
 /** Limits for reading the metadata of a GGUF file, of which at most 256 MiB are read (`read-gguf.ts`). */
 const DESCRIBE_LIMITS: ModelLimits = { openMs: 60_000, memoryBytes: 4 * 2 ** 30, device: 'CPU' };
 
+export interface CompileCall {
+  signal?: AbortSignal;
+  onProgress?(progress: CompileProgress): void;
+}
+
 /** Runs compiles, each in its own process, and can abort them all when the server stops. */
 export class Compiles {
   readonly #options: ProcessOptions;
@@ -24,10 +28,12 @@ export class Compiles {
   }
 
   /**
-   * Compiles a model in a new process (`EngineProcess.compile`), which has ended when the promise settles. Throws the
-   * error that the process reports, and `engine_failed` if it dies or the call is aborted, which kills it.
+   * Compiles a model in a new process, which has ended when the promise settles. Throws the error that the process
+   * reports, and `engine_failed` if it dies or the call is aborted, which kills it; the caller then removes
+   * `spec.target`. The caller must also copy the text files (tokenizer, template, configuration) that a load reads from
+   * that folder.
    */
-  async run(...[spec, call = {}]: Parameters<EngineProcess['compile']>): Promise<CompileReport> {
+  async compile(spec: CompileSpec, call: CompileCall = {}): Promise<CompileReport> {
     const needs = async () => ({
       limits: await compileLimits(spec),
       read: [spec.source, ...(await linkTargets(spec.source))],
@@ -39,7 +45,7 @@ export class Compiles {
     return message.report;
   }
 
-  /** Makes text files from the metadata of a GGUF file in a new process (`EngineProcess.describe`). */
+  /** Makes text files from the metadata of a GGUF file in a new process. Rejects as `compile` does. */
   async describe(file: string): Promise<GgufTexts> {
     const needs = async () => ({ limits: DESCRIBE_LIMITS, read: [file], write: [] });
     const message = await this.#ask({ type: 'describe', id: ID, file }, needs, {});

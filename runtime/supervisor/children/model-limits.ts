@@ -85,6 +85,19 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   };
 }
 
+/** Memory that an engine process needs besides weights and KV cells: Node, onnxruntime and a tokenizer. Measured. */
+const PROCESS_BYTES = 250 * 2 ** 20;
+
+/**
+ * Returns the bytes of memory that the compiled model in the folder `dir` is expected to need: the program, its files,
+ * and the KV cells of one prompt of the longest length.
+ */
+export async function expectedBytes(dir: string): Promise<number> {
+  const bytes = PROCESS_BYTES + (await folderBytes(dir));
+  const read = v.safeParse(Manifest, await readBoundedJson(join(dir, MANIFEST_FILE), CONFIG_BOUNDS).catch(() => null));
+  return read.success ? bytes + read.output.maxPromptLen * cellBytes({ layers: read.output.kv }) : bytes;
+}
+
 /** Returns the limits for compiling the published model in the folder `source` for `device`. */
 export async function compileLimits({ source, device }: Pick<CompileSpec, 'source' | 'device'>): Promise<ModelLimits> {
   const bytes = WIDENED * (await folderBytes(source));

@@ -43,14 +43,14 @@ export function addImport(program: Command): void {
 async function readAndImport(paths: StorePaths, model: ModelId, given: string): Promise<number> {
   // The isolation lets the child read this file, and not the target of a link.
   const file = await realpath(given);
-  const [{ createEngineProcess }, { openIsolation }, { createLog }] = await Promise.all([
-    import('../../../../runtime/supervisor/supervisor.ts'),
+  const [{ Compiles }, { openIsolation }, { createLog }] = await Promise.all([
+    import('../../../../runtime/supervisor/children/compiles.ts'),
     import('../../../../runtime/supervisor/isolation/isolation.ts'),
     import('../../log.ts'),
   ]);
   const isolation = await openIsolation(serverConfig({}, process.env).isolation);
-  const engine = createEngineProcess({ log: createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'), isolation });
-  return importGguf(paths, model, file, await engine.describe(file));
+  const compiler = new Compiles({ log: createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'), isolation });
+  return importGguf(paths, model, file, await compiler.describe(file));
 }
 
 /** Returns the name of a file as the second part of a model id. */

@@ -58,6 +58,7 @@ const EXAMPLES = `
 Examples:
   $ assay serve
   $ assay serve --port 18080 --home /tmp/demo --api-key-file key.txt
+  $ assay serve --model org/decider --model onnx-community/Qwen3-0.6B-ONNX --memory 8GB
   $ assay serve --host 0.0.0.0 --model onnx-community/Qwen3-0.6B-ONNX`;
 
 /**

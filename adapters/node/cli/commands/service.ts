@@ -124,7 +124,7 @@ export function addService(program: Command): void {
       'address to listen on; any other than loopback requires an API key (default: 127.0.0.1)',
     )
     .option('--port <number>', 'port to listen on (default: 8080)')
-    .option('--model <id>', 'model to load at start (default: assay/starter)')
+    .option('--model <id...>', 'models to load at start (default: assay/starter)')
     .option('--home <folder>', 'folder with keys and models (default: ~/.assay; as root /var/lib/assay)')
     .option(
       '--api-key-file <path>',
@@ -209,7 +209,7 @@ async function settingsOf(flags: InstallFlags, scope: Scope): Promise<ServiceSet
     scope,
     command: [process.execPath, realpathSync(process.argv[1]!)],
     flags: [
-      ...['--model', config.model],
+      ...['--model', ...config.model],
       ...more('--allow-origin', config.allowOrigin),
       ...more('--allow-media-host', config.allowMediaHost),
     ],

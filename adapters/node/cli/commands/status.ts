@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { EdgeHealth, Health } from '../../../../lib/schema/status.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { screen, table } from '../screen.ts';
@@ -25,6 +26,9 @@ function ofSlot({
   precision,
   precision_reason: why,
   devices = [],
+  models = [],
+  memory_bytes: used = 0,
+  memory_limit_bytes: limit,
 }: Health): string[][] {
   return [
     ['state', state],
@@ -33,6 +37,8 @@ function ofSlot({
     ...(length ? [['prompts', `up to ${length} tokens`]] : []),
     ...(precision ? [['precision', why ? `${precision}: ${why}` : precision]] : []),
     ...(reason ? [['reason', reason]] : []),
+    ...models.slice(1).map((other) => ['also', `${other.id}: ${other.reason ?? other.state} on the ${other.device}`]),
+    ...(limit ? [['memory', `${formatBytes(used)} of ${formatBytes(limit)} for models`]] : []),
     ...devices.map((tried) => [tried.used ? 'used' : 'not used', `${tried.device}: ${tried.reason}`]),
   ];
 }

@@ -122,7 +122,7 @@ _STATUS_OF_TYPE = {
     "conflict_error": 409,
     "rate_limit_error": 429,
 }
-_STATUS_OF_CODE = {"hub_unreachable": 502, "disk_full": 507}
+_STATUS_OF_CODE = {"hub_unreachable": 502, "disk_full": 507, "memory_full": 507}
 
 
 def _late_error(response: httpx.Response, event: dict[str, Any]) -> APIStatusError:

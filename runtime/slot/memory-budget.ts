@@ -1,0 +1,88 @@
+import { AssayError } from '../../lib/errors.ts';
+import { formatBytes } from '../../lib/format-bytes.ts';
+import type { ModelId } from '../../lib/model-id.ts';
+import { expectedBytes } from '../supervisor/children/model-limits.ts';
+import type { ModelSlot } from './model-slot.ts';
+
+/** Settings for models that are loaded beside each other. */
+export interface MemorySettings {
+  /** Bytes that the models in memory may need together. */
+  budgetBytes: number;
+  /** True if a load that does not fit unloads the models that were used least recently; false if it is refused. */
+  evict: boolean;
+}
+
+type Held = Pick<ModelSlot, 'model' | 'state' | 'usedAt' | 'engine'>;
+
+/** Holds the models in memory to a number of bytes. A model counts with what it needs, or more if it took more. */
+export class MemoryBudget {
+  readonly #settings: MemorySettings | undefined;
+  readonly #unload: (model: ModelId) => Promise<void>;
+  readonly #expected = new Map<ModelId, number>();
+
+  /** @param settings absent: any number of bytes may be needed */
+  constructor(settings: MemorySettings | undefined, unload: (model: ModelId) => Promise<void>) {
+    this.#settings = settings;
+    this.#unload = unload;
+  }
+
+  /** Returns the bytes that a model counts with. */
+  bytesOf({ model, engine }: Held): number {
+    return Math.max(this.#expected.get(model) ?? 0, engine.status().rssBytes ?? 0);
+  }
+
+  figures(held: readonly Held[]): { usedBytes: number; budgetBytes: number } {
+    const usedBytes = held.filter(inMemory).reduce((sum, one) => sum + this.bytesOf(one), 0);
+    return { usedBytes, budgetBytes: this.#settings?.budgetBytes ?? Number.POSITIVE_INFINITY };
+  }
+
+  /**
+   * Counts a compiled model as held, beside `others`. If it does not fit, unloads those that were used least recently,
+   * or throws `memory_full` with the sums.
+   *
+   * @param evict replaces `MemorySettings.evict`
+   */
+  async reserve(slot: Held, directory: string, others: readonly Held[], evict?: boolean): Promise<void> {
+    const needed = await expectedBytes(directory);
+    const before = this.#expected.get(slot.model);
+    this.#expected.set(slot.model, needed);
+    if (!this.#settings) return;
+    const { budgetBytes } = this.#settings;
+    const held = others.filter(inMemory);
+    let free = budgetBytes - this.figures(held).usedBytes;
+    if (needed <= free) return;
+    const evicted: ModelId[] = [];
+    if (evict ?? this.#settings.evict) {
+      // A model whose process is busy with a request is in use now.
+      const age = (one: Held) => (one.engine.status().admitted > 0 ? Number.POSITIVE_INFINITY : one.usedAt);
+      const idle = held.filter(({ state }) => state !== 'loading').sort((a, b) => age(a) - age(b));
+      for (const one of idle) {
+        if (needed <= free) break;
+        free += this.bytesOf(one);
+        evicted.push(one.model);
+      }
+    }
+    if (needed > free) {
+      if (before === undefined) this.#expected.delete(slot.model);
+      else this.#expected.set(slot.model, before);
+      throw this.#refusal(slot.model, needed, held);
+    }
+    for (const model of evicted) await this.#unload(model);
+  }
+
+  #refusal(model: ModelId, needed: number, held: readonly Held[]): AssayError {
+    const budget = formatBytes(this.#settings?.budgetBytes ?? 0);
+    const sums = held.map((one) => `${one.model} ${formatBytes(this.bytesOf(one))}`).join(', ');
+    const advice =
+      held.length === 0
+        ? 'Give the models more memory with assay serve --memory, or load a smaller one.'
+        : 'Unload one (assay unload <model>), load with --evict, or give more with assay serve --memory.';
+    const taken = held.length === 0 ? '' : `, of which are taken: ${sums}`;
+    const message = `${model} needs about ${formatBytes(needed)}, and models may have ${budget}${taken}. ${advice}`;
+    return new AssayError('memory_full', message, { param: 'model' });
+  }
+}
+
+function inMemory({ state }: Held): boolean {
+  return state !== 'unloaded' && state !== 'failed';
+}
