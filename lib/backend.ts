@@ -89,6 +89,8 @@ export interface ListedModel {
   created?: number;
   /** SHA-256 hash over the files of the active model, in hex; absent for other models, or if unknown. */
   fingerprint?: string;
+  /** Hash of what decides its probabilities besides the question: files, number format and wording. */
+  policy_fingerprint?: string;
   /** Calibration of the probabilities of the active model; absent for other models, or if there is none. */
   calibration?: ModelCalibration;
   /** Describes what the active model can do; absent for other models. */

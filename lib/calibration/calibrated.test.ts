@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DecideTask, TaskAnswer } from '../backend.ts';
-import { calibrated } from './calibrated.ts';
+import { automated, calibrated } from './calibrated.ts';
 import type { Calibration } from './calibration.ts';
 
 const fitted = (temperature: number) => ({
@@ -45,4 +45,34 @@ test('values without a temperature stay as they are, with one they are calibrate
   expect(calibrated(written, extract, calibration).fields![0]!.probability).toBeCloseTo(0.8, 9);
   const withFields = { ...calibration, kinds: { field: fitted(2) } };
   expect(calibrated(written, extract, withFields).fields![0]!.probability).toBeCloseTo(2 / 3, 9);
+});
+
+test.each([
+  [{}, {}, true],
+  [{ orders: 2 }, {}, null],
+  [{ calibrated: false }, {}, null],
+  [{ maxError: 0.01 }, {}, null],
+  [{}, { first: true }, null],
+  [{}, { unsure: true as const }, null],
+  [{}, { kind: 'score' as const }, null],
+  [{}, { id: 'own' }, false],
+])('with %j, a question with %j may be automated: %s', (asked, task, expected) => {
+  const group = { labels: 100, accepted: 90, errors: 1, error_upper: 0.04, coverage: 0.9 };
+  const thresholds = {
+    method: 'ltt-fixed-sequence' as const,
+    confidence: 0.95,
+    fingerprint: 'ab'.repeat(32),
+    orders: 1,
+    targets: [
+      {
+        target_error: 0.05,
+        groups: { predicate: { ...group, threshold: 0.9 - 1e-12 }, 'question:own': { ...group, threshold: 0.95 } },
+      },
+    ],
+  };
+  const probabilities = { calibrated: true, maxError: 0.05, ...asked };
+  const found = automated(answer, { ...decide('predicate'), ...task }, { probabilities }, thresholds);
+  expect(found).toEqual({ ...answer, automated: expected });
+  expect(automated(answer, decide(), { probabilities }, undefined).automated).toBeNull();
+  expect(automated(answer, decide(), { probabilities: { calibrated: true } }, thresholds)).toBe(answer);
 });

@@ -3,10 +3,10 @@ import { at } from '../at.ts';
 import { normalised } from '../tasks/logprobs.ts';
 
 /**
- * Kinds of answers that are calibrated separately: those of the three kinds of questions, and `field` for extracted
- * values.
+ * Kinds of answers that are calibrated separately: those of the three kinds of questions, `field` for extracted values,
+ * and `absent` for the decision whether there is one.
  */
-export const CALIBRATED_KINDS = ['predicate', 'choice', 'score', 'field'] as const;
+export const CALIBRATED_KINDS = ['predicate', 'choice', 'score', 'field', 'absent'] as const;
 export type CalibratedKind = (typeof CALIBRATED_KINDS)[number];
 
 const share = v.pipe(v.number(), v.minValue(0));
@@ -39,7 +39,49 @@ export const CalibratedKinds = v.object({
   choice: v.exactOptional(TemperatureFit),
   score: v.exactOptional(TemperatureFit),
   field: v.exactOptional(TemperatureFit),
+  absent: v.exactOptional(TemperatureFit),
 });
+
+const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
+export const GroupThreshold = v.object({
+  threshold: v.pipe(
+    v.nullable(probability),
+    v.description('Least probability of the likeliest option with which an answer may be automated; null: none.'),
+  ),
+  labels: v.pipe(count, v.description('Number of labels on which the thresholds were tested.')),
+  accepted: v.pipe(count, v.description('Number of these with at least the threshold.')),
+  errors: v.pipe(count, v.description('Number of the accepted answers that were wrong.')),
+  error_upper: v.pipe(v.nullable(probability), v.description('Upper bound of the error of accepted answers.')),
+  coverage: v.pipe(probability, v.description('Share of the labels that were accepted.')),
+  reason: v.exactOptional(v.pipe(v.string(), v.description('Why there is no threshold.'))),
+});
+export type GroupThreshold = v.InferOutput<typeof GroupThreshold>;
+
+export const CertifiedThresholds = v.object({
+  target_error: v.pipe(probability, v.description('Largest error of the accepted answers.')),
+  groups: v.pipe(
+    v.record(v.string(), GroupThreshold),
+    v.description('By kind of question, such as choice, or by question, such as question:urgent.'),
+  ),
+});
+export type CertifiedThresholds = v.InferOutput<typeof CertifiedThresholds>;
+
+/** Thresholds for `max_error`, with what they are valid for. */
+export const Thresholds = v.object({
+  method: v.literal('ltt-fixed-sequence'),
+  confidence: v.pipe(
+    probability,
+    v.description('Probability, over the labels, that a threshold keeps its target error.'),
+  ),
+  fingerprint: v.pipe(
+    v.string(),
+    v.regex(/^[0-9a-f]{64}$/),
+    v.description("The model's policy_fingerprint that the thresholds are valid for."),
+  ),
+  orders: v.pipe(count, v.minValue(1), v.description('Number of orders of the options that they are valid for.')),
+  targets: v.pipe(v.array(CertifiedThresholds), v.maxLength(8)),
+});
+export type Thresholds = v.InferOutput<typeof Thresholds>;
 
 /** Temperatures for the probabilities of one model, as `assay calibrate` stores them. */
 export const Calibration = v.object({
@@ -50,15 +92,17 @@ export const Calibration = v.object({
   /** Date on which the temperatures were fitted (YYYY-MM-DD, UTC). */
   fitted: v.string(),
   kinds: CalibratedKinds,
+  thresholds: v.exactOptional(Thresholds),
 });
 export type Calibration = v.InferOutput<typeof Calibration>;
 
 /**
- * Returns the temperature of a kind of answer. A kind of question without a fitted temperature uses that of `choice`.
- * If that is missing too, or for `field` without its own, the temperature is 1, which changes nothing.
+ * Returns the temperature of a kind of answer. A kind of question without a fitted temperature uses that of `choice`,
+ * and `absent` that of `field`. If that is missing too, the temperature is 1, which changes nothing.
  */
 export function temperatureOf({ kinds }: Calibration, kind: CalibratedKind): number {
-  const own = kinds[kind] ?? (kind === 'field' ? undefined : kinds.choice);
+  const other = kind === 'field' || kind === 'absent' ? 'field' : 'choice';
+  const own = kinds[kind] ?? kinds[other];
   return own?.temperature ?? 1;
 }
 

@@ -11,6 +11,15 @@ export interface Labelled {
   logprobs: readonly number[];
   /** Index of the right option. */
   label: number;
+  /** True for an extracted value, whose options are right and wrong. */
+  value?: true;
+}
+
+/** Returns the confidence of an answer, the probability of its likeliest option, and whether that is right. */
+export function outcomeOf({ logprobs, label, value }: Labelled): { confidence: number; right: boolean } {
+  // An extracted value is answered however improbable it is.
+  const best = value ? 0 : indexOfHighest(logprobs);
+  return { confidence: Math.exp(at(logprobs, best)), right: best === label };
 }
 
 /** Smallest number of labels of one kind to which a temperature is fitted. */
@@ -37,8 +46,8 @@ export function fitTemperature(samples: readonly Labelled[]): TemperatureFit {
 }
 
 /** Returns a sample with its log-probabilities scaled by a temperature. */
-export function scaled({ logprobs, label }: Labelled, temperature: number): Labelled {
-  return { logprobs: atTemperature(logprobs, temperature), label };
+export function scaled<TSample extends Labelled>(sample: TSample, temperature: number): TSample {
+  return { ...sample, logprobs: atTemperature(sample.logprobs, temperature) };
 }
 
 /**
@@ -77,10 +86,7 @@ export interface Bin {
  * The first bin begins at probability 0.
  */
 export function reliabilityBins(samples: readonly Labelled[]): Bin[] {
-  const answers = samples.map(({ logprobs, label }) => {
-    const best = indexOfHighest(logprobs);
-    return { confidence: Math.exp(at(logprobs, best)), right: best === label };
-  });
+  const answers = samples.map(outcomeOf);
   return Array.from({ length: BINS }, (_, bin) => {
     const inside = answers.filter(({ confidence }) => Math.min(BINS - 1, Math.floor(confidence * BINS)) === bin);
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / (values.length || 1);

@@ -94,6 +94,10 @@ const ProbabilityOptions = strictObject({
   orders: v.exactOptional(v.pipe(count, v.minValue(1), v.maxValue(MOST_ORDERS))),
   /** True to apply the active calibration; false to return the model's own probabilities. */
   calibrated: v.boolean(),
+  /**
+   * Largest share of automated answers that may be wrong; present if answers must say whether they may be automated.
+   */
+  maxError: v.exactOptional(v.pipe(real, v.gtValue(0), v.ltValue(1))),
 });
 export type ProbabilityOptions = v.InferOutput<typeof ProbabilityOptions>;
 
@@ -182,6 +186,8 @@ export const TaskAnswer = strictObject({
    * included. Present only for a task with `present`.
    */
   certainty: v.exactOptional(probability),
+  /** Tells whether the answer may be automated, if the batch has `maxError`; null if nothing is certified for it. */
+  automated: v.exactOptional(v.nullable(v.boolean())),
   /** True if the model abstains: it answers that the input does not tell. */
   abstained: v.exactOptional(v.boolean()),
   /** The window of the context that the answer comes from; present only for a text that was read in windows. */

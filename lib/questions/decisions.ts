@@ -14,6 +14,7 @@ import { textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { mediaPart } from './media.ts';
 import {
+  certifiedOf,
   LABEL_THRESHOLD,
   labelTasks,
   type QuestionAnswer,
@@ -243,9 +244,10 @@ function answerText(
 ): string {
   const name = question.name ?? null;
   if (question.type === 'extract') {
-    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(windowMembers(answer))}}`;
+    return `{"type":"extract","name":${JSON.stringify(name)},${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(additionsOf(answer))}}`;
   }
-  if (question.type === 'multi') return JSON.stringify(multiAnswer(question, name, answer.labels ?? []));
+  if (question.type === 'multi')
+    return JSON.stringify({ ...multiAnswer(question, name, answer.labels ?? []), ...additionsOf(answer) });
   const formula = settings.confidence ?? answer.confidence ?? 'entropy';
   const distribution = distributionOf(answer, question.type, formula);
   const more = additionsOf(answer);
@@ -257,8 +259,12 @@ function answerText(
 
 /** Returns the members that Assay adds to an answer of any decision format. */
 export function additionsOf(answer: QuestionAnswer): object {
-  const { unsure } = answer;
-  return { ...(unsure === undefined ? {} : { x_p_unsure: unsure }), ...windowMembers(answer) };
+  const { automated, unsure } = answer;
+  return {
+    ...(automated === undefined ? {} : { x_automated: certifiedOf(answer) }),
+    ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
+    ...windowMembers(answer),
+  };
 }
 
 function multiAnswer(

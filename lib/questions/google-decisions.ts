@@ -106,7 +106,7 @@ export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answe
 function answerText(question: GoogleQuestion, answer: QuestionAnswer): string {
   if (question.type === 'multi') {
     const [labels] = labelsOf(question.criteria);
-    return multiAnswerText(labels, answer.labels ?? [], question);
+    return multiAnswerText(labels, answer, question);
   }
   const kind = question.type === 'noul' ? 'predicate' : question.type;
   const { probabilities, best, expected } = distributionOf(answer, kind, 'margin');

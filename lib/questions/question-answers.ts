@@ -128,6 +128,11 @@ export function selectedLabels(
   return { selected: selected.sort((a, b) => a - b), confidence };
 }
 
+/** Returns whether an answer may be automated: thresholds are certified for texts that were read whole. */
+export function certifiedOf({ automated = null, window }: TaskAnswer): boolean | null {
+  return window && window.count > 1 ? null : automated;
+}
+
 /** Returns the members that an answer from windows has besides its own: none for a text that was read whole. */
 export function windowMembers({ window, candidates }: TaskAnswer): object {
   if (!window) return {};

@@ -28,6 +28,7 @@ interface SettingFields {
   abstain_below?: number;
   confidence?: Confidence;
   calibrated?: boolean;
+  max_error?: number;
   max_output_tokens?: number;
   span_unit?: SpanUnit;
   cache_salt?: string | null | undefined;
@@ -49,11 +50,20 @@ export function batchSettings(request: SettingFields): {
   probabilities: ProbabilityOptions;
   cacheSalt?: string;
 } {
-  const { orders, calibrated = true, max_output_tokens: maxOutputTokens = EXTRACT_TOKENS } = request;
+  const {
+    orders,
+    calibrated = true,
+    max_error: maxError,
+    max_output_tokens: maxOutputTokens = EXTRACT_TOKENS,
+  } = request;
   return {
     temperature: 0,
     maxOutputTokens,
-    probabilities: { calibrated, ...(orders === undefined ? {} : { orders }) },
+    probabilities: {
+      calibrated,
+      ...(orders === undefined ? {} : { orders }),
+      ...(maxError === undefined ? {} : { maxError }),
+    },
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
   };
 }

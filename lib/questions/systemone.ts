@@ -20,7 +20,6 @@ import {
   type QuestionAnswers,
   type Selection,
   selectedLabels,
-  windowMembers,
   withUnsure,
 } from './question-answers.ts';
 import { batchSettings, type QuestionSettings } from './settings.ts';
@@ -172,10 +171,10 @@ function answerText(
   sources: readonly SourceText[],
 ): string {
   if (question.type === 'extract')
-    return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(windowMembers(answer))}}`;
+    return `{"type":"extract",${extractedMembers(answer, sources, { unit: settings.spanUnit })}${membersText(additionsOf(answer))}}`;
   if (question.type === 'multi') {
     const labels = labelsOf(question.criteria).map(([label]) => label);
-    return multiAnswerText(labels, answer.labels ?? [], question);
+    return multiAnswerText(labels, answer, question);
   }
   const formula = settings.confidence ?? answer.confidence ?? 'margin';
   const distribution = distributionOf(answer, KINDS[question.type], formula);
@@ -213,15 +212,12 @@ function answerText(
 }
 
 /** Returns the JSON text of the answer to a question of many labels, with the probabilities by label. */
-export function multiAnswerText(
-  labels: readonly string[],
-  probabilities: readonly number[],
-  selection: Selection,
-): string {
+export function multiAnswerText(labels: readonly string[], answer: QuestionAnswer, selection: Selection): string {
+  const probabilities = answer.labels ?? [];
   const { selected, confidence } = selectedLabels(probabilities, selection);
   const byLabel = joinMembers(labels.map((label, i) => [label, String(at(probabilities, i))]));
   return (
     `{"type":"multi","selected":${JSON.stringify(selected.map((i) => at(labels, i)))},"probabilities":${byLabel},` +
-    `"threshold":${selection.threshold ?? LABEL_THRESHOLD},"set_confidence":${confidence}}`
+    `"threshold":${selection.threshold ?? LABEL_THRESHOLD},"set_confidence":${confidence}${membersText(additionsOf(answer))}}`
   );
 }

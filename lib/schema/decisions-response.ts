@@ -76,6 +76,12 @@ export const extracted = {
 /** Members that Assay adds to answers of all decision formats. */
 export const additions = {
   ...windowed,
+  x_automated: v.exactOptional(
+    v.pipe(
+      v.nullable(v.boolean()),
+      v.description('Whether the answer may be automated, with max_error; null: no threshold is certified for it.'),
+    ),
+  ),
   x_p_unsure: v.exactOptional(
     v.pipe(
       probability,
@@ -107,6 +113,7 @@ export const MultiAnswer = v.object({
   probabilities: v.pipe(v.array(ChoiceProbability), v.description('Probability that each choice applies.')),
   threshold: probability,
   set_confidence: setConfidence,
+  x_automated: additions.x_automated,
 });
 export const LevelProbability = v.object({ label: v.string(), value: count, probability });
 export const ScoreAnswer = v.object({
@@ -120,7 +127,7 @@ export const ScoreAnswer = v.object({
   probabilities: v.array(LevelProbability),
   ...additions,
 });
-export const ExtractAnswer = v.object({ ...extracted, name });
+export const ExtractAnswer = v.object({ ...extracted, name, x_automated: additions.x_automated });
 export const RefusalAnswer = v.pipe(
   v.object({
     type: v.literal('refusal'),

@@ -125,6 +125,7 @@ export const GoogleMultiAnswer = v.object({
   probabilities,
   threshold: probability,
   set_confidence: setConfidence,
+  x_automated: additions.x_automated,
 });
 export const GoogleAnswer = v.variant('type', [
   GoogleNoulAnswer,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { CalibratedKinds } from '../calibration/calibration.ts';
+import { CalibratedKinds, Thresholds } from '../calibration/calibration.ts';
 import { MODEL_ID_PATTERN } from '../model-id.ts';
 
 /**
@@ -33,6 +33,9 @@ export const ModelCalibration = v.object({
   ),
   fitted: v.pipe(v.string(), v.description('Date on which the calibration was fitted: YYYY-MM-DD, UTC.')),
   kinds: CalibratedKinds,
+  thresholds: v.exactOptional(
+    v.pipe(Thresholds, v.description('Thresholds of confidence for max_error; absent if void or never certified.')),
+  ),
 });
 export type ModelCalibration = v.InferOutput<typeof ModelCalibration>;
 
@@ -80,6 +83,14 @@ export const Model = v.object({
   status: ModelStatus,
   fingerprint: v.exactOptional(
     v.pipe(v.string(), v.description("SHA-256 hash over the model's files, in hex. Only the active model has one.")),
+  ),
+  policy_fingerprint: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.description(
+        "SHA-256 hash over fingerprint, the weights' number format and the wording of questions: what thresholds are valid for.",
+      ),
+    ),
   ),
   calibration: v.exactOptional(ModelCalibration),
   capabilities: v.exactOptional(ModelCapabilities),

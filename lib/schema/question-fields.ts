@@ -103,6 +103,18 @@ export function selectable<TQuestion extends { min?: number; max?: number }>(cou
   });
 }
 
+/** The field `max_error`. */
+export const maxError = v.exactOptional(
+  v.pipe(
+    v.number(),
+    v.gtValue(0),
+    v.ltValue(1),
+    v.description(
+      'Say of each answer whether it may be automated: x_automated is true if at most this share of such answers is wrong, by thresholds that assay calibrate --target-error has certified, and null if none is certified.',
+    ),
+  ),
+);
+
 /** Units in which places of a text are counted. */
 export const SPAN_UNITS = ['code_point', 'utf16'] as const;
 
@@ -166,6 +178,7 @@ export const settings = {
       v.description('Unit of the places of evidence. Default: utf16, as JavaScript counts; code_point as Python does.'),
     ),
   ),
+  max_error: maxError,
   calibrated: v.exactOptional(
     v.pipe(v.boolean(), v.description("Whether to apply the model's calibration to the probabilities. Default: true.")),
   ),

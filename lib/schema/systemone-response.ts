@@ -46,8 +46,9 @@ export const LabelMultiAnswer = v.object({
   probabilities: v.pipe(probabilities, v.description('Probability that each label applies.')),
   threshold: probability,
   set_confidence: setConfidence,
+  x_automated: additions.x_automated,
 });
-export const NamedExtractAnswer = v.object(extracted);
+export const NamedExtractAnswer = v.object({ ...extracted, x_automated: additions.x_automated });
 
 export const SystemOneAnswer = v.variant('type', [
   NoulAnswer,

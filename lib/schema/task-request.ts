@@ -5,7 +5,7 @@ import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
 import { cacheSalt } from './cache-salt.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput, Message } from './message.ts';
-import { unsure } from './question-fields.ts';
+import { maxError, unsure } from './question-fields.ts';
 import { Tasks, unsureNeedsOptions } from './task.ts';
 import {
   answerSchema,
@@ -63,6 +63,7 @@ const shared = {
   target_language: v.exactOptional(Language),
   output_language: v.exactOptional(Language),
   cache_salt: cacheSalt,
+  max_error: maxError,
   windows,
 };
 

@@ -42,6 +42,7 @@ export const DecideResult = v.object({
   abstained: v.exactOptional(
     v.pipe(v.boolean(), v.description('true if the model answers that the input does not tell.')),
   ),
+  x_automated: v.exactOptional(v.nullable(v.boolean())),
   x_p_unsure: v.exactOptional(
     v.pipe(v.number(), v.description('Probability that the input does not tell, of a task with unsure.')),
   ),
@@ -55,6 +56,7 @@ export const MultiResult = v.object({
     v.number(),
     v.description('Probability that exactly these options apply, if the options are independent.'),
   ),
+  x_automated: v.exactOptional(v.nullable(v.boolean())),
 });
 
 /** The answer of an extract task. */

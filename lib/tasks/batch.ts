@@ -31,13 +31,13 @@ export function batchOfTasks(request: RunTasksRequest): TaskBatch {
       name,
     );
   });
-  return withProbabilities({ ...sharedPart(request), tasks });
+  return withProbabilities({ ...sharedPart(request), tasks }, request.max_error);
 }
 
 /** Converts a request of `POST /decide`. The only task has the name `ONLY_TASK`. */
 export function batchOfDecision(request: DecideRequest): TaskBatch {
   const { target_language: _, ...task } = request;
-  return withProbabilities({ ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] });
+  return withProbabilities({ ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] }, request.max_error);
 }
 
 /**
@@ -65,9 +65,10 @@ function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
 }
 
 /** Asks for probabilities if the answer to a task depends on them. */
-function withProbabilities(batch: TaskBatch): TaskBatch {
+function withProbabilities(batch: TaskBatch, maxError?: number): TaskBatch {
   const needed = batch.tasks.some((task) => task.type === 'decide' && (task.unsure || task.first !== undefined));
-  return needed ? { ...batch, probabilities: { calibrated: true } } : batch;
+  if (!needed && maxError === undefined) return batch;
+  return { ...batch, probabilities: { calibrated: true, ...(maxError === undefined ? {} : { maxError }) } };
 }
 
 type DecideFields = Pick<
@@ -76,7 +77,12 @@ type DecideFields = Pick<
 >;
 
 function decideTask(name: string, fields: DecideFields): DecideTask {
-  const task: DecideTask = { type: 'decide', name, question: fields.question };
+  const task: DecideTask = {
+    type: 'decide',
+    name,
+    question: fields.question,
+    ...(name === ONLY_TASK ? {} : { id: name }),
+  };
   const options = fields.options ?? fields.choices;
   if (options) task.options = options;
   if (fields.instruction !== undefined) task.instruction = fields.instruction;

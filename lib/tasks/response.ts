@@ -1,6 +1,11 @@
 import { at } from '../at.ts';
 import { joinMembers, membersText, splitMembers } from '../json/members.ts';
-import { type QuestionAnswer, type QuestionAnswers, selectedLabels } from '../questions/question-answers.ts';
+import {
+  certifiedOf,
+  type QuestionAnswer,
+  type QuestionAnswers,
+  selectedLabels,
+} from '../questions/question-answers.ts';
 import type { RunTasksRequest } from '../schema/task-request.ts';
 
 /*
@@ -21,13 +26,18 @@ export function tasksBody(id: string, answer: QuestionAnswers, { tasks }: RunTas
 /** Returns the JSON text of the answer to a task. */
 function resultText(answer: QuestionAnswer, task: RunTasksRequest['tasks'][number]): string {
   const { json, unsure, labels = [], window } = answer;
+  const automated = answer.automated === undefined ? {} : { x_automated: certifiedOf(answer) };
   if (task.type === 'multi') {
     const { selected, confidence } = selectedLabels(labels, task);
     const probabilities = joinMembers(task.options.map((option, i) => [option, String(at(labels, i))]));
     const values = JSON.stringify(selected.map((i) => at(task.options, i)));
-    return `{"values":${values},"probabilities":${probabilities},"set_confidence":${confidence}}`;
+    return `{"values":${values},"probabilities":${probabilities},"set_confidence":${confidence}${membersText(automated)}}`;
   }
-  const more = { ...(unsure === undefined ? {} : { x_p_unsure: unsure }), ...(window ? { x_window: window } : {}) };
+  const more = {
+    ...automated,
+    ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
+    ...(window ? { x_window: window } : {}),
+  };
   return task.type === 'extract' ? json : `${json.slice(0, -1)}${membersText(more)}}`;
 }
 

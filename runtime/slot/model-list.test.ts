@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
 import type { SlotState } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
@@ -76,3 +76,30 @@ function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
     find: async () => null,
   };
 }
+
+describe('thresholds are those of the loaded files, number format and wording', () => {
+  const calibration = { version: 1, fingerprint: 'ab'.repeat(32), model: id, fitted: '2026-11-28', kinds: {} } as const;
+  const listed = (form: string, fingerprint = '') => {
+    const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
+    const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
+    const base = listOptions({ slot: 'loaded' });
+    return new ModelList({
+      ...base,
+      slots: new Map([...base.slots].map(([id, slot]) => [id, { ...slot, compiled: { record } as never }])),
+      calibrations: { find: async () => ({ from: 'own', calibration: { ...calibration, thresholds } }) },
+    });
+  };
+
+  test('others are void', async () => {
+    const [int8] = await listed('int8').models();
+    const own = int8?.policy_fingerprint ?? '';
+    expect(own).toMatch(/^[0-9a-f]{64}$/);
+    expect(int8?.calibration).not.toHaveProperty('thresholds');
+    const valid = listed('int8', own);
+    expect((await valid.models())[0]?.calibration).toHaveProperty('thresholds.fingerprint', own);
+    expect((await valid.calibration(id))?.calibration).toHaveProperty('thresholds');
+    const other = listed('int4', own);
+    expect((await other.models())[0]?.calibration).not.toHaveProperty('thresholds');
+    expect((await other.calibration(id))?.calibration).not.toHaveProperty('thresholds');
+  });
+});

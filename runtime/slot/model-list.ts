@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { taskPrompt } from '../../lib/prompt/tasks.ts';
+import { withUnsure } from '../../lib/questions/question-answers.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
@@ -17,6 +20,25 @@ export interface ModelListOptions {
   compile: CompileContext;
   /** Returns the model's files on this machine; null if a usable set is not there. */
   find(model: ModelId): Promise<LocalModel | null>;
+}
+
+/** The wording of questions, as a change of it would change the probabilities. */
+const WORDING = taskPrompt({
+  input: { context: 'a' },
+  media: [],
+  tasks: [
+    { type: 'decide', name: 'a', question: 'b', options: ['c', 'd'], descriptions: ['e', null], instruction: 'f' },
+    withUnsure({ type: 'decide', name: 'a', question: 'b', options: ['c'] }, true),
+  ],
+  temperature: 0,
+  maxOutputTokens: 1,
+});
+
+/** Returns a calibration without thresholds that were certified for another model, number format or wording. */
+function withoutVoid(active: ActiveCalibration, policyFingerprint: string | undefined): ActiveCalibration {
+  const { thresholds, ...calibration } = active.calibration;
+  if (!thresholds || thresholds.fingerprint === policyFingerprint) return active;
+  return { ...active, calibration };
 }
 
 /** Lists the models of this machine with their status, from the slots, the downloads and the files in the store. */
@@ -49,23 +71,34 @@ export class ModelList {
 
   /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
   async calibration(model: ModelId): Promise<ActiveCalibration | null> {
-    const { slots, calibrations } = this.#options;
-    const fingerprint = slots.get(model)?.compiled?.record.fingerprint.source;
-    return fingerprint ? calibrations.find(model, fingerprint) : null;
+    const fingerprint = this.#options.slots.get(model)?.compiled?.record.fingerprint.source;
+    const active = fingerprint ? await this.#options.calibrations.find(model, fingerprint) : null;
+    return active && withoutVoid(active, this.#policyFingerprint(model));
+  }
+
+  /** Returns the hash of what decides the probabilities of a loaded model; undefined if it is not loaded. */
+  #policyFingerprint(model: ModelId): string | undefined {
+    const { fingerprint, form } = this.#options.slots.get(model)?.compiled?.record ?? {};
+    if (!fingerprint) return undefined;
+    return createHash('sha256')
+      .update(JSON.stringify([fingerprint.source, form ?? null, WORDING]))
+      .digest('hex');
   }
 
   /**
    * Returns the hash of the source files of a loaded model, and its calibration if it has one; empty while the model is
    * not loaded.
    */
-  async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'calibration'>> {
+  async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'policy_fingerprint' | 'calibration'>> {
     const slot = this.#options.slots.get(id);
     const fingerprint = slot?.compiled?.record.fingerprint.source;
     if (slot?.view().state !== 'loaded' || !fingerprint) return {};
+    const policy = this.#policyFingerprint(id);
+    const known = { fingerprint, ...(policy === undefined ? {} : { policy_fingerprint: policy }) };
     const active = await this.#options.calibrations.find(id, fingerprint);
-    if (!active) return { fingerprint };
-    const { fitted, kinds } = active.calibration;
-    return { fingerprint, calibration: { from: active.from, fitted, kinds } };
+    if (!active) return known;
+    const { fitted, kinds, thresholds } = withoutVoid(active, policy).calibration;
+    return { ...known, calibration: { from: active.from, fitted, kinds, ...(thresholds ? { thresholds } : {}) } };
   }
 
   /** Returns what a loaded model can do, and the contract by which it is asked; empty while it is not loaded. */

@@ -12,7 +12,7 @@ import type {
   TaskBatch,
   Usage,
 } from '../../lib/backend.ts';
-import { calibrated } from '../../lib/calibration/calibrated.ts';
+import { automated, calibrated } from '../../lib/calibration/calibrated.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
@@ -208,9 +208,14 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     batch: TaskBatch,
     answers: readonly TaskAnswer[],
   ): Promise<readonly TaskAnswer[]> {
-    if (!batch.probabilities?.calibrated) return answers;
+    const { calibrated: wanted = false, maxError } = batch.probabilities ?? {};
+    if (!wanted && maxError === undefined) return answers;
     const { calibration } = (await models.calibration?.(model)) ?? {};
-    return calibration ? answers.map((one, i) => calibrated(one, at(batch.tasks, i), calibration)) : answers;
+    return answers.map((one, i) => {
+      const task = at(batch.tasks, i);
+      const scaled = wanted && calibration ? calibrated(one, task, calibration) : one;
+      return automated(scaled, task, batch, calibration?.thresholds);
+    });
   }
 
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, media }: Finished): void {

@@ -9,22 +9,24 @@ import { composeScripted } from '../scripted-backend/compose.ts';
 import { assay, newFolder } from './assay.ts';
 
 const FINGERPRINT = 'ab'.repeat(32);
+const POLICY = 'cd'.repeat(32);
 
 /** A server whose model says yes with 0.9 to every question, and the command line beside it. */
 async function beside() {
   const home = await newFolder();
   const script = {
-    models: [{ id: 'assay/starter', status: 'active' as const, fingerprint: FINGERPRINT }],
+    models: [{ id: 'assay/starter', status: 'active' as const, fingerprint: FINGERPRINT, policy_fingerprint: POLICY }],
     tasks: { probabilities: Array(64).fill([0.9, 0.1]) },
   };
   const effects = { log: pino({ level: 'silent' }), say: () => undefined, terminal: true };
   const config = serverConfig({ port: '0', home, load: false }, {});
   const serving = await serve(config, { ...effects, compose: composeScripted(script) });
   onTestFinished(() => void serving.stop());
-  const run = (...args: string[]) =>
-    assay(['calibrate', ...args], { env: { ASSAY_URL: serving.url, ASSAY_HOME: home } });
+  const env = { ASSAY_URL: serving.url, ASSAY_HOME: home };
+  const run = (...args: string[]) => assay(['calibrate', ...args], { env });
+  const evaluate = (...args: string[]) => assay(['eval', ...args], { env });
   const file = join(home, 'labels.jsonl');
-  return { run, home, file, stored: join(home, 'calibrations', `${FINGERPRINT}.json`) };
+  return { run, evaluate, home, file, stored: join(home, 'calibrations', `${FINGERPRINT}.json`) };
 }
 
 /** 40 questions, of which the model is right in 24. */
@@ -52,6 +54,68 @@ describe('calibrate', () => {
     await run(file);
     expect(await run('--reset')).toMatchObject({ code: 0, err: expect.stringContaining('Removed.') });
     expect(existsSync(stored)).toBe(false);
+  });
+
+  it('certifies thresholds on labels that were held out, and says what is missing', async () => {
+    const { run, file, stored } = await beside();
+    const labels = (count: number, wrong: number) =>
+      Array.from({ length: count }, (_, i) =>
+        JSON.stringify({ input: `Text ${i % 3}`, type: 'predicate', instructions: 'Paid?', label: i >= wrong }),
+      );
+    await writeFile(file, labels(200, 1).join('\n'));
+    const { code, out } = await run(file, '--target-error', '0.05', '--target-error', '0.01');
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('not enough labels: 299 without an error'),
+    });
+    const { thresholds } = JSON.parse(await readFile(stored, 'utf8'));
+    expect(thresholds).toMatchObject({
+      method: 'ltt-fixed-sequence',
+      confidence: 0.95,
+      fingerprint: POLICY,
+      orders: 1,
+      targets: [
+        { target_error: 0.05, groups: { predicate: { labels: 100, accepted: 100, errors: 0, coverage: 1 } } },
+        { target_error: 0.01, groups: { predicate: { threshold: null } } },
+      ],
+    });
+    expect(thresholds.targets[0].groups.predicate.error_upper).toBeLessThan(0.05);
+  });
+
+  it('eval reports, compares and fails below --min-accuracy', async () => {
+    const { evaluate, file, home } = await beside();
+    await writeFile(file, LABELS.join('\n'));
+    const html = join(home, 'report.html');
+    const first = await evaluate(file, '--json', '--html', html);
+    expect(first.code).toBe(0);
+    const report = JSON.parse(first.out);
+    expect(report).toMatchObject({
+      model: 'assay/starter',
+      labels: 40,
+      accuracy: { value: 0.6 },
+      ece: { value: expect.closeTo(0.3, 9) },
+    });
+    expect(report.questions[0]).toMatchObject({
+      name: 'Paid?',
+      confusion: {
+        counts: [
+          [24, 0],
+          [16, 0],
+        ],
+      },
+    });
+    expect(await readFile(html, 'utf8')).toMatch(/^<!doctype html>.*<svg .*<\/html>\n$/s);
+    const before = join(home, 'before.json');
+    await writeFile(before, first.out);
+    const second = await evaluate(file, '--compare', before, '--min-accuracy', '0.7');
+    expect(second.code).toBe(1);
+    expect(second.err).toContain('The accuracy, 60.0%, is below 70.0%.');
+    expect(second.out).toMatch(/accuracy +60\.0% \(43\.3% to 75\.1%\).*0 only here, 0 only there; p = 1\.0/s);
+    await writeFile(file, LABELS.slice(1).join('\n'));
+    expect(await evaluate(file, '--compare', before)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('different labels'),
+    });
   });
 
   it('--out writes the calibration elsewhere, --json prints it', async () => {

@@ -39,6 +39,13 @@ export function share(text: string): number {
   return value;
 }
 
+/** Parses a number between 0 and 1. Throws `InvalidArgumentError` for any other value, 0 and 1 included. */
+export function inside(text: string): number {
+  const value = share(text);
+  if (value > 0 && value < 1) return value;
+  throw new InvalidArgumentError('Use a number between 0 and 1, such as 0.05.');
+}
+
 /**
  * Returns the text of an option that may be given once. Throws `InvalidArgumentError` if it was given before, because
  * one of the two texts would be ignored.

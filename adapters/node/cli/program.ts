@@ -8,6 +8,7 @@ import { addChat } from './commands/chat.ts';
 import { addDecide } from './commands/decide.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addPlugins } from './commands/ep.ts';
+import { addEval } from './commands/eval.ts';
 import { addExtract } from './commands/extract.ts';
 import { addImport } from './commands/import.ts';
 import { addKeys } from './commands/keys.ts';
@@ -36,6 +37,7 @@ export function createProgram(parts: { compose: typeof compose }): Command {
   addRun(program);
   addChat(program);
   addCalibrate(program);
+  addEval(program);
   program.commandsGroup('Server:');
   addServe(program, parts.compose);
   addService(program);

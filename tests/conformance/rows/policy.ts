@@ -173,6 +173,23 @@ export const policyRows: readonly Row[] = [
   row('tasks: many labels', ask.tasks({ type: 'multi', options: ['a', 'b'], max: 1 }), labels, {
     results: { n: { values: ['a'], probabilities: { a: near(0.75), b: near(0.25) }, set_confidence: near(0.5625) } },
   }),
+  // The scripted backend certifies nothing; what the engine's says is tested beside `automated`.
+  ...(
+    [
+      ['decisions', ask.decisions({ type: 'predicate' })],
+      ['systemOne', ask.systemOne({ type: 'noul' })],
+      ['google', ask.google({ type: 'noul' })],
+      ['tasks', ask.tasks({ type: 'decide', options: ['a', 'b'] })],
+    ] as const
+  ).map(
+    ([name, { path, json }]): Row => ({
+      name: `policy: ${name}: max_error reaches the backend`,
+      request: { path, json: { ...Object(json), max_error: 0.05 } },
+      expect: {
+        calls: [{ call: 'runTasks', batch: { probabilities: { calibrated: true, maxError: 0.05 } } }, 'admit'],
+      },
+    }),
+  ),
   {
     name: 'policy: questions after many labels keep their answers',
     script: { tasks: { probabilities: [...labels, [0.125, 0.875]] } },

@@ -1,8 +1,14 @@
 import { access, constants, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import * as v from 'valibot';
-import { CALIBRATED_KINDS, type CalibratedKind, type Calibration } from '../../../../lib/calibration/calibration.ts';
+import {
+  CALIBRATED_KINDS,
+  type CalibratedKind,
+  type Calibration,
+  type Thresholds,
+  temperatureOf,
+} from '../../../../lib/calibration/calibration.ts';
 import {
   FEWEST_LABELS,
   fitTemperature,
@@ -10,28 +16,30 @@ import {
   reliabilityBins,
   scaled,
 } from '../../../../lib/calibration/fit.ts';
-import { type Label, readLabel, samplesOf } from '../../../../lib/calibration/labels.ts';
-import { messageOf } from '../../../../lib/errors.ts';
+import type { Label, Sample } from '../../../../lib/calibration/labels.ts';
+import { reliabilityPlot } from '../../../../lib/calibration/plots.ts';
+import { certifiedThreshold } from '../../../../lib/calibration/thresholds.ts';
 import { ModelList } from '../../../../lib/schema/model-list.ts';
+import { MOST_ORDERS } from '../../../../lib/schema/question-fields.ts';
 import { systemCode } from '../../../../runtime/store/disk-error.ts';
-import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, withModel } from '../ask.ts';
+import { askLabels, labelsIn } from '../ask-labels.ts';
 import { connectionFlags } from '../connection.ts';
-import { readText } from '../read-input.ts';
-import { reliabilityPlot } from '../reliability-plot.ts';
+import { inside, wholeNumber } from '../parse-flags.ts';
 import type { Connection } from '../request.ts';
-import { isWatched, screen, table } from '../screen.ts';
+import { screen, table } from '../screen.ts';
 
 interface CalibrateFlags extends ModelFlags {
   plot?: string;
   out?: string;
   reset?: boolean;
+  targetError?: number[];
+  confidence: number;
+  by: 'kind' | 'question';
+  orders?: number;
 }
-
-/** Largest number of questions that are sent in one request; all of them are about the same text. */
-const AT_ONCE = 64;
 
 /** Adds the command `assay calibrate`. */
 export function addCalibrate(program: Command): void {
@@ -41,6 +49,18 @@ export function addCalibrate(program: Command): void {
     .argument('[labels.jsonl]', 'file with one labelled question on each line; - is standard input')
     .option('--plot <file.svg>', 'draw reliability diagrams: accuracy by confidence, before and after')
     .option('--out <file.json>', 'write the calibration to this file instead of using it')
+    .option(
+      '--target-error <share>',
+      'also certify thresholds: at most this share of the answers above them is wrong; repeat for several',
+      (text: string, before: number[] = []) => [...before, inside(text)],
+    )
+    .option('--confidence <share>', 'probability that a threshold keeps its target error', inside, 0.95)
+    .addOption(new Option('--by <group>', 'one threshold for each').choices(['kind', 'question']).default('kind'))
+    .option(
+      '--orders <number>',
+      'orders of the options, as assay serve --orders (default: 1)',
+      wholeNumber(1, MOST_ORDERS),
+    )
     .option('--reset', 'remove the calibration that was fitted on this machine')
     .option('--model <id>', 'model to calibrate (default: the loaded model of the server)');
   connectionFlags(command)
@@ -51,11 +71,12 @@ export function addCalibrate(program: Command): void {
       const written = [flags.plot, flags.out].filter((path) => path !== undefined);
       if (flags.reset && written.length > 0) throw new UsageError('--plot and --out need a file of labels.');
       await Promise.all(written.map(checkWritable));
-      const labels = file === undefined ? [] : await readLabels(file);
+      if ((flags.targetError?.length ?? 0) > 8) throw new UsageError('Give at most 8 of --target-error.');
+      const labels = file === undefined ? [] : await labelsIn(file, FEWEST_LABELS, 'calibrate');
       await withModel(flags, async (connection, model) => {
-        const fingerprint = await fingerprintOf(connection, model);
-        if (flags.reset) await reset(flags, fingerprint);
-        else await calibrate(connection, { model, fingerprint, labels, flags });
+        const fingerprints = await fingerprintsOf(connection, model);
+        if (flags.reset) await reset(flags, fingerprints.fingerprint);
+        else await calibrate(connection, { model, fingerprints, labels, flags });
       });
     });
 }
@@ -72,42 +93,44 @@ async function checkWritable(file: string): Promise<void> {
   });
 }
 
-async function readLabels(file: string): Promise<Label[]> {
-  const lines = (await readText(file)).split('\n');
-  const labels = lines.flatMap((line, i) => {
-    if (line.trim() === '') return [];
-    try {
-      return [readLabel(line)];
-    } catch (error) {
-      throw new UsageError(`${file}, line ${i + 1}: ${messageOf(error)} ${COMMAND} calibrate --help shows the form.`);
-    }
-  });
-  if (labels.length < FEWEST_LABELS) {
-    throw new UsageError(
-      `${file} has ${labels.length} labels. Calibration needs at least ${FEWEST_LABELS}; a few hundred give better results.`,
-    );
-  }
-  return labels;
-}
-
-async function fingerprintOf(connection: Connection, model: string): Promise<string> {
+async function fingerprintsOf(connection: Connection, model: string): Promise<Fingerprints> {
   const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
-  const fingerprint = data.find(({ id }) => id === model)?.fingerprint;
-  if (fingerprint) return fingerprint;
+  const { fingerprint, policy_fingerprint: policy } = data.find(({ id }) => id === model) ?? {};
+  if (fingerprint) return { fingerprint, ...(policy === undefined ? {} : { policy }) };
   throw new UsageError(
     `${model} is not loaded on this server. Load it first; if the server is an edge, calibrate each of its boxes.`,
   );
 }
 
+interface Fingerprints {
+  fingerprint: string;
+  /** Names what thresholds are valid for; absent from a server that does not know it. */
+  policy?: string;
+}
+
 interface Calibrating {
   model: string;
-  fingerprint: string;
+  fingerprints: Fingerprints;
   labels: readonly Label[];
   flags: CalibrateFlags;
 }
 
-async function calibrate(connection: Connection, { model, fingerprint, labels, flags }: Calibrating): Promise<void> {
-  const samples = await ask(connection, model, labels);
+async function calibrate(connection: Connection, { model, fingerprints, labels, flags }: Calibrating): Promise<void> {
+  const { fingerprint, policy } = fingerprints;
+  if (flags.targetError && policy === undefined) {
+    throw new UsageError('The server is older than thresholds. Update it, or leave out --target-error.');
+  }
+  const { orders } = flags;
+  const asked = await askLabels(connection, {
+    model,
+    labels,
+    calibrated: false,
+    ...(orders === undefined ? {} : { orders }),
+  });
+  // With thresholds, every second label is held out of the fit, and proves them.
+  const heldOut = flags.targetError ? asked.filter((_, i) => i % 2 === 1).flat() : [];
+  const fitted = flags.targetError ? asked.filter((_, i) => i % 2 === 0).flat() : asked.flat();
+  const samples = Map.groupBy(fitted, ({ kind }) => kind);
   const kinds: Calibration['kinds'] = {};
   for (const kind of CALIBRATED_KINDS) {
     const own = samples.get(kind) ?? [];
@@ -115,41 +138,70 @@ async function calibrate(connection: Connection, { model, fingerprint, labels, f
     else if (own.length > 0)
       screen.note(`${kind} is not calibrated: it has ${own.length} labels and needs ${FEWEST_LABELS}.`);
   }
-  const fitted = new Date().toISOString().slice(0, 10);
-  const calibration: Calibration = { version: 1, fingerprint, model, fitted, kinds };
+  const day = new Date().toISOString().slice(0, 10);
+  const plain: Calibration = { version: 1, fingerprint, model, fitted: day, kinds };
+  const scaledBy = (sample: Sample) => scaled(sample, temperatureOf(plain, sample.kind));
+  const thresholds =
+    policy && flags.targetError && thresholdsOf(fitted.map(scaledBy), heldOut.map(scaledBy), policy, flags);
+  const calibration: Calibration = { ...plain, ...(thresholds ? { thresholds } : {}) };
   if (flags.plot !== undefined) await writeFile(flags.plot, plot(samples, kinds));
   if (flags.json) screen.json(calibration);
-  else screen.line(figures(kinds));
+  else {
+    screen.line(figures(kinds));
+    if (thresholds) screen.line(thresholdTable(thresholds));
+  }
   for (const [kind, { temperature }] of Object.entries(kinds)) {
     if (temperature === 1) screen.note(`No temperature improves ${kind}: its probabilities stay as they are.`);
   }
   await store(calibration, flags);
 }
 
-/**
- * Asks the model all labelled questions, with uncalibrated probabilities. Up to `AT_ONCE` questions about the same text
- * share a request. Returns the answers with their labels, by kind of question.
- */
-async function ask(
-  connection: Connection,
-  model: string,
-  labels: readonly Label[],
-): Promise<Map<CalibratedKind, Labelled[]>> {
-  const samples = new Map<CalibratedKind, Labelled[]>();
-  let asked = 0;
-  for (const [input, about] of Map.groupBy(labels, (label) => label.input)) {
-    for (let from = 0; from < about.length; from += AT_ONCE) {
-      const some = about.slice(from, from + AT_ONCE);
-      const questions = some.map(({ question }) => question);
-      const body = { model, input, questions, calibrated: false, abstain_below: 0, max_output_tokens: 4096 };
-      const text = await (await connection.request('/v1/decisions', { body })).text();
-      for (const [kind, sample] of samplesOf(some, text)) samples.set(kind, [...(samples.get(kind) ?? []), sample]);
-      asked += some.length;
-      if (isWatched()) process.stderr.write(`\r${asked} of ${labels.length} questions`);
-    }
-  }
-  if (isWatched()) process.stderr.write('\n');
-  return samples;
+/** Certifies a threshold for each group of questions and each target error. */
+function thresholdsOf(
+  chosenFrom: readonly Sample[],
+  tested: readonly Sample[],
+  fingerprint: string,
+  { targetError = [], confidence, by, orders }: CalibrateFlags,
+): Thresholds {
+  const groupOf = ({ groups }: Sample) => (by === 'question' ? groups[0] : groups.at(-1)) ?? '';
+  const [choosing, testing] = [Map.groupBy(chosenFrom, groupOf), Map.groupBy(tested, groupOf)];
+  const delta = 1 - confidence;
+  const targets = targetError.map((target) => ({
+    target_error: target,
+    groups: Object.fromEntries(
+      [...testing].flatMap(([group, own]) =>
+        group === '' ? [] : [[group, certifiedThreshold(choosing.get(group) ?? [], own, { target, delta })]],
+      ),
+    ),
+  }));
+  return { method: 'ltt-fixed-sequence', confidence, fingerprint, orders: orders ?? 1, targets };
+}
+
+function thresholdTable({ targets, confidence }: Thresholds): string {
+  const percent = (value: number) => `${(100 * value).toFixed(1)}%`;
+  const rows = targets.flatMap(({ target_error, groups }) =>
+    Object.entries(groups).map(([group, one]) => [
+      group,
+      percent(target_error),
+      one.threshold === null ? (one.reason ?? 'none') : `p >= ${one.threshold.toFixed(4)}`,
+      String(one.labels),
+      String(one.accepted),
+      String(one.errors),
+      one.error_upper === null ? '' : percent(one.error_upper),
+      percent(one.coverage),
+    ]),
+  );
+  const head = [
+    'GROUP',
+    'TARGET',
+    'THRESHOLD',
+    'LABELS',
+    'ACCEPTED',
+    'ERRORS',
+    `ERROR AT MOST (${percent(confidence)})`,
+    'COVERAGE',
+  ];
+  return `\n${table([head, ...rows])}`;
 }
 
 function figures(kinds: Calibration['kinds']): string {
@@ -206,11 +258,19 @@ Each line of the file is a question of POST /v1/decisions with its text (input) 
   {"input": "Help!", "type": "predicate", "instructions": "Is this urgent?", "label": true}
   {"input": "…", "type": "choice", "instructions": "Which team?", "choices": [{"value": "it"}, {"value": "hr"}], "label": "it"}
   {"input": "…", "type": "score", "instructions": "How angry?", "levels": [{"label": "calm"}, {"label": "angry"}], "label": "calm"}
+  {"input": "…", "type": "multi", "instructions": "About?", "choices": [{"value": "lamp"}, {"value": "price"}], "label": ["lamp"]}
+  {"input": "…", "type": "date", "name": "due", "instructions": "Due date", "label": null}
+  {"state": {…}, "questions": {"urgent": {"type": "noul", "instructions": "Urgent?"}}, "gold": {"urgent": true}}
   {"input": "…", "type": "extract", "instructions": "The order", "keys": ["id"], "label": {"id": "A-1"}}
 
 The command fits a temperature for each kind of question; a value above 1 means that the model was overconfident. It prints the expected
 calibration error (ECE) and the Brier score before and after. The scores after are measured on labels that were left out of the fit.
 
+With --target-error, half of the labels are held out. On them, thresholds chosen beforehand are tested one after the other with an exact binomial
+bound (Learn then Test): with the --confidence, at most that share of the answers above a threshold is wrong, as long as new questions are like the
+labelled ones. Requests with max_error then say x_automated. 5% needs 59 held-out labels of a group without an error.
+
 Examples:
   $ assay calibrate labels.jsonl --plot reliability.svg
+  $ assay calibrate labels.jsonl --target-error 0.05 --target-error 0.1
   $ assay calibrate --reset`;
