@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { AssayError } from '../../lib/errors.ts';
-import { endedByShutdown } from '../../runtime/supervisor/shutting-down.ts';
+import { endedByShutdown } from '../../runtime/supervisor/life-cycle.ts';
 import { answerBadHttp, badHttp, endWith } from './bad-http.ts';
 import { type ConnectionFigures, Connections } from './connections.ts';
 import { isLoopback } from './loopback.ts';

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { ENGINE_MEMORY } from '../../runtime/supervisor/children/child-memory.ts';
+import { ENGINE_MEMORY } from '../../runtime/supervisor/children/engine-child.ts';
 import type { Call, Reply, Settings, System } from './system.ts';
 
 /**

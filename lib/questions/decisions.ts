@@ -7,7 +7,6 @@ import { membersText } from '../json/members.ts';
 import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
-import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
 import { textsIn } from './evidence.ts';
@@ -23,8 +22,7 @@ import {
   windowMembers,
   withUnsure,
 } from './question-answers.ts';
-import { batchSettings, type QuestionSettings } from './settings.ts';
-import { textOf } from './structured.ts';
+import { batchSettings, DEFAULT_INSTRUCTIONS, type QuestionSettings, textOf } from './settings.ts';
 
 /* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
 

@@ -1,4 +1,5 @@
 import type { ProbabilityOptions } from '../backend.ts';
+import { stringifyAsWritten } from '../json/written-numbers.ts';
 import type { Confidence } from '../schema/question-fields.ts';
 import type { SpanUnit } from './evidence.ts';
 
@@ -67,3 +68,24 @@ export function batchSettings(request: SettingFields): {
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
   };
 }
+
+/**
+ * Formats a JSON value as text for the model: a string as it is, any other value as one line of JSON. Its author would
+ * write `, ` and `: `, as Python does; with the starter model, questions about such a line are answered better than
+ * about indented JSON.
+ */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : stringifyAsWritten(value, true);
+}
+
+/**
+ * Instructions, by type of question, for a question that has none in words: no instructions, an empty text, or only an
+ * image. An edge could not forward empty instructions.
+ */
+export const DEFAULT_INSTRUCTIONS = {
+  predicate: 'Is this so?',
+  choice: 'Which of these fits best?',
+  score: 'Which level fits best?',
+  multi: 'Which of these apply?',
+  extract: 'Extract the requested fields.',
+} as const;

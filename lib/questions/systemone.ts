@@ -8,7 +8,6 @@ import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
-import { DEFAULT_INSTRUCTIONS } from './default-instructions.ts';
 import { distributionOf } from './distribution.ts';
 import { type SourceText, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
@@ -22,8 +21,7 @@ import {
   selectedLabels,
   withUnsure,
 } from './question-answers.ts';
-import { batchSettings, type QuestionSettings } from './settings.ts';
-import { textOf } from './structured.ts';
+import { batchSettings, DEFAULT_INSTRUCTIONS, type QuestionSettings, textOf } from './settings.ts';
 
 /* Converts requests of System One to a `TaskBatch`, and a `BatchAnswer` to its response. */
 

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { object, variant } from '../validation/objects.ts';
 import { aliases, type Finding, isEmpty, rule, unsupported } from '../validation/rules.ts';
-import { cacheSalt } from './cache-salt.ts';
 import { answeredCalls, toolFields, toolUseFields } from './chat-tool-rules.ts';
 import { ChatToolChoice, chatToolCalls, chatTools } from './chat-tools.ts';
 import { jsonObject } from './json-object.ts';
@@ -9,6 +8,7 @@ import { KeepAlive } from './keep-alive.ts';
 import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.ts';
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
+import { cacheSalt } from './sampling-fields.ts';
 
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, because clients send extra ones. Null counts as
 // not sent, because OpenAI's own clients send it for absent fields (docs/model-api.md, M-14).

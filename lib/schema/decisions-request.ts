@@ -2,8 +2,7 @@ import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { object, strictObject, variant } from '../validation/objects.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
-import { finiteNumbers } from './finite-numbers.ts';
-import { jsonObject } from './json-object.ts';
+import { finiteNumbers, jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
 import {
   extraction,

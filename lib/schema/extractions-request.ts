@@ -1,8 +1,7 @@
 import * as v from 'valibot';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
-import { finiteNumbers } from './finite-numbers.ts';
-import { jsonObject } from './json-object.ts';
+import { finiteNumbers, jsonObject } from './json-object.ts';
 import { OPTION_LENGTH, SPAN_UNITS, settings } from './question-fields.ts';
 import { SystemOneQuestion } from './systemone-request.ts';
 

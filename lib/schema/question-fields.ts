@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
-import { cacheSalt } from './cache-salt.ts';
+import { cacheSalt } from './sampling-fields.ts';
 import { answerSchema, keys, verbatim } from './task-fields.ts';
 import { windows } from './windows.ts';
 

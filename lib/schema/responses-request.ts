@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { object, record, variant } from '../validation/objects.ts';
 import { rule, unsupported } from '../validation/rules.ts';
-import { cacheSalt } from './cache-salt.ts';
 import { type chatChoice, JsonObjectFormat, jsonSchemaMembers, otherForms, TextFormat } from './chat-request.ts';
 import { toolUseFields } from './chat-tool-rules.ts';
 import {
@@ -21,6 +20,7 @@ import {
 } from './decisions-request.ts';
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
+import { cacheSalt } from './sampling-fields.ts';
 
 /*
  * Requests of `POST /v1/responses`, as OpenAI's client sends them (npm `openai` 7.55.0, `resources/responses`). As in

@@ -27,3 +27,15 @@ export const tokenCount = v.nullish(
 
 /** Returns the limit that a request sets: -1 means as many as the context allows. */
 export const limitOf = (count: number | null | undefined) => (count === NO_LIMIT ? MOST_TOKENS : count);
+
+/** The field `cache_salt` of all requests, as vLLM has it. */
+export const cacheSalt = v.nullish(
+  v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.maxCodePoints(256),
+    v.description(
+      'Reuse cached prompts only between requests with this salt. They are never reused between keys, unless both keys share their cache.',
+    ),
+  ),
+);

@@ -1,11 +1,10 @@
 import * as v from 'valibot';
-import { textOf } from '../questions/structured.ts';
+import { textOf } from '../questions/settings.ts';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { otherForms } from './chat-request.ts';
-import { finiteNumbers } from './finite-numbers.ts';
-import { jsonObject } from './json-object.ts';
+import { finiteNumbers, jsonObject } from './json-object.ts';
 import { KeepAlive } from './keep-alive.ts';
 import {
   extraction,

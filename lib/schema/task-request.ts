@@ -2,10 +2,10 @@ import * as v from 'valibot';
 import { answerShape } from '../tasks/extract-shape.ts';
 import { strictObject } from '../validation/objects.ts';
 import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
-import { cacheSalt } from './cache-salt.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput, Message } from './message.ts';
 import { maxError, unsure } from './question-fields.ts';
+import { cacheSalt } from './sampling-fields.ts';
 import { Tasks, unsureNeedsOptions } from './task.ts';
 import {
   answerSchema,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { FREE_TEXT } from '../tasks/free-text.ts';
+import { FREE_TEXT } from '../tasks/extract-shape.ts';
 import { x_window } from './decisions-response.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));

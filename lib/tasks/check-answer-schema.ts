@@ -2,7 +2,7 @@ import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 import { decimal } from '../grammar/number/decimal.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
-import { checkSize } from '../grammar/schema/check-size.ts';
+import { checkSize } from '../grammar/schema/document.ts';
 import { childrenOf, holdingOf, KEYWORDS } from '../grammar/schema/keywords.ts';
 import { isObject, refuse, show } from '../grammar/schema/problem.ts';
 import { writtenNumber } from '../json/written-numbers.ts';

@@ -46,3 +46,9 @@ function keysShape(keys: readonly string[], param: string): AnswerShape {
   if (size <= LIMITS.shortestAnswer) return { kind: 'keys', keys };
   throw new AssayError('invalid_value', `${param} are too long together; ask for less in one task.`, { param });
 }
+
+/**
+ * Maximum lengths, in code points, of the texts that a decide task may generate: `value`, a short answer to a question
+ * without options, and `reason`, a few sentences. A text that reaches its limit ends there and counts as complete.
+ */
+export const FREE_TEXT = { value: 400, reason: 2_000 } as const;

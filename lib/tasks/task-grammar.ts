@@ -8,7 +8,7 @@ import { compileSchema } from '../grammar/resolve/compile.ts';
 import { QuotedTexts } from '../grammar/text/quoted-texts.ts';
 import { type Masks, masksOf } from '../grammar/vocabulary/masks.ts';
 import { isInstructed } from '../prompt/tasks.ts';
-import { FREE_TEXT } from './free-text.ts';
+import { FREE_TEXT } from './extract-shape.ts';
 
 /** Describes how to generate a task's answer. The engine uses the members in this order. */
 export interface TaskGrammar {

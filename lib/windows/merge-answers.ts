@@ -3,7 +3,7 @@ import type { BatchAnswer, DecideTask, FieldProbability, Task, TaskAnswer, TaskB
 import { pointerStep } from '../json/leaves.ts';
 import { joinMembers, splitItems, splitMembers } from '../json/members.ts';
 import { indexIn, type SpanUnit } from '../questions/evidence.ts';
-import { StateSpans } from '../questions/state-spans.ts';
+import { StateSpans } from '../questions/extractions.ts';
 import type { Combine } from '../schema/windows.ts';
 import { indexOfHighest, normalised } from '../tasks/logprobs.ts';
 import type { Window } from './cut-text.ts';

@@ -8,6 +8,7 @@ import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
 import { dataLength, type Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
+import { prune } from '../onnx/format/subgraph.ts';
 import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
 import { addAttentionSlots } from '../onnx/rewrites/attention-slots.ts';
 import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
@@ -18,7 +19,6 @@ import { gatherRows } from '../onnx/rewrites/gather-rows.ts';
 import { keepWholePast, packBranches } from '../onnx/rewrites/pack-branches.ts';
 import { packStates } from '../onnx/rewrites/pack-states.ts';
 import { padRotaryTables } from '../onnx/rewrites/pad-rotary.ts';
-import { prune } from '../onnx/rewrites/prune.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
@@ -28,8 +28,7 @@ import { contextLength } from './context-length.ts';
 import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
 import type { FixedPrecision } from './form-choice.ts';
 import type { Manifest } from './manifest.ts';
-import { type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
-import type { GraphFacts, Rewritten } from './rewritten-graphs.ts';
+import { type GraphFile, type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
 import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
 import { convertWeights, floatProducts, formOf, NO_BLOCKS } from './weight-conversion.ts';
@@ -280,4 +279,28 @@ function rewriteStatic(
     graphs,
     facts: { path: 'static', graph: at(graphs, 0).file, vocabSize, logits, kv, inputs, static: manifest },
   };
+}
+
+/** Lists the fields of the manifest that depend on how the graphs were rewritten. */
+type GraphFacts = Pick<
+  Manifest,
+  | 'slots'
+  | 'alone'
+  | 'path'
+  | 'graph'
+  | 'vocabSize'
+  | 'inputs'
+  | 'logits'
+  | 'end'
+  | 'kv'
+  | 'media'
+  | 'states'
+  | 'static'
+>;
+
+/** Holds the rewritten graphs of a model in one weight form, in memory. */
+interface Rewritten {
+  facts: GraphFacts;
+  form: WeightForm;
+  graphs: GraphFile[];
 }

@@ -10,7 +10,14 @@ import {
   type ValueInfo,
 } from '../onnx/format/model.ts';
 import { attentionNodes, attentionWindow, type Layout } from '../onnx/layout.ts';
-import { commonOperators } from '../onnx/rewrites/static/common-operators.ts';
+import {
+  commonOperators,
+  lookedUp,
+  partOf,
+  type RotaryTable,
+  rotaryRowsName,
+  rotaryTables,
+} from '../onnx/rewrites/static/common-operators.ts';
 import {
   checkAttention,
   type KvType,
@@ -18,8 +25,6 @@ import {
   type StaticAttention,
   type StaticShape,
 } from '../onnx/rewrites/static/plain-attention.ts';
-import { type RotaryTable, rotaryRowsName, rotaryTables } from '../onnx/rewrites/static/rotary-tables.ts';
-import { lookedUp, partOf } from '../onnx/rewrites/static/split.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { StaticGraphs } from './manifest.ts';
 import { HEAD_ROWS } from './static-shapes.ts';

@@ -2,7 +2,7 @@ import { at } from '../../lib/at.ts';
 import type { DecideTask, QuestionKind, Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { messageText } from '../../lib/prompt/tasks.ts';
-import { DEFAULT_INSTRUCTIONS } from '../../lib/questions/default-instructions.ts';
+import { DEFAULT_INSTRUCTIONS } from '../../lib/questions/settings.ts';
 import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
 import { orderings } from '../../lib/tasks/orders.ts';
 import { isObject, type PyValue, parsePython, pyObject, textOrJson } from './python-json.ts';

@@ -19,11 +19,10 @@ import {
   withEncoderFor,
 } from '../store/model-files.ts';
 import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
-import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
-import { hubFetch } from './hub-fetch.ts';
+import { chunksOf, hubFetch } from './hub-fetch.ts';
 import { parseResponse } from './metadata.ts';
 
 /** Describes what is known about a repository before its weights are downloaded. */

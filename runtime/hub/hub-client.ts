@@ -1,12 +1,15 @@
+import { readFile } from 'node:fs/promises';
 import { listFiles, modelInfo } from '@huggingface/hub';
+import { systemClock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { FileHash } from '../store/digest.ts';
+import type { HubEnvironment } from '../store/environment.ts';
 import type { FileEntry } from '../store/model-files.ts';
 import type { HubAccess } from './hub-access.ts';
-import { HubRefusal, hubError } from './hub-error.ts';
+import { backoff, HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
-import { backoff } from './retry.ts';
+import { addressesOf, fetchPublic } from './public-address.ts';
 
 /** Describes a file on the hub, with the hash that its content must have. */
 export interface HubFile extends FileEntry {
@@ -91,4 +94,23 @@ function tooSlow({ endpoint }: HubAccess, listingMs: number): AssayError {
     'hub_unreachable',
     `The list of files from ${host} took longer than ${seconds} s. Try again later.`,
   );
+}
+
+/** Creates access to the hub that the environment names, with the real network and clock. */
+export async function openHub({ endpoint, token, tokenFile, offline }: HubEnvironment): Promise<HubAccess> {
+  return {
+    fetch: (input, init) => fetch(input, init),
+    fetchPublic,
+    addressesOf,
+    clock: systemClock,
+    random: Math.random,
+    endpoint,
+    token: token ?? (await savedToken(tokenFile)),
+    offline,
+  };
+}
+
+/** Reads the token that `hf auth login` saved; null if there is none. */
+async function savedToken(file: string): Promise<string | null> {
+  return (await readFile(file, 'utf8').catch(() => '')).trim() || null;
 }

@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
-import { chunksOf } from './chunks-of.ts';
 import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
-import { hubFetch } from './hub-fetch.ts';
+import { chunksOf, hubFetch } from './hub-fetch.ts';
 
 /** Limits for one listing of a model's files, over all its responses. */
 const LIMITS = {

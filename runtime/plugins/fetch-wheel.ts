@@ -1,8 +1,8 @@
 import { open, rename, rm, stat } from 'node:fs/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { chunksOf } from '../hub/chunks-of.ts';
-import { backoff } from '../hub/retry.ts';
+import { backoff } from '../hub/hub-error.ts';
+import { chunksOf } from '../hub/hub-fetch.ts';
 import { hashFile } from '../store/digest.ts';
 import { isFileError } from '../store/disk-error.ts';
 import type { Wheel } from './catalogue.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as v from 'valibot';
 import { afterAll, expect, it } from 'vitest';
-import { Child } from './child.ts';
+import { Child, childEnvironment } from './child.ts';
 import { STARVED_PROGRAM } from './starved-program.fixture.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-child-'));
@@ -54,4 +54,30 @@ it('logs what a process writes, line by line and bounded', async () => {
   const { result, lines } = await run(flood);
   expect(result).toEqual({ reason: 'ended with code 7', silent: false });
   await expect.poll(() => lines.toSorted()).toEqual(['lines', 'two', 'x'.repeat(2_000)]);
+});
+
+it.each([
+  ['HF_TOKEN', false],
+  ['OPENAI_API_KEY', false],
+  ['ASSAY_API_KEY', false],
+  ['OTEL_EXPORTER_OTLP_HEADERS', false],
+  ['PIP_INDEX_URL', false],
+  ['HTTPS_PROXY', false],
+  ['DATABASE_URL', false],
+  ['GH_PAT', false],
+  ['STRIPE_SK', false],
+  ['SSH_AUTH_SOCK', false],
+  ['NOTIFY_SOCKET', false],
+  ['NODE_OPTIONS', false],
+  ['CUDA_TOKEN', false],
+  ['MY_PATH', false],
+  ['PATH', true],
+  ['Path', true],
+  ['SystemRoot', true],
+  ['LC_ALL', true],
+  ['LD_LIBRARY_PATH', true],
+  ['CUDA_VISIBLE_DEVICES', true],
+  ['OMP_NUM_THREADS', true],
+])('of the variable %s it passes on: %s', (name, kept) => {
+  expect(childEnvironment({ [name]: 'value' })).toEqual(kept ? { [name]: 'value' } : {});
 });

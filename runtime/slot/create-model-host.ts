@@ -8,7 +8,7 @@ import type { Precision } from '../compile/form-choice.ts';
 import { kernelFamily } from '../compile/kernels.ts';
 import type { DeviceChoice } from '../device/device-table.ts';
 import { resolveDevices } from '../device/resolve-devices.ts';
-import { openHub } from '../hub/open-hub.ts';
+import { openHub } from '../hub/hub-client.ts';
 import { TRANSFER_SETTINGS } from '../hub/pull-context.ts';
 import { Calibrations } from '../store/calibrations.ts';
 import type { Dtype } from '../store/dtypes.ts';

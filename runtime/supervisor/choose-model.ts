@@ -1,7 +1,7 @@
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import { MOST_OPTIONS } from '../../lib/schema/question-fields.ts';
 import type { ModelInfo, Work } from '../protocol/messages.ts';
-import { mediaOf } from './media/work-media.ts';
+import { mediaOf } from './media/open-media.ts';
 
 /** Lists the abilities of a decision model on a language model. */
 const DECIDES = { decide: 'options', extract: false, chat: false, abstains: false, max_options: MOST_OPTIONS } as const;

@@ -26,8 +26,7 @@ import { chooseModel } from './choose-model.ts';
 import type { EngineCalls } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
-import { hasMedia, openMedia } from './media/open-media.ts';
-import { withoutFiles } from './media/work-media.ts';
+import { hasMedia, openMedia, withoutFiles } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 
 /** Represents a model in memory. */

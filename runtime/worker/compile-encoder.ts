@@ -14,17 +14,16 @@ import { type DecisionContract, logSoftmax } from '../contracts/contract.ts';
 import { type EncoderContract, graphRoles, rowTokens } from '../contracts/encoder-contracts.ts';
 import type { Adapter } from '../encoder/adapter.ts';
 import { JOINT_HEAD } from '../encoder/contracts/whole.ts';
-import { type EncoderGraphs, openEncoderGraphs } from '../encoder/encoder-graphs.ts';
-import { checkGraph } from '../encoder/graph-signature.ts';
+import { type EncoderGraphs, GRAPH_INPUTS, openEncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits, probeMs } from '../encoder/probe.ts';
 import { logitError } from '../engine/self-check/self-check.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildEncoder } from '../graph/encoder-graph.ts';
 import { buildJointHead } from '../graph/joint-head.ts';
-import type { Model } from '../onnx/format/model.ts';
+import type { Graph, Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
-import { prune } from '../onnx/rewrites/prune.ts';
+import { prune } from '../onnx/format/subgraph.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { type CompileOptions, lackForReference, shiftOf } from './compile-model.ts';
@@ -172,4 +171,34 @@ async function planForm(
       for (const part of parts) await part.write(folder, onBytes, signal);
     },
   };
+}
+
+/** Inputs and outputs that the graph of a contract must have. GLiNER2's encoder has other ones than its fused graph. */
+const SIGNATURES: Readonly<Record<EncoderContract['name'], { inputs: readonly string[]; outputs: readonly string[] }>> =
+  {
+    laya: { inputs: ['marker_pos', 'marker_mask', 'qtype'], outputs: ['logits'] },
+    julia: { inputs: ['marker_pos', 'marker_mask', 'qtype'], outputs: ['logits'] },
+    jevhome: { inputs: ['marker_pos', 'qtype'], outputs: ['logits'] },
+    opendecider: { inputs: [], outputs: ['logits'] },
+    'decision-tune': { inputs: ['positions'], outputs: ['logits'] },
+    nli: { inputs: [], outputs: ['logits'] },
+    'open-decision': { inputs: [], outputs: ['choice_logits', 'score_logits'] },
+    gliclass: { inputs: ['marker_pos'], outputs: ['logits'] },
+    verdict: { inputs: ['marker_pos'], outputs: ['logits'] },
+    'open-jev': { inputs: ['seg', 'pair_q', 'pair_opt'], outputs: ['logits'] },
+    gliner2: { inputs: ['marker_positions'], outputs: ['logits'] },
+  };
+
+/** Throws `engine_failed` if a graph lacks an input or output of its contract, or has an input that is not known. */
+function checkGraph({ name }: EncoderContract, role: string, { inputs, outputs }: Graph): void {
+  if (role !== 'model' && role !== 'encoder') return;
+  const names = new Set(inputs.map((input) => input.name));
+  const results = new Set(outputs.map((output) => output.name));
+  const unknown = [...names].find((input) => !GRAPH_INPUTS.has(input));
+  if (unknown !== undefined) throw unusable(`its graph has an input ${unknown}, which is not known`);
+  const needed = role === 'encoder' ? { inputs: [], outputs: [] } : SIGNATURES[name];
+  const missing = ['input_ids', 'attention_mask', ...needed.inputs].find((input) => !names.has(input));
+  if (missing !== undefined) throw unusable(`its graph has no input ${missing}, which a ${name} model needs`);
+  const lacking = needed.outputs.find((output) => !results.has(output));
+  if (lacking !== undefined) throw unusable(`its graph has no output ${lacking}, which a ${name} model needs`);
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { ENGINE_MEMORY } from '../../runtime/supervisor/children/child-memory.ts';
+import { ENGINE_MEMORY } from '../../runtime/supervisor/children/engine-child.ts';
 
 const MIB = 1024 * 1024;
 const CHURN = fileURLToPath(new URL('./kv-churn.ts', import.meta.url));

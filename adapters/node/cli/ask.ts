@@ -10,8 +10,7 @@ import { loadModel } from './commands/load.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { temperature, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
-import { isWatched, screen, shown } from './screen.ts';
-import { warnOfForm } from './show-form.ts';
+import { isWatched, screen, shown, warnOfForm } from './screen.ts';
 
 /** Describes the flags of all commands that send a prompt to the model. */
 export interface ModelFlags extends ConnectionFlags {

@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
-import { eventsOf } from './events.ts';
 import { progressView } from './progress.ts';
-import { type Connection, errorOf } from './request.ts';
+import { type Connection, errorOf, eventsOf } from './request.ts';
 
 /**
  * Lets the server download (with `allow_download`) and compile a model, and shows the progress unless `quiet` is true.

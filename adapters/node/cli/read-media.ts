@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { dataUrlOf } from '../../../lib/data-url.ts';
-import { AUDIO_TYPES, sniffAudio } from '../../../runtime/media/audio/sniff-audio.ts';
-import { IMAGE_TYPES, sniffImage } from '../../../runtime/media/sniff.ts';
+import { AUDIO_TYPES, IMAGE_TYPES, sniffAudio, sniffImage } from '../../../runtime/media/sniff.ts';
 import { UsageError } from '../usage-error.ts';
 import { whyNotRead } from './read-input.ts';
 

@@ -1,8 +1,11 @@
+import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
 import { PRIORITY_HEADER } from '../../../handlers/call.ts';
 import type { Priority } from '../../../lib/backend.ts';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { ErrorBody } from '../../../lib/schema/error-body.ts';
+import { chunksOf } from '../../../runtime/hub/hub-fetch.ts';
+import { NoServerError } from './exit-code.ts';
 
 export interface RequestOptions {
   /** Body of the request, which is sent as JSON. */
@@ -77,4 +80,27 @@ export function errorOf(text: string, details: { retryAfterSeconds?: number } = 
   const { code, message, param } = parsed.output.error;
   // A newer server may send a code that this version does not know. Such a code is only displayed.
   return new AssayError(code as ErrorCode, message, { ...details, ...(param === undefined ? {} : { param }) });
+}
+
+/**
+ * Yields the data of each server-sent event of a response, as text.
+ *
+ * @throws NoServerError if the connection breaks or the request is aborted before the response ends
+ */
+export async function* eventsOf(response: Response): AsyncGenerator<string> {
+  const ready: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void ready.push(data) });
+  const decoder = new TextDecoder();
+  if (!response.body) return;
+  try {
+    for await (const chunk of chunksOf(response)) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      yield* ready.splice(0);
+    }
+  } catch (cause) {
+    throw new NoServerError(
+      'The connection to the server broke before the answer was complete. Is the server still running?',
+      { cause },
+    );
+  }
 }

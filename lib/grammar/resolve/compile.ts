@@ -4,10 +4,10 @@ import { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { parseSchema } from '../schema/parse.ts';
 import { refuse, show } from '../schema/problem.ts';
+import { orRefuse } from './matches.ts';
 import { measure, measureValues } from './measure.ts';
 import { type Alternative, itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
-import { orRefuse } from './or-refuse.ts';
 import { Resolver } from './resolver.ts';
 
 export interface CompileOptions {

@@ -5,9 +5,8 @@ import { refuse } from '../schema/problem.ts';
 import { combine, lengthDfa, listDfa } from '../text/combine.ts';
 import type { Dfa } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
-import { matches, matchesAlone } from './matches.ts';
+import { matches, matchesAlone, orRefuse } from './matches.ts';
 import { type Alternative, itemAt, type Node, type ObjectAlternative } from './node.ts';
-import { orRefuse } from './or-refuse.ts';
 import type { Resolver } from './resolver.ts';
 
 /**

@@ -9,11 +9,10 @@ import { combine, lengthDfa } from '../text/combine.ts';
 import { accepts } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
 import { type Leaf, leaves } from './leaves.ts';
-import { canonical, type MatchContext, matches, memberSchemas } from './matches.ts';
+import { canonical, type MatchContext, matches, memberSchemas, orRefuse } from './matches.ts';
 import { measureValues } from './measure.ts';
 import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
 import type { Alternative, ArrayAlternative, Member, Node, ObjectAlternative, Origin } from './node.ts';
-import { orRefuse } from './or-refuse.ts';
 import { StringLanguages } from './string-languages.ts';
 
 /**

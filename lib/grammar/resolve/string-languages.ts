@@ -5,8 +5,8 @@ import { refuse, show } from '../schema/problem.ts';
 import { patternDfa, type StringRules, stringLanguage } from '../text/compile-string.ts';
 import type { Dfa } from '../text/dfa.ts';
 import type { StringLanguage } from '../text/string-language.ts';
+import { orRefuse } from './matches.ts';
 import { mergeStrings } from './merge.ts';
-import { orRefuse } from './or-refuse.ts';
 
 /** Selects the texts of a string language: those that are generated, or all valid ones (`stringLanguage`). */
 type Side = 'generates' | 'accepts';

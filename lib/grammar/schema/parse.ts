@@ -2,8 +2,7 @@ import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
 import { pathTo } from '../../param-path.ts';
 import { canonical, isOfType } from '../resolve/matches.ts';
-import { checkSize } from './check-size.ts';
-import type { SchemaDocument, Subschema, TypeName } from './document.ts';
+import { checkSize, type SchemaDocument, type Subschema, type TypeName } from './document.ts';
 import {
   checkUnknown,
   childrenOf,

@@ -9,7 +9,7 @@ import { floatsOf } from '../../engine/forward/forward.ts';
 import { GraphBuilder } from '../../graph/graph-builder.ts';
 import { linear } from '../../graph/linear.ts';
 import { DataType, type Model } from '../../onnx/format/model.ts';
-import { prune } from '../../onnx/rewrites/prune.ts';
+import { prune } from '../../onnx/format/subgraph.ts';
 import { plannedGraphs } from '../planned-graphs.ts';
 import { convertWeights, floatProducts } from '../weight-conversion.ts';
 

@@ -163,7 +163,7 @@ export function prefixBytes(shape: KvShape, length: number): number {
 
 /**
  * Allocates the KV of all layers as one block, which returns to the operating system when the sequence is dropped
- * (`ENGINE_MEMORY` in `supervisor/children/child-memory.ts`). Many small blocks of various sizes would fragment the
+ * (`ENGINE_MEMORY` in `supervisor/children/engine-child.ts`). Many small blocks of various sizes would fragment the
  * heap.
  */
 function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {

@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { statedTooLong } from '../../../tests/media/bad-audio.ts';
 import { makeWav } from '../../../tests/media/wav.ts';
+import { sniffCodec } from '../sniff.ts';
 import { type Decoded, decodeAudio, decodePieces, RecentAudio } from './decode-audio.ts';
 import { readWav } from './read-wav.ts';
-import { sniffCodec } from './sniff-audio.ts';
 
 const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/media/${path}`, import.meta.url));
 const file = (name: string) => readFileSync(fixture(`audio/${name}`));

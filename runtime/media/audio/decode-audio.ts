@@ -2,6 +2,7 @@ import { FLACDecoder } from '@wasm-audio-decoders/flac';
 import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
 import { MPEGDecoder } from 'mpg123-decoder';
 import { OggOpusDecoder } from 'ogg-opus-decoder';
+import { type Codec, sniffCodec } from '../sniff.ts';
 import {
   AudioFault,
   LEAST_RATE,
@@ -13,7 +14,6 @@ import {
 } from './limits.ts';
 import { readWav } from './read-wav.ts';
 import { Resampler } from './resample.ts';
-import { type Codec, sniffCodec } from './sniff-audio.ts';
 import { statedLength, xingHeader } from './stated-length.ts';
 
 /**

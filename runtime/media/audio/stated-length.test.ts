@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { sniffCodec } from './sniff-audio.ts';
+import { sniffCodec } from '../sniff.ts';
 import { statedLength } from './stated-length.ts';
 
 const file = (name: string) => readFileSync(new URL(`../../../tests/fixtures/media/audio/${name}`, import.meta.url));

@@ -1,4 +1,4 @@
-import type { Codec } from './sniff-audio.ts';
+import type { Codec } from '../sniff.ts';
 
 /** Holds the length of a recording: samples of each channel, at a rate in samples per second. */
 export interface StatedLength {

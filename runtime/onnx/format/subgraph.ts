@@ -1,4 +1,4 @@
-import { decodeNode, encodeNode, encodeValueInfo, type Node, type ValueInfo } from './model.ts';
+import { decodeNode, encodeNode, encodeValueInfo, type Graph, type Node, type ValueInfo } from './model.ts';
 import { bytesField, encodeFields, fieldsOf, text, varintField } from './wire.ts';
 
 /** Holds a branch of an `If` node. Its nodes may read values of the graph around it. */
@@ -45,4 +45,17 @@ function encode(name: string, { nodes, outputs }: Subgraph): Uint8Array {
     bytesField(2, name),
     ...outputs.map((output) => bytesField(12, encodeValueInfo(output))),
   ]);
+}
+
+/** Removes the nodes that no graph output depends on, and the initializers that are neither read nor graph outputs. */
+export function prune(graph: Graph): void {
+  const needed = new Set(graph.outputs.map((output) => output.name));
+  const kept: typeof graph.nodes = [];
+  for (const node of graph.nodes.toReversed()) {
+    if (!node.outputs.some((output) => needed.has(output))) continue;
+    kept.push(node);
+    for (const input of valuesRead(node)) needed.add(input);
+  }
+  graph.nodes = kept.reverse();
+  for (const name of graph.initializers.keys()) if (!needed.has(name)) graph.initializers.delete(name);
 }

@@ -1,9 +1,9 @@
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { AssayError } from '../../../lib/errors.ts';
 import type { Launch } from '../../process/child.ts';
-import { bubblewrap, whyNoBubblewrap } from './bubblewrap.ts';
-import { hasPermissions, permissionFlags } from './node-permissions.ts';
-import { processLimits } from './process-limits.ts';
-import type { ProcessNeeds } from './process-needs.ts';
+import { type ProcessNeeds, programFolders } from './process-needs.ts';
 
 /**
  * Modes of isolation. `auto` uses every layer that the system supports; `strict` requires all layers, or the server
@@ -93,4 +93,89 @@ function isolationOf(layers: readonly Layer[]): Isolation {
       return { execPath: execPath!, execArgv };
     },
   };
+}
+
+/** Tells whether this version of Node has the permission model. Source: Node's documentation, "Permission Model". */
+const hasPermissions = (): boolean => process.allowedNodeEnvironmentFlags.has('--permission');
+
+/**
+ * Returns the Node flags that restrict a process's JavaScript to the given files: reading or writing others and
+ * starting programs throw. The flags allow native code (onnxruntime) and do not restrict it. Worker threads, such as
+ * the one for templates, inherit them.
+ */
+function permissionFlags({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
+  return [
+    '--permission',
+    '--allow-addons',
+    '--allow-worker',
+    ...[...programFolders(), ...CPU_FACTS, ...read, ...write].map((path) => `--allow-fs-read=${path}`),
+    ...write.map((path) => `--allow-fs-write=${path}`),
+    // Without this flag, Node warns at each start that addons and workers are allowed.
+    '--disable-warning=SecurityWarning',
+  ];
+}
+
+/** File in which Linux describes the CPU; `runtime/compile/kernels.ts` reads it. */
+const CPU_FACTS = ['/proc/cpuinfo'];
+
+/** Memory that Node itself needs without a model, in bytes: V8's compiled code and young heap. */
+const BASE_BYTES = 2 ** 30;
+/** Memory for the stack of each thread, in bytes. The number of processors stands for the number of threads. */
+const STACK_BYTES = 16 * 2 ** 20;
+
+/**
+ * Returns the command prefix that runs a program with limited memory (RLIMIT_DATA, getrlimit(2)) and without core
+ * files, which would contain prompts. Allocations beyond the limit fail at once, before the supervisor's next check of
+ * the memory. Append the program and its arguments.
+ */
+function processLimits({ memoryBytes }: Pick<ProcessNeeds, 'memoryBytes'>): string[] {
+  const bytes = memoryBytes + BASE_BYTES + availableParallelism() * STACK_BYTES;
+  return ['/bin/sh', '-c', `ulimit -c 0; ulimit -d ${Math.ceil(bytes / 1024)}; exec "$@"`, 'sh'];
+}
+
+const BUBBLEWRAP = 'bwrap';
+
+/**
+ * System folders with programs and libraries, which the process may read. Missing ones are skipped. They contain no
+ * home folder, no files of other users and no sockets.
+ */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/gnu', '/sys'];
+const LINKER = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives'];
+
+/** Timeout of the test of bwrap, in milliseconds. */
+const PROBE_MS = 10_000;
+
+/**
+ * Returns the command prefix that runs a program in its own Linux namespaces: without network, unable to see other
+ * processes, and with access only to the system's libraries, the program, and the files in `read` and `write`. Append
+ * the program and its arguments. Source: bwrap(1).
+ */
+function bubblewrap({ read, write }: Pick<ProcessNeeds, 'read' | 'write'>): string[] {
+  const bind = (flag: string, paths: readonly string[]) => paths.flatMap((path) => [flag, path, path]);
+  return [
+    BUBBLEWRAP,
+    ...['--unshare-user', '--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
+    ...bind('--ro-bind-try', [...SYSTEM, ...LINKER]),
+    ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev', '--dir', '/tmp'],
+    ...bind('--ro-bind', [...programFolders(), process.execPath, realpathSync(process.execPath), ...read]),
+    ...bind('--bind', write),
+    // The root is an empty in-memory file system. It is made read-only, or the process could fill the memory with
+    // files.
+    ...['--remount-ro', '/', '--'],
+  ];
+}
+
+/** Tests whether bwrap works on this machine. Returns null if it does, otherwise the reason why not. */
+function whyNoBubblewrap(): Promise<string | null> {
+  if (process.platform !== 'linux') return Promise.resolve('bubblewrap exists only for Linux');
+  const [command = BUBBLEWRAP, ...flags] = bubblewrap({ read: [], write: [] });
+  return new Promise((resolve) => {
+    execFile(command, [...flags, process.execPath, '--version'], { timeout: PROBE_MS }, (error, _, stderr) => {
+      if (!error) resolve(null);
+      else if (error.code === 'ENOENT') resolve('bwrap is not installed (apt install bubblewrap)');
+      else
+        resolve(`bwrap cannot make namespaces here (${stderr.trim().split('\n')[0]?.slice(0, 200) || error.message})`);
+    });
+  });
 }

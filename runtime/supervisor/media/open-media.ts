@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { MediaKind, MediaPart } from '../../../lib/contract/conversation.ts';
+import type { ChatMessage, MediaKind, MediaPart, Part } from '../../../lib/contract/conversation.ts';
 import { splitDataUrl } from '../../../lib/data-url.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { MOST_SAMPLES, MOST_SECONDS, PREPARED_RATE } from '../../media/audio/limits.ts';
-import { AUDIO_TYPES, type AudioType, sniffAudio } from '../../media/audio/sniff-audio.ts';
 import { MOST_PIXELS } from '../../media/limits.ts';
-import { IMAGE_TYPES, type ImageType, sniffImage } from '../../media/sniff.ts';
+import { AUDIO_TYPES, type AudioType, IMAGE_TYPES, type ImageType, sniffAudio, sniffImage } from '../../media/sniff.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
 import { type CallMedia, engineFault } from '../calls/call.ts';
 import { FetchFault, type FetchFaultKind, type ImageFetcher } from './fetch-image.ts';
 import { type FaultKind, MediaFault, type MediaFile, type MediaProcess } from './media-process.ts';
-import { mapMedia, mediaOf } from './work-media.ts';
 
 /** Updates the metrics of one kind of media: the files of requests, and the requests refused because of one. */
 export interface MediaCounts {
@@ -207,3 +205,41 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 const named = (types: readonly string[]) => types.map((type) => type.replace(/^.*\//u, '').toUpperCase()).join(', ');
 const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MPEG', 'MP3') };
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
+
+/** Returns the image and audio parts of a request: first those of `batch.media`, then those in messages. */
+export function mediaOf(work: Work): MediaPart[] {
+  const parts = messagesOf(work).flatMap((message) => message.parts);
+  const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
+  return work.kind === 'tasks' ? [...work.batch.media, ...inMessages] : inMessages;
+}
+
+function messagesOf(work: Work): readonly ChatMessage[] {
+  if (work.kind === 'chat') return work.request.messages;
+  return 'messages' in work.batch.input ? work.batch.input.messages : [];
+}
+
+/** Returns a copy of the request in which `replace` has replaced each image or audio part. */
+function mapMedia(work: Work, replace: (part: MediaPart) => MediaPart): Work {
+  const mapPart = (part: Part) => (part.type === 'text' ? part : replace(part));
+  const messages = messagesOf(work).map((message) => ({ ...message, parts: message.parts.map(mapPart) }));
+  if (work.kind === 'chat') return { kind: 'chat', request: { ...work.request, messages } };
+  const { input, media } = work.batch;
+  const mapped = 'messages' in input ? { messages } : input;
+  return { kind: 'tasks', batch: { ...work.batch, input: mapped, media: media.map(replace) } };
+}
+
+/**
+ * Returns a copy of the request for the log: base64 data and data: URLs are replaced by the file's size and SHA-256.
+ */
+export function withoutFiles(work: Work): Work {
+  return mapMedia(work, (part) => {
+    const { source } = part;
+    if (source.type === 'url' && !/^data:/iu.test(source.url)) return part;
+    const file = source.type === 'base64' ? source : splitDataUrl(source.url);
+    // A data URL that cannot be split is refused later; the log does not show it.
+    const { mimeType, data } = file ?? { mimeType: '', data: '' };
+    const bytes = Buffer.from(data, 'base64');
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    return { ...part, source: { type: 'base64', mimeType, data: `${bytes.length} bytes, sha256 ${sha256}` } };
+  });
+}

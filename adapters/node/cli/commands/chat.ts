@@ -8,11 +8,10 @@ import type { Metrics } from '../../../../lib/schema/metrics.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
-import { eventsOf } from '../events.ts';
 import { once, repeated } from '../parse-flags.ts';
 import { readStandardInput } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from '../read-media.ts';
-import { type Connection, errorOf } from '../request.ts';
+import { type Connection, errorOf, eventsOf } from '../request.ts';
 import { isWatched, screen, shown } from '../screen.ts';
 
 type ChatFlags = ModelFlags & MediaFlags & { system?: string };

@@ -9,7 +9,7 @@ import { examineDevices } from '../../../../runtime/device/doctor.ts';
 import { listAccelerators } from '../../../../runtime/device/hardware.ts';
 import { listRuntimeHardware, probePlugin, probeProvider } from '../../../../runtime/device/probe.ts';
 import { examineModel, type ModelExamination } from '../../../../runtime/hub/examine-model.ts';
-import { openHub } from '../../../../runtime/hub/open-hub.ts';
+import { openHub } from '../../../../runtime/hub/hub-client.ts';
 import { PLATFORM } from '../../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
 import { judge } from '../../../../runtime/slot/judge-device.ts';

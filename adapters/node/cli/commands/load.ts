@@ -7,8 +7,7 @@ import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
 import type { Connection } from '../request.ts';
-import { screen } from '../screen.ts';
-import { showForm } from '../show-form.ts';
+import { screen, showForm } from '../screen.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number; keep?: boolean | undefined; evict?: boolean };
 

@@ -15,7 +15,7 @@ import { parseModelId } from '../../../../lib/model-id.ts';
 import { ModelList } from '../../../../lib/schema/model-list.ts';
 import { DeleteResponse } from '../../../../lib/schema/model-operations.ts';
 import { examineModel } from '../../../../runtime/hub/examine-model.ts';
-import { openHub } from '../../../../runtime/hub/open-hub.ts';
+import { openHub } from '../../../../runtime/hub/hub-client.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { COMMAND } from '../../command.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';

@@ -11,8 +11,7 @@ import { UsageError } from '../../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
-import { screen } from '../screen.ts';
-import { showForm } from '../show-form.ts';
+import { screen, showForm } from '../screen.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string; adapter?: string; file?: string };
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { HEAP_FLAGS } from './child-memory.ts';
+import { HEAP_FLAGS } from './engine-child.ts';
 
 it('gives Node flags that bound its heap', () => {
   const limit = 'process.stdout.write(String(require("v8").getHeapStatistics().heap_size_limit))';

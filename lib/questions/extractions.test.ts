@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { StateSpans } from './state-spans.ts';
+import { StateSpans } from './extractions.ts';
 
 test.each([
   ['1,080.00', 'total $1,080.00 due', 1080, '1,080.00'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type Model, makeNode, makeTensor } from '../../onnx/format/model.ts';
-import { readAll, readFloats } from '../../onnx/format/tensor-data.ts';
-import { blockExperts } from './experts.ts';
+import { type Model, makeNode, makeTensor } from '../onnx/format/model.ts';
+import { readAll, readFloats } from '../onnx/format/tensor-data.ts';
+import { blockExperts } from './weight-conversion.ts';
 
 function modelOf(inputs: number): { model: Model; weights: Float32Array } {
   const weights = Float32Array.from({ length: 2 * 4 * inputs }, (_, i) => Math.sin(i * 1.7) * (1 + (i % 5)));

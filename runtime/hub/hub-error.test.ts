@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoff, retryAfterMs } from './retry.ts';
+import { backoff, retryAfterMs } from './hub-error.ts';
 
 describe('backoff', () => {
   it.each([

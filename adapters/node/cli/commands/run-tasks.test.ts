@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowLines } from './rows-progress.ts';
+import { rowLines } from './run-tasks.ts';
 
 test('says how far a run is every five seconds, with its rate, the time left and its errors', () => {
   let now = 0;

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { DataType, type Graph, makeNode, makeTensor, type ValueInfo } from '../format/model.ts';
-import { makeIf } from '../format/subgraph.ts';
-import { prune } from './prune.ts';
+import { DataType, type Graph, makeNode, makeTensor, type ValueInfo } from './model.ts';
+import { makeIf, prune } from './subgraph.ts';
 
 test('keeps what a branch of an If reads from the graph around it, and removes the rest', () => {
   const info = (name: string): ValueInfo => ({ name, dataType: DataType.float, dims: [1] });

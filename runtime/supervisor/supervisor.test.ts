@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RestartBackoff } from './restart-backoff.ts';
+import { RestartBackoff } from './supervisor.ts';
 
 it('starts at once, then after pauses that double up to 30 s, and again at once after a reset', () => {
   const backoff = new RestartBackoff();
