@@ -21,7 +21,7 @@ export async function pythonPackages(...packages: readonly string[]): Promise<st
   try {
     await run('python3', ['-m', 'venv', made]);
     // `python -m pip` works after the folder is renamed; programs are started as modules for the same reason.
-    await run(join(made, 'bin/python'), ['-m', 'pip', 'install', '-q', ...packages]);
+    await run(join(made, 'bin/python'), ['-m', 'pip', 'install', '-q', '--no-compile', ...packages]);
     await rename(made, folder);
     return bin;
   } catch (error) {
