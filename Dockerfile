@@ -16,9 +16,11 @@ COPY handlers handlers
 COPY runtime runtime
 COPY adapters adapters
 COPY models models
+COPY release/other-systems.js release/
 RUN npm run build \
  && npm prune --omit=dev --ignore-scripts \
- && rm -rf node_modules/onnxruntime-node/bin/napi-v*/darwin node_modules/onnxruntime-node/bin/napi-v*/win32 models/*/training
+ && node release/other-systems.js \
+ && rm -rf models/*/training
 
 FROM ${NODE_IMAGE}
 WORKDIR /opt/assay

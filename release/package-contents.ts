@@ -15,7 +15,7 @@ export const LIMITS = { size: 18_000_000, unpackedSize: 28_000_000 } as const;
 
 /** Paths of the only files that the package may contain. */
 const RUNTIME = [
-  /^(LICENSE|README\.md|package\.json|openapi\.json)$/,
+  /^(LICENSE|README\.md|package\.json|openapi\.json|release\/other-systems\.js)$/,
   /^dist\/(adapters|handlers|lib|runtime)\/.+\.(js|d\.ts)$/,
   /^dist\/pages\/.+\.(html|js|css|svg|png|md|txt)$/,
   /^models\/[a-z-]+\/([^/]+\.(json|md)|onnx\/[^/]+\.onnx)$/,

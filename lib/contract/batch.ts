@@ -169,6 +169,11 @@ export const TaskAnswer = strictObject({
    * only if probabilities were requested and the task has options.
    */
   optionLogprobs: v.exactOptional(list(v.pipe(real, v.maxValue(0)), 256)),
+  /**
+   * Probability that the model, free to write anything, writes one of the options: low if it would rather say something
+   * else. Uncalibrated. Absent where options are not scored as texts.
+   */
+  labelMass: v.exactOptional(probability),
   /** Formula of the confidence that the model's author uses; absent: the model's author states none. */
   confidence: v.exactOptional(ConfidenceFormula),
   /**

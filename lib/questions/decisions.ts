@@ -257,10 +257,11 @@ function answerText(
 
 /** Returns the members that Assay adds to an answer of any decision format. */
 export function additionsOf(answer: QuestionAnswer): object {
-  const { automated, unsure } = answer;
+  const { automated, unsure, labelMass } = answer;
   return {
     ...(automated === undefined ? {} : { x_automated: certifiedOf(answer) }),
     ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
+    ...(labelMass === undefined ? {} : { x_label_mass: labelMass }),
     ...windowMembers(answer),
   };
 }

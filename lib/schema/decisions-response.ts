@@ -90,6 +90,14 @@ export const additions = {
       ),
     ),
   ),
+  x_label_mass: v.exactOptional(
+    v.pipe(
+      probability,
+      v.description(
+        'Probability that the model, free to write anything, writes one of the options, before calibration. Low: it would rather say something else. Absent for models that do not write their answers.',
+      ),
+    ),
+  ),
 };
 export const setConfidence = v.pipe(
   probability,

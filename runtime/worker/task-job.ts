@@ -195,7 +195,8 @@ function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }
   if (!probabilities) return { name, json: answer(grammar, result) };
   if (task.type === 'decide' && task.options) {
     const optionLogprobs = averaged(answered.map(logprobsOfOptions));
-    return { name, json: JSON.stringify({ value: task.options[indexOfHighest(optionLogprobs)] }), optionLogprobs };
+    const json = JSON.stringify({ value: task.options[indexOfHighest(optionLogprobs)] });
+    return { name, json, optionLogprobs, ...labelMassOf(answered) };
   }
   const fields = result.constraint ? fieldProbabilities(result.constraint, result.choices ?? []) : [];
   const certainty = Math.exp((result.choices ?? []).reduce((sum, { logprob }) => sum + logprob, 0));
@@ -218,6 +219,13 @@ function logprobsOfOptions({ task, order, grammar, result }: Answered): number[]
   const given: number[] = [];
   for (const [place, option] of order.entries()) given[option] = at(shown, place);
   return normalised(given);
+}
+
+/** Returns the member `labelMass` of an answer: the mean over the orders; nothing if there was nothing to score. */
+function labelMassOf(answered: readonly Answered[]): { labelMass?: number } {
+  const scored = answered.flatMap(({ result }) => result.option?.logprobs ?? []);
+  if (scored.length === answered.length) return {};
+  return { labelMass: Math.min(1, Math.exp(logSum(scored)) / answered.length) };
 }
 
 function answer(grammar: TaskGrammar, { option, constraint }: BranchResult): string {

@@ -36,7 +36,7 @@ const question: fc.Arbitrary<Omit<DecideTask, 'name'>> = fc.record({
   options: fc.uniqueArray(option, { minLength: 2, maxLength: 6 }),
 });
 
-/** The probabilities of a question's options: every path through the untouched graph, whole, from nothing. */
+/** The log-probability of each of a question's options: its path through the untouched graph, whole, from nothing. */
 async function expected(task: DecideTask, start: readonly number[]): Promise<number[]> {
   const { paths } = taskGrammar(task, text.vocabulary).choice!;
   const totals: number[] = [];
@@ -44,7 +44,7 @@ async function expected(task: DecideTask, start: readonly number[]): Promise<num
     const logits = await plain.logits([...start, ...path]);
     totals.push(path.reduce((sum, token, at) => sum + logSoftmax(logits[start.length - 1 + at]!, token), 0));
   }
-  return normalised(totals).map(Math.exp);
+  return totals;
 }
 
 function logSoftmax(logits: Float32Array, token: number): number {
@@ -79,13 +79,18 @@ test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout
           const found = answered[i]!.optionLogprobs!.map(Math.exp);
           expect(Math.abs(found.reduce((sum, p) => sum + p, 0) - 1)).toBeLessThan(1e-6);
           const inOrders: number[][] = [];
+          const masses: number[] = [];
           for (const order of orderings(task.options!.length, orders)) {
             const start = [...plan.prefix, ...plan.branches[branch++]!.suffix];
-            const shown = await expected(reordered(task, order), start);
-            inOrders.push(task.options!.map((_, option) => Math.log(shown[order.indexOf(option)]!)));
+            const totals = await expected(reordered(task, order), start);
+            masses.push(totals.reduce((sum, total) => sum + Math.exp(total), 0));
+            const shown = normalised(totals);
+            inOrders.push(task.options!.map((_, option) => shown[order.indexOf(option)]!));
           }
           const wanted = averaged(inOrders).map(Math.exp);
           for (const [at, p] of found.entries()) expect(Math.abs(p - wanted[at]!)).toBeLessThan(1e-3);
+          const mass = masses.reduce((sum, one) => sum + one, 0) / masses.length;
+          expect(Math.abs(answered[i]!.labelMass! - mass)).toBeLessThan(1e-3 * mass + 1e-9);
         }
       },
     ),

@@ -102,7 +102,8 @@ function scriptedAnswer(
   if (task.type === 'decide' && task.options) {
     const optionLogprobs = said.probabilities?.[index]?.map(finiteLog) ?? madeUpLogprobs(task.options.length);
     const abstained = said.abstained ? { abstained: true } : {};
-    return { name: task.name, json, optionLogprobs, ...abstained };
+    const labelMass = said.labelMass?.[index];
+    return { name: task.name, json, optionLogprobs, ...abstained, ...(labelMass === undefined ? {} : { labelMass }) };
   }
   const reached = leavesOf(json).slice(0, said.reached);
   const fields = reached.map(({ path }) => ({ path, probability: 0.9 }));

@@ -14,6 +14,8 @@ export interface Script {
       answers?: readonly string[];
       /** Probabilities of the options of each task; null: made up. */
       probabilities?: readonly (readonly number[] | null)[];
+      /** Label masses of questions with options; absent by default. */
+      labelMass?: readonly number[];
       /** Probabilities that the values of tasks with `present` are absent; default: 0.25. */
       absent?: readonly number[];
       /** True if the model abstains from each question with options. */

@@ -58,6 +58,24 @@ export const chatResponses: readonly Row[] = [
     }),
   ),
   {
+    name: 'an answer that repeats itself is cut, and says so',
+    script: {
+      chat: [
+        start,
+        {
+          event: {
+            type: 'finish',
+            reason: 'repetition',
+            usage: { promptTokens: 1, completionTokens: 2 },
+            metrics: NO_METRICS,
+          },
+        },
+      ],
+    },
+    request: { path, json: { messages } },
+    expect: { like: { choices: [{ finish_reason: 'length', stop_reason: 'repetition' }] } },
+  },
+  {
     name: 'logprobs in the shape of OpenAI',
     script: {
       chat: [

@@ -350,6 +350,21 @@ export const questionsResponses: readonly Row[] = [
   },
 
   {
+    name: '/v1/systemone: the label mass of each answer',
+    script: tasks({ probabilities: [[0.75, 0.25]], labelMass: [0.125] }),
+    request: {
+      path: '/v1/systemone',
+      json: { model, state: text, questions: { a: { type: 'noul', instructions: '?' } } },
+    },
+    expect: { like: { answers: { a: { type: 'noul', noul: 0.75, x_label_mass: 0.125 } } } },
+  },
+  {
+    name: '/v1/decisions: the label mass of each answer',
+    script: tasks({ probabilities: [[0.75, 0.25]], labelMass: [0.125] }),
+    request: { path: '/v1/decisions', json: { model, input: text, questions: [predicate] } },
+    expect: { like: { answers: [{ type: 'predicate', probability: 0.75, x_label_mass: 0.125 }] } },
+  },
+  {
     name: '/v1/systemone: questions and labels named by numbers keep their places',
     script: tasks({
       probabilities: [

@@ -262,6 +262,32 @@ export const responsesRows: readonly Row[] = [
     },
   },
   {
+    name: 'an answer that repeats itself is incomplete, with the true reason',
+    script: { chat: [start, says('Hel'), { event: { ...cut.event, reason: 'repetition' } } as never] },
+    request: { path, json: { input: 'Hi' } },
+    expect: { like: { status: 'incomplete', incomplete_details: { reason: 'repetition' } } },
+  },
+  ...[false, true].map(
+    (stream): Row => ({
+      name: `tools that are no functions are left out, and a header names them${stream ? ': streamed' : ''}`,
+      script: { chat },
+      request: {
+        path,
+        json: {
+          input: 'Hi',
+          stream,
+          tools: [{ type: 'web_search' }, ping, ...Array(9).fill({ type: 'custom', name: 'é' })],
+        },
+      },
+      expect: {
+        headers: {
+          'assay-warning':
+            /^left out, because only functions are supported: tools\[0\] \(web_search\), (tools\[\d\] \(custom\), ){6}tools\[8\] \(custom\) and 2 more$/,
+        },
+      },
+    }),
+  ),
+  {
     name: 'function calls: items of the output, after its text',
     script: { chat: [start, says('Hm.'), called(0, '{"a":', 'f'), called(0, '1}'), called(1, '{}', 'ping'), finish] },
     request: { path, json: { input: 'Hi', tools: [ping] } },
