@@ -9,6 +9,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig*.json openapi.json README.md CHANGELOG.md SECURITY.md ./
 COPY clients/README.md clients/
+COPY benchmarks/report.md benchmarks/
 COPY docs docs
 COPY examples examples
 COPY lib lib
