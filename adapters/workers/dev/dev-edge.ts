@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +24,8 @@ const key = ASSAY_API_KEY || `sk-assay-${randomBytes(24).toString('base64url')}`
 const upstreamKey = `sk-assay-${randomBytes(24).toString('base64url')}`;
 const model = rest.ASSAY_MODEL || 'assay/starter';
 
+/** Number of lines of a process, from the first on, that are kept for `waitForLine` to search. */
+const MOST_LINES = 200;
 const children: Child[] = [];
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stopAll(0));
@@ -61,7 +63,10 @@ async function putKey(): Promise<void> {
 
 async function startEdge(urls: readonly string[]): Promise<void> {
   const upstreams = urls.map((url, i) => ({ name: BOXES[i], url, key_secret: 'BOX_KEY', models: [model] }));
-  const vars = ['--var', `BOXES:${JSON.stringify(upstreams)}`, '--var', `BOX_KEY:${upstreamKey}`];
+  // A file, because every account of the machine can read the arguments of a process.
+  const secrets = join(STATE, 'secrets');
+  await writeFile(secrets, `BOX_KEY=${upstreamKey}\n`, { mode: 0o600 });
+  const vars = ['--var', `BOXES:${JSON.stringify(upstreams)}`, '--env-file', secrets];
   const state = ['--persist-to', STATE, '--show-interactive-dev-session', 'false', '--inspector-port', '0'];
   const args = [WRANGLER, 'dev', '--env', '', '--ip', '127.0.0.1', '--port', port, ...state, ...vars];
   const edge = startChild('edge', args, env);
@@ -104,9 +109,6 @@ interface Child {
   /** Ends the process with SIGTERM, or with SIGKILL if it still runs after five seconds. */
   stop(): Promise<void>;
 }
-
-/** Number of lines, from the first on, that are kept for `waitForLine` to search. */
-const MOST_LINES = 200;
 
 /**
  * Starts Node with `args` and prints its output, each line after `name` in brackets. `env` is its whole environment.
