@@ -4,6 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { endedByShutdown } from '../../runtime/supervisor/life-cycle.ts';
 import { answerBadHttp, badHttp, endWith } from './bad-http.ts';
 import { type ConnectionFigures, Connections } from './connections.ts';
+import { slowGuesses } from './guesses.ts';
 import { isLoopback } from './loopback.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -76,7 +77,11 @@ export async function startServer(
   server.on('request', (_, response) => {
     if (ending) response.shouldKeepAlive = false;
   });
-  const connections = new Connections(server, getRequestListener(fetch, { errorHandler: unreadable }), most);
+  const connections = new Connections(
+    server,
+    getRequestListener(slowGuesses(fetch), { errorHandler: unreadable }),
+    most,
+  );
   await listen(server, host, port, activated ?? null);
   const address = server.address();
   // `host` decides whether keys and Hosts are checked (docs/model-api.md, M-18 and M-19). A socket that other machines
