@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -38,6 +38,24 @@ test('a new key: the secret is given once, the file has its hash, and is for its
       created: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     },
   ]);
+});
+
+test.skipIf(process.platform === 'win32').each([
+  [0o700, 0o600, null],
+  [0o755, 0o600, null],
+  [0o700, 0o640, /read .*keys\.json: chmod 600/],
+  [0o700, 0o604, /read .*keys\.json: chmod 600/],
+  [0o720, 0o600, /write to .*: chmod go-w/],
+  [0o707, 0o600, /write to .*: chmod go-w/],
+])('who else may use a folder of mode %o with a file of mode %o is told', async (folder, file, told) => {
+  const home = await newHome();
+  const store = new KeysStore(home);
+  expect(store.exposure()).toBeNull();
+  await store.create({ name: 'ann', ...ANY });
+  await chmod(home, folder);
+  await chmod(store.file, file);
+  if (told) expect(store.exposure()).toMatch(told);
+  else expect(store.exposure()).toBeNull();
 });
 
 test('secrets differ', async () => {

@@ -130,7 +130,9 @@ describe('who may ask', () => {
 });
 
 describe('a named box', () => {
-  const fixture = withEdge({ keys: { 'test-key': {}, admin: { scopes: ['admin'] } } });
+  const fixture = withEdge({
+    keys: { 'test-key': {}, admin: { scopes: ['admin'] }, narrow: { scopes: ['admin'], models: ['other/*'] } },
+  });
   const url = (path: string) => `${fixture.edge.urls[0]}/boxes${path}`;
   const admin = { authorization: 'Bearer admin', 'content-type': 'application/json' };
   beforeEach(() => {
@@ -145,6 +147,21 @@ describe('a named box', () => {
     const response = await fetch(url(path), { method, headers: { authorization: 'Bearer test-key' } });
     expect([response.status, await errorCode(response)]).toEqual([status, code]);
     expect((await fetch(url(path), { method })).status).toBe(401);
+    expect(fixture.asked()).toEqual([]);
+  });
+
+  it.each([
+    ['POST', '/npu-1/load', { model: 'assay/starter' }],
+    ['POST', '/npu-1/unload', undefined],
+    ['POST', '/npu-1/delete', { model: 'assay/starter' }],
+    ['POST', '/npu-1/download', { model: 'assay/starter' }],
+    ['DELETE', '/npu-1/v1/models/assay/starter', undefined],
+    ['DELETE', '/npu-1/v1/models/assay%2Fstarter', undefined],
+  ])('%s /boxes%s is not for an admin key that may not use the model', async (method, path, body) => {
+    const headers = { authorization: 'Bearer narrow', 'content-type': 'application/json' };
+    const init = { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) };
+    const response = await fetch(url(path), init);
+    expect([response.status, await errorCode(response)]).toEqual([403, 'model_not_allowed']);
     expect(fixture.asked()).toEqual([]);
   });
 

@@ -42,6 +42,20 @@ export const anyRequest: readonly Row[] = [
     request: { ...there, headers: { host: 'localhost:8080', origin: 'http://evil.example' } },
     expect: { ...forbidden, headers: { 'access-control-allow-origin': null } },
   },
+  ...(
+    [
+      ['cross-site', 'no-cors', false],
+      ['cross-site', 'navigate', true],
+      ['same-site', 'no-cors', true],
+      ['same-origin', 'cors', true],
+      ['none', 'navigate', true],
+    ] as const
+  ).map(([site, mode, passes]) => ({
+    name: `guard: a page may ${passes ? '' : 'not '}load something from here, without an Origin: ${site}, ${mode}`,
+    app: { guard: loopback },
+    request: { ...there, headers: { host: 'localhost:8080', 'sec-fetch-site': site, 'sec-fetch-mode': mode } },
+    expect: passes ? notThere : forbidden,
+  })),
   {
     name: 'guard: the Origin "null" is refused',
     app: { guard: loopback },

@@ -91,6 +91,26 @@ export const routeRows: readonly Row[] = [
     request: { path: '/load', json: { model: 'assay/starter' } },
     expect: { status: 403, error: { code: 'model_not_allowed', type: 'permission_error', param: 'model' }, calls: [] },
   },
+  {
+    name: '/unload with an admin key that may not use the loaded model is 403',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'], scopes: ['admin'] } } },
+    request: { path: '/unload', method: 'POST' },
+    expect: { status: 403, error: { code: 'model_not_allowed', param: 'model' }, calls: [] },
+  },
+  ...['/delete', '/download'].map(
+    (path): Row => ({
+      name: `${path} with an admin key that may not use the model is 403`,
+      app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'], scopes: ['admin'] } } },
+      request: { path, json: { model: 'assay/starter' } },
+      expect: { status: 403, error: { code: 'model_not_allowed', param: 'model' }, calls: [] },
+    }),
+  ),
+  {
+    name: 'DELETE of a model that an admin key may not use is 403',
+    app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'], scopes: ['admin'] } } },
+    request: { path: '/v1/models/assay/starter', method: 'DELETE' },
+    expect: { status: 403, error: { code: 'model_not_allowed', param: 'model' }, calls: [] },
+  },
   ...['/load', '/unload', '/download', '/delete'].map(
     (path): Row => ({
       name: `${path} with a key without the admin scope is 403`,

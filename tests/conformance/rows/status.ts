@@ -245,6 +245,20 @@ export const statusRows: readonly Row[] = [
     request: { path: '/v1/models/assay/starter' },
     expect: { status: 403, error: 'model_not_allowed', calls: [] },
   },
+  ...['/v1/models', '/models'].map(
+    (path): Row => ({
+      name: `GET ${path} lists only the models that the key may use`,
+      app: { keyForModels: true, keys: { 'test-key': { models: ['org/*'] } } },
+      script: {
+        models: [
+          { id: 'assay/starter', status: 'active' },
+          { id: 'org/laya', status: 'compiled' },
+        ],
+      },
+      request: { path },
+      expect: { like: { data: [{ id: 'org/laya' }], models: [{ name: 'org/laya' }] } },
+    }),
+  ),
   {
     name: 'without a ModelHost GET /v1/models/{id} is there, DELETE is not',
     app: { noHost: true },
