@@ -60,6 +60,12 @@ export function parseAsWritten(text: string): ReturnType<typeof JSON.parse> {
  * @param key its name or index there
  */
 export function writtenNumber(holder: object, key: string | number): string | undefined {
+  const text = notedNumber(holder, key);
+  return text !== undefined && isPlain(text) ? undefined : text;
+}
+
+/** Returns the same as `writtenNumber`, and also the texts of some numbers that JavaScript writes alike. */
+function notedNumber(holder: object, key: string | number): string | undefined {
   const text = written.get(holder)?.numbers?.text(Array.isArray(holder) ? Number(key) : key);
   // If a name is repeated, a later value that is no number has replaced the one that was noted.
   return text !== undefined && Object.is((holder as Members)[key], Number(text)) ? text : undefined;
@@ -87,7 +93,7 @@ export function stringifyAsWritten(value: unknown, spaced = false): string {
   const write = (one: unknown): string => {
     if (typeof one !== 'object' || one === null) return JSON.stringify(one);
     const member = (key: string | number, inner: unknown) =>
-      typeof inner === 'number' ? (writtenNumber(one, key) ?? JSON.stringify(inner)) : write(inner);
+      typeof inner === 'number' ? (notedNumber(one, key) ?? JSON.stringify(inner)) : write(inner);
     if (Array.isArray(one)) return `[${one.map((item, i) => member(i, item)).join(comma)}]`;
     return `{${entriesAsWritten(one as Members)
       .map(([name, inner]) => `${JSON.stringify(name)}${colon}${member(name, inner)}`)
@@ -127,7 +133,9 @@ function keyOf({ list, index, name }: Pick<Open, 'list' | 'index' | 'name'>, tex
  */
 class NotedNumbers {
   readonly #text: string;
-  readonly #places: (Pick<Open, 'list' | 'index' | 'name'> & { start: number; end: number })[] = [];
+  /** Start and end of each number of a list, by index. */
+  readonly #ofList: number[] = [];
+  readonly #ofObject: { name: Open['name']; start: number; end: number }[] = [];
   #texts: Map<string | number, string> | undefined;
 
   constructor(text: string) {
@@ -135,24 +143,27 @@ class NotedNumbers {
   }
 
   add({ list, index, name }: Open, start: number, end: number): void {
-    this.#places.push({ list, index, name, start, end });
+    if (list) {
+      this.#ofList[2 * index] = start;
+      this.#ofList[2 * index + 1] = end;
+    } else this.#ofObject.push({ name, start, end });
   }
 
-  /** Returns the text of the number under `key`; undefined if JavaScript writes it alike. */
+  /** Returns the text of the number under `key`; undefined if none is noted. */
   text(key: string | number): string | undefined {
+    const start = typeof key === 'number' ? this.#ofList[2 * key] : undefined;
+    if (start !== undefined) return this.#text.slice(start, this.#ofList[2 * Number(key) + 1]);
     this.#texts ??= this.#read();
     return this.#texts.get(key);
   }
 
   #read(): Map<string | number, string> {
     const all = new Map<string | number, string>();
-    for (const place of this.#places) {
-      const text = this.#text.slice(place.start, place.end);
-      // If a name is repeated, the last value counts.
-      if (isPlain(text)) all.delete(keyOf(place, this.#text));
-      else all.set(keyOf(place, this.#text), text);
+    // If a name is repeated, the last value counts.
+    for (const { name, start, end } of this.#ofObject) {
+      all.set(keyOf({ list: false, index: 0, name }, this.#text), this.#text.slice(start, end));
     }
-    this.#places.length = 0;
+    this.#ofObject.length = 0;
     return all;
   }
 }

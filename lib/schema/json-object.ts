@@ -26,9 +26,17 @@ export function finiteNumbers<TInput>(): Rule<TInput> {
 function pathOfInfinity(value: unknown): (string | number)[] | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : [];
   if (typeof value !== 'object' || value === null) return null;
+  if (Array.isArray(value)) {
+    // By index, because a list may have 250,000 items.
+    for (let i = 0; i < value.length; i++) {
+      const path = pathOfInfinity(value[i]);
+      if (path) return [i, ...path];
+    }
+    return null;
+  }
   for (const [name, inner] of Object.entries(value)) {
     const path = pathOfInfinity(inner);
-    if (path) return [Array.isArray(value) ? Number(name) : name, ...path];
+    if (path) return [name, ...path];
   }
   return null;
 }
