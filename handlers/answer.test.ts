@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
-import type { BatchAnswer, InferenceBackend, Priority } from '../lib/backend.ts';
+import type { BatchAnswer, InferenceBackend, Priority, TaskBatch } from '../lib/backend.ts';
+import { AssayError } from '../lib/errors.ts';
 import { hashSecret, listedKeys, type StoredKey } from '../lib/keys.ts';
 import { parseModelId } from '../lib/model-id.ts';
 import { memoryQuota } from '../lib/quota.ts';
 import { createApp } from './app.ts';
-import type { AppDeps, RequestRecord } from './context.ts';
+import type { AppDeps, BodyChecker, RequestRecord } from './context.ts';
+import { readBodyOf } from './routes.ts';
 
 const ANSWER: BatchAnswer = {
   model: parseModelId('assay/starter'),
@@ -151,4 +153,70 @@ test('a trace is continued: in the log, and in the call to the backend', async (
   expect(traces).toEqual([{ ...trace, flags: '01' }, undefined]);
   expect(records[0]).toMatchObject(trace);
   expect(records[1]).not.toHaveProperty('traceId');
+});
+
+const object = (pattern: string) => ({ type: 'object', properties: { v: { type: 'string', pattern } } });
+/** Takes more steps to compile than the thread that serves requests may spend. */
+const LONG = '^(a|b)*a(a|b){9}$';
+const bodies = (pattern: string): [path: string, body: object][] => {
+  const schema = object(pattern);
+  const asked = { type: 'extract', name: 't', instructions: 'x', schema };
+  const task = { type: 'extract', name: 't', instruction: 'x', schema };
+  const messages = [{ role: 'user', content: 'x' }];
+  const questions = { a: { type: 'extract', schema } };
+  return [
+    ['/v1/tasks', { model: 'm', context: 'x', tasks: [task] }],
+    ['/extract', { model: 'm', context: 'x', instruction: 'x', schema }],
+    ['/v1/decisions', { model: 'm', input: 'x', questions: [asked] }],
+    ['/v1/systemone', { state: 'x', questions }],
+    ['/v1/systemone/batch', { states: ['x'], questions }],
+    ['/v1/extractions', { state: 'x', questions }],
+    [
+      '/v1/chat/completions',
+      { messages, response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } },
+    ],
+    ['/v1/chat/completions', { messages, tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
+    ['/v1/responses', { input: 'x', text: { format: { type: 'json_schema', name: 'a', schema } } }],
+  ];
+};
+
+test.each(bodies(LONG))('%s: a schema that takes long to compile is for the checker', async (path, body) => {
+  const checked: object[] = [];
+  const check: BodyChecker['check'] = async (sent, caller) => {
+    checked.push({ ...sent, caller });
+    throw new AssayError('unsupported_schema', 'Use another one.');
+  };
+  const backend: InferenceBackend = { runTasks: admitting, listModels: async () => [], chat: async function* () {} };
+  const app = createApp({ backend, keys: listedKeys([KEY]), checker: { check } });
+  const headers = { authorization: 'Bearer s', 'content-type': 'application/json' };
+  const text = JSON.stringify(body);
+  const response = await app.request(path, { method: 'POST', headers, body: text });
+  expect(await response.text()).toContain('Use another one.');
+  expect(checked).toEqual([{ path, text, caller: path.includes('chat') || path.includes('responses') ? '' : 'ann' }]);
+  expect(() => readBodyOf(path, text)).not.toThrow();
+});
+
+test.each(bodies('^a+$'))('%s: other schemas are compiled at once', async (path, body) => {
+  const check: BodyChecker['check'] = async () => {
+    throw new AssayError('unsupported_schema', 'Use another one.');
+  };
+  const backend: InferenceBackend = { runTasks: admitting, listModels: async () => [], chat: async function* () {} };
+  const app = createApp({ backend, keys: listedKeys([KEY]), checker: { check } });
+  const headers = { authorization: 'Bearer s', 'content-type': 'application/json' };
+  const response = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(await response.text()).not.toContain('Use another one.');
+});
+
+test('what the checker accepts is answered', async () => {
+  const batches: TaskBatch[] = [];
+  const send = appOf(
+    (batch, call) => {
+      batches.push(batch);
+      return admitting(batch, call);
+    },
+    { checker: { check: async () => {} } },
+  );
+  const [[, body] = []] = bodies(LONG);
+  expect((await send({ body: JSON.stringify(body) })).status).toBe(200);
+  expect(batches).toMatchObject([{ tasks: [{ shape: { kind: 'schema', schema: object(LONG) } }] }]);
 });

@@ -2,11 +2,13 @@ import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import type { BatchAnswer, ListedModel, TaskBatch } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readJson } from '../lib/json/body.ts';
+import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
 import { RetryLater } from '../lib/rows/retry-later.ts';
 import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
+import { compiled } from './compiled.ts';
 import type { AppHandler, Services } from './context.ts';
 import type { Format } from './formats.ts';
 import { answerInWindows } from './windows.ts';
@@ -17,7 +19,13 @@ import { answerInWindows } from './windows.ts';
  */
 export function answering(...formats: [Format, ...Format[]]) {
   const [{ api, schema, multipart }] = formats;
-  return { api, request: schema, multipart, handler: (services: Services) => answer(services, formats) };
+  const read = (json: JsonValue) => formatOf(json, formats).read(json);
+  return { api, request: schema, multipart, read, handler: (services: Services) => answer(services, formats) };
+}
+
+/** Returns the format that claims a body, or else the first one. */
+function formatOf(json: JsonValue, formats: readonly [Format, ...Format[]]): Format {
+  return formats.find((one) => one.claims(json)) ?? formats[0];
 }
 
 /**
@@ -36,9 +44,10 @@ function answer(
       ...c.get('body'),
       ...formats[0].limits,
     });
-    const format = formats.find((one) => one.claims(json)) ?? formats[0];
+    const format = formatOf(json, formats);
     c.set('api', format.api);
-    const { batch, bodyOf, windows } = format.read(json, c.req.param('model'));
+    const read = () => format.read(json, c.req.param('model'));
+    const { batch, bodyOf, windows } = await compiled(c, sourceText(json), read);
     const keepAlive: unknown = Object(json).keep_alive;
     const call = callOf(c, quota, { keepAlive });
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;

@@ -42,6 +42,13 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.notFound(notFound(app));
   if (deps.guard) app.use(guard(deps.guard));
   app.use(limitBodies(bodies, deps.decoders));
+  const { checker } = deps;
+  if (checker) {
+    app.use((c, next) => {
+      c.set('checker', checker);
+      return next();
+    });
+  }
 
   for (const [path, file] of deps.pages ?? []) {
     mountPath(app, 'models', path, [{ method: 'GET', before: [], handler: page(path, file) }]);

@@ -8,8 +8,9 @@ import {
   STANDARD_DECODERS,
 } from '../lib/json/body.ts';
 import type { BodyBudget } from '../lib/json/body-budget.ts';
-import { type JsonValue, parseJson } from '../lib/json/parse.ts';
+import { type JsonValue, parseJson, sourceText } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
+import { compiled } from './compiled.ts';
 import type { AppContext, AppMiddleware } from './context.ts';
 
 /**
@@ -42,7 +43,10 @@ export async function readRequest<TSchema extends v.GenericSchema>(
   schema: TSchema,
   limits: BodyLimits = {},
 ): Promise<v.InferOutput<TSchema>> {
-  return validate(schema, await readJson(c.req.raw, { contentType: 'required', ...c.get('body'), ...limits }));
+  const json = await readJson(c.req.raw, { contentType: 'required', ...c.get('body'), ...limits });
+  const text = sourceText(json);
+  if (text !== undefined) c.set('text', text);
+  return compiled(c, text, () => validate(schema, json));
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ChatRequest } from '../lib/contract/chat.ts';
 import { checkedChat } from '../lib/contract/internal.ts';
 import type { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
 import type { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
+import { compiled } from './compiled.ts';
 import type { AppContext, Services } from './context.ts';
 import { eventStream, SSE_DONE, sseData } from './event-stream.ts';
 import { startChat } from './started-chat.ts';
@@ -29,7 +30,8 @@ interface Asked {
 }
 
 async function answerChat(c: AppContext, services: Services, { sent, prefix, format }: Asked): Promise<Response> {
-  const { model, created, events, leaving } = await startChat(c, services, chatRequest(sent), sent.keep_alive);
+  const asked = await compiled(c, c.get('text'), () => chatRequest(sent));
+  const { model, created, events, leaving } = await startChat(c, services, asked, sent.keep_alive);
   const head: CompletionHead = { id: `${prefix}-${c.get('requestId')}`, created, model };
   if (!sent.stream) return c.json(format(await completion(head, events)));
   const chunks = completionChunks(head, events, sent.stream_options?.include_usage === true);
@@ -49,7 +51,11 @@ async function answerChat(c: AppContext, services: Services, { sent, prefix, for
  */
 export function internalChat(services: Services) {
   return async (c: AppContext, sent: ChatRequest): Promise<Response> => {
-    const { model, events, leaving } = await startChat(c, services, checkedChat(sent));
+    const { model, events, leaving } = await startChat(
+      c,
+      services,
+      await compiled(c, c.get('text'), () => checkedChat(sent)),
+    );
     const texts = async function* () {
       yield sseData({ type: 'start', model });
       for await (const event of events) {

@@ -57,6 +57,8 @@ export interface AppDeps {
   bodyBytes?: number;
   /** Decoders of compressed bodies; `STANDARD_DECODERS` by default. */
   decoders?: BodyDecoders;
+  /** Compiles the schemas of expensive bodies; without it, the thread that serves requests does. */
+  checker?: BodyChecker;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
   heartbeatMs?: number;
   /** Tells whether the server has begun to stop: it is not ready then, although it may still answer. */
@@ -145,9 +147,23 @@ export interface AppEnv {
     route?: string;
     /** The request's share of the body budget (`AppDeps.bodyBytes`), and the decoders for its body. */
     body: { share: BodyShare; decoders: BodyDecoders };
+    /** JSON text of the body, once it is read. */
+    text?: string;
+    checker?: BodyChecker;
     /** The caller's API key; present on routes that require one. */
     key?: ApiKey;
   };
+}
+
+/** Checks bodies whose schemas take long to compile, apart from the thread that serves requests. */
+export interface BodyChecker {
+  /**
+   * Runs `Route.read` of the route with this path for a body. Rejects with the `AssayError` that it throws; with
+   * `overloaded` if too many bodies wait.
+   *
+   * @param caller whose turn it is; callers take turns
+   */
+  check(body: { path: string; text: string }, caller: string, signal: AbortSignal): Promise<void>;
 }
 
 export type AppContext = Context<AppEnv>;

@@ -4,6 +4,7 @@ import { isFunctionTool, type ResponsesSentTool } from '../lib/schema/chat-tools
 import type { ResponsesRequest } from '../lib/schema/responses-request.ts';
 import type { ResponsesAnswer, ResponsesEvent } from '../lib/schema/responses-response.ts';
 import { NO_LIMIT } from '../lib/schema/sampling-fields.ts';
+import { compiled } from './compiled.ts';
 import type { AppContext, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
 import { eventStream, sseEvent } from './event-stream.ts';
@@ -15,7 +16,11 @@ import { startChat } from './started-chat.ts';
  */
 export function responses(services: Services) {
   return async (c: AppContext, sent: ResponsesRequest): Promise<Response> => {
-    const { model, created, events, leaving } = await startChat(c, services, responsesRequest(sent));
+    const { model, created, events, leaving } = await startChat(
+      c,
+      services,
+      await compiled(c, c.get('text'), () => responsesRequest(sent)),
+    );
     const head = responsesHead(sent, { id: `resp_${c.get('requestId')}`, created, model });
     const all = responsesEvents(head, events);
     const warn = (response: Response) => warnOfTools(response, sent.tools ?? []);

@@ -1,9 +1,12 @@
 import type * as v from 'valibot';
+import { chatRequest } from '../lib/chat/request.ts';
 import { ChatRequest } from '../lib/contract/chat.ts';
-import { CHAT_PATH, INTERNAL_LIMITS, TASKS_PATH } from '../lib/contract/internal.ts';
+import { CHAT_PATH, checkedChat, INTERNAL_LIMITS, TASKS_PATH } from '../lib/contract/internal.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
+import { type JsonValue, parseJson } from '../lib/json/parse.ts';
 import { openApiText } from '../lib/openapi/document.ts';
 import type { Operation } from '../lib/openapi/operation.ts';
+import { responsesRequest } from '../lib/responses/request.ts';
 import { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
 import { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
 import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
@@ -36,6 +39,7 @@ import {
 import { SystemOneBatchLine, SystemOneBatchRequest, SystemOneBatchResponse } from '../lib/schema/systemone-batch.ts';
 import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
+import { validate } from '../lib/validation/validate.ts';
 import { answering } from './answer.ts';
 import { readRequest } from './body.ts';
 import { chatCompletions, completions, internalChat } from './chat.ts';
@@ -68,7 +72,7 @@ import {
   ready,
   serverStatus,
 } from './status.ts';
-import { systemOneBatch } from './systemone-batch.ts';
+import { readStates, systemOneBatch } from './systemone-batch.ts';
 
 /** Represents an operation of the contract with the handler that answers it. */
 export interface Route extends Operation {
@@ -76,12 +80,20 @@ export interface Route extends Operation {
   admin?: true;
   /** True if requests count against the quota of the caller's key. */
   counts?: true;
+  /**
+   * Validates a body and compiles its schemas, as the handler does, without any effect (`BodyChecker`); absent if
+   * bodies have no schemas.
+   */
+  read?(json: JsonValue): unknown;
   /** Creates the handler; undefined if the app lacks what it needs, such as a `ModelHost`: there is no route then. */
   handler(services: Services): AppHandler | undefined;
 }
 
 /** Holds the part of a route that the app needs. */
-export type MountedRoute = Pick<Route, 'api' | 'method' | 'path' | 'key' | 'admin' | 'own' | 'counts' | 'handler'>;
+export type MountedRoute = Pick<
+  Route,
+  'api' | 'method' | 'path' | 'key' | 'admin' | 'own' | 'counts' | 'read' | 'handler'
+>;
 
 /**
  * Returns the members of a route whose handler gets the body of the request, checked against a schema. The content type
@@ -235,6 +247,7 @@ export const ROUTES: readonly Route[] = [
     response: SystemOneBatchResponse,
     lines: SystemOneBatchLine,
     errors: [404, 413, 415, 422, 429],
+    read: readStates,
     handler: systemOneBatch,
   },
   {
@@ -411,6 +424,7 @@ export const ROUTES: readonly Route[] = [
       'fields are ignored, except those that would change the meaning of the request, such as functions, logit_bias and ' +
       'audio: these are refused with unsupported_parameter.',
     ...reading(ChatCompletionRequest, chatCompletions),
+    read: (json) => chatRequest(validate(ChatCompletionRequest, json)),
     response: ChatCompletion,
     events: ChatCompletionChunk,
     errors: [...BODY, 404, 409],
@@ -439,6 +453,7 @@ export const ROUTES: readonly Route[] = [
       'stream: true the response is a stream of events, and the last one has the whole response. An error after the first ' +
       'event is an event of type error.',
     ...reading(ResponsesRequest, responses),
+    read: (json) => responsesRequest(validate(ResponsesRequest, json)),
     response: ResponsesAnswer,
     events: ResponsesEvent,
     errors: [...BODY, 404, 409],
@@ -467,14 +482,31 @@ export const ROUTES: readonly Route[] = [
 /** The routes by which an edge sends a box of the same version its requests (internal.ts). No document lists them. */
 export const INTERNAL_ROUTES: readonly MountedRoute[] = [
   { ...asking, path: TASKS_PATH, ...answering(INTERNAL_TASKS) },
-  { ...asking, path: CHAT_PATH, api: 'models', ...reading(ChatRequest, internalChat, INTERNAL_LIMITS) },
+  {
+    ...asking,
+    path: CHAT_PATH,
+    api: 'models',
+    ...reading(ChatRequest, internalChat, INTERNAL_LIMITS),
+    read: (json) => checkedChat(validate(ChatRequest, json)),
+  },
 ];
+
+/**
+ * Validates the JSON text of a body for the route with this path, and compiles its schemas: what a `BodyChecker` does.
+ *
+ * @throws AssayError what the route's handler would throw for the body
+ */
+export function readBodyOf(path: string, text: string): void {
+  const route = [...ROUTES, ...INTERNAL_ROUTES].find((one) => one.path === path && one.method === 'POST');
+  route?.read?.(parseJson(new TextEncoder().encode(text), INTERNAL_LIMITS.maxParts));
+}
 
 /** Handles `GET /openapi.json`: returns the OpenAPI contract of both APIs, which is built at the first request. */
 function contract(): AppHandler {
-  let text: string | undefined;
+  // Bytes, because encoding 400 KB at each request would let a caller without a key keep the server busy.
+  let bytes: Uint8Array<ArrayBuffer> | undefined;
   return () => {
-    text ??= openApiText(ROUTES);
-    return new Response(text, { headers: { 'content-type': 'application/json' } });
+    bytes ??= new TextEncoder().encode(openApiText(ROUTES));
+    return new Response(bytes, { headers: { 'content-type': 'application/json' } });
   };
 }

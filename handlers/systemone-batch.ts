@@ -3,7 +3,7 @@ import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
 import { AssayError, type ErrorCode } from '../lib/errors.ts';
 import { readJson } from '../lib/json/body.ts';
 import { membersOf, splitItems } from '../lib/json/members.ts';
-import { sourceText } from '../lib/json/parse.ts';
+import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { DEFAULT_SETTINGS, settingsOf, textOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { mapInOrder } from '../lib/rows/map-in-order.ts';
@@ -12,6 +12,7 @@ import { SystemOneBatchRequest } from '../lib/schema/systemone-batch.ts';
 import { validate } from '../lib/validation/validate.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
+import { compiled } from './compiled.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
 import { eventStream, LINES } from './event-stream.ts';
@@ -28,6 +29,12 @@ const OF_ALL: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
 ]);
 
+/** Validates a body, and converts its questions to a batch without a state. */
+export function readStates(json: JsonValue) {
+  const { states, ...request } = validate(SystemOneBatchRequest, json);
+  return { states, request, shared: batchOfSystemOne({ ...request, state: '' }, sourceText(json) ?? '{}') };
+}
+
 /**
  * Handles `POST /v1/systemone/batch`: asks the same questions about many states, each as if it had been sent alone. A
  * state that cannot be answered gets an error in its place. With `Accept: application/x-ndjson`, each answer is sent as
@@ -37,13 +44,12 @@ export function systemOneBatch(services: Services): AppHandler {
   return async (c) => {
     const { quota, aliases, clock } = services;
     const json = await readJson(c.req.raw, { contentType: 'optional', ...c.get('body') });
-    const { states, ...request } = validate(SystemOneBatchRequest, json);
+    const text = sourceText(json) ?? '{}';
+    // The questions of all states are the same, so their schemas are compiled once.
+    const { states, request, shared } = await compiled(c, text, () => readStates(json));
     const key = c.get('key');
     if (key && states.length > 1) await quota?.take(key, { requests: states.length - 1 });
     const settings = settingsOf(request, { ...DEFAULT_SETTINGS, ...services.questions });
-    // The questions of all states are the same, so their schemas are compiled once.
-    const text = sourceText(json) ?? '{}';
-    const shared = batchOfSystemOne({ ...request, state: '' }, text);
     if (shared.model !== undefined && aliases.has(shared.model)) delete shared.model;
     if (shared.model !== undefined) checkRight(c, shared.model);
     const sent = splitItems(membersOf(text).get('states') ?? '[]');

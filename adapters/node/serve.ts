@@ -20,6 +20,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { VERSION } from '../../lib/version.ts';
 import { accessOf, makeFirstKey } from './access.ts';
+import { BodyThread } from './body-thread.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
@@ -80,9 +81,11 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
   let stopping = false;
   let closeMetrics = async (): Promise<unknown> => undefined;
   let probedAt = Number.NEGATIVE_INFINITY;
+  const checker = new BodyThread();
   const app = createApp({
     ...{ ...access, backend, host, pages, questions, quota, aliases: new Set(config.alias) },
     decoders: NODE_DECODERS,
+    checker,
     metrics: (app) => metrics.handle(app),
     beginTraces: tracing !== null,
     isStopping: () => stopping,
@@ -95,7 +98,7 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
       tracing?.log(record);
     },
   });
-  const opened: { close(): Promise<unknown> }[] = [parts, ...(tracing ? [tracing] : [])];
+  const opened: { close(): Promise<unknown> }[] = [parts, checker, ...(tracing ? [tracing] : [])];
   try {
     const activated = takeActivatedSocket(process.env, process.pid);
     const server = await startServer(app.fetch, { ...config, activated });

@@ -6,6 +6,42 @@ import { LIMITS } from './limits.ts';
  */
 export class TooLarge extends Error {}
 
+/** Reports that compiling needs more steps than `withinSteps` allows: it must be done elsewhere. */
+export class Postponed extends Error {}
+
+/** What the schemas compiled now may cost together (`withinSteps`), or that they need none (`withAccepted`). */
+let scope: { left: number } | 'accepted' | undefined;
+
+/**
+ * Runs work in which compiling may take this many steps in all, whatever budgets its schemas have.
+ *
+ * @throws Postponed if it takes more
+ */
+export function withinSteps<T>(steps: number, work: () => T): T {
+  return scoped({ left: steps }, work);
+}
+
+/** Runs work whose schemas are known to compile, so that they are not compiled again only to be checked. */
+export function withAccepted<T>(work: () => T): T {
+  return scoped('accepted', work);
+}
+
+/** Tells whether the work that runs now is that of `withAccepted`. */
+export function isAccepted(): boolean {
+  return scope === 'accepted';
+}
+
+/** The work is synchronous, so no other work sees its scope. */
+function scoped<T>(one: typeof scope, work: () => T): T {
+  const before = scope;
+  scope = one;
+  try {
+    return work();
+  } finally {
+    scope = before;
+  }
+}
+
 /** Cost of one step of resolving subschemas, in steps of building a string automaton. */
 const RESOLVING = 3;
 
@@ -29,7 +65,11 @@ export class Fuel {
     if (this.left < 0) {
       throw new TooLarge('takes too many steps to compile; use fewer or shorter patterns, branches and enum values');
     }
-    this.whole?.spend(steps);
+    if (this.whole) this.whole.spend(steps);
+    else if (typeof scope === 'object') {
+      scope.left -= steps;
+      if (scope.left < 0) throw new Postponed('takes more steps than this thread may spend');
+    }
   }
 
   /**

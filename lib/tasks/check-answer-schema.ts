@@ -1,5 +1,5 @@
 import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
-import type { Fuel } from '../grammar/fuel.ts';
+import { type Fuel, isAccepted } from '../grammar/fuel.ts';
 import { decimal } from '../grammar/number/decimal.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
 import { checkSize } from '../grammar/schema/document.ts';
@@ -41,12 +41,14 @@ export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   checkSize(schema, param);
   // The cast is safe, because the request was parsed from JSON.
   const json: JsonSchema = !jsonSchemaOnly && isShorthand(schema as Json) ? expandShorthand(schema) : schema;
-  compileSchema(json, {
-    path: param,
-    ...(keys ? { keys } : {}),
-    ...(keysParam === undefined ? {} : { keysPath: keysParam }),
-    ...(fuel ? { fuel } : {}),
-  });
+  if (!isAccepted()) {
+    compileSchema(json, {
+      path: param,
+      ...(keys ? { keys } : {}),
+      ...(keysParam === undefined ? {} : { keysPath: keysParam }),
+      ...(fuel ? { fuel } : {}),
+    });
+  }
   refuseChangedNumbers(json, param);
   return { kind: 'schema', schema: json, ...(keys ? { keys } : {}) };
 }
