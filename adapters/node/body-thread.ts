@@ -3,13 +3,13 @@ import type { BodyChecker } from '../../handlers/context.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import { FairShares } from '../../lib/fair-shares.ts';
 
-/** The body that the thread checks now. Every body gets one answer. */
+/** Holds a body for the thread to check. Every body gets one answer. */
 export interface SentBody {
   path: string;
   text: string;
 }
 
-/** The answer: nothing, if the body is right. */
+/** Holds the answer: nothing, if the body is right. */
 export interface CheckedBody {
   refusal?: { code: ErrorCode; message: string; param?: string };
 }

@@ -9,7 +9,7 @@ const LONGEST_MS = 10_000;
 /** Addresses that are remembered; the one that was refused longest ago is forgotten first. */
 const MOST_ADDRESSES = 4096;
 
-/** What `getRequestListener` passes beside a request. */
+/** Describes what `getRequestListener` passes beside a request. */
 interface Origin {
   incoming?: { socket: Pick<Socket, 'remoteAddress'> };
 }

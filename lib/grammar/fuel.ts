@@ -9,7 +9,7 @@ export class TooLarge extends Error {}
 /** Reports that compiling needs more steps than `withinSteps` allows: it must be done elsewhere. */
 export class Postponed extends Error {}
 
-/** What the schemas compiled now may cost together (`withinSteps`), or that they need none (`withAccepted`). */
+/** Holds what the schemas of the running work may cost together, or that they cost nothing (`withAccepted`). */
 let scope: { left: number } | 'accepted' | undefined;
 
 /**
@@ -31,7 +31,7 @@ export function isAccepted(): boolean {
   return scope === 'accepted';
 }
 
-/** The work is synchronous, so no other work sees its scope. */
+/** Runs work in a scope. The work is synchronous, so no other work sees it. */
 function scoped<T>(one: typeof scope, work: () => T): T {
   const before = scope;
   scope = one;
