@@ -72,8 +72,8 @@ class OpenClef implements OpenContract {
     const row = this.#row(state, fields);
     const first = fields.map((_, i) => fields.slice(0, i).reduce((sum, { options }) => sum + options.length, 0));
     return {
-      *ask({ id, options }): Reading {
-        const index = fields.findIndex((field) => field.id === id);
+      *ask({ task, options }): Reading {
+        const index = fields.findIndex((field) => field.task === task);
         const field = at(fields, index);
         const [logits = []] = yield [row];
         const from = at(first, index);

@@ -42,6 +42,8 @@ const Nli = v.strictObject({
    * that the text is about it.
    */
   hypothesis: v.picklist(['answer', 'plain']),
+  /** True if its encoder is one whose graph can be written from a checkpoint. */
+  checkpoint: v.boolean(),
 });
 const OpenDecision = v.strictObject({
   name: v.literal('open-decision'),
@@ -70,6 +72,8 @@ const Gliner2 = v.strictObject({
   maxTokens: Count,
   /** Longest span in words. */
   maxWidth: v.pipe(Count, v.maxValue(64)),
+  /** Graphs that can be written from its checkpoint: all, or only those that classify. */
+  checkpoint: v.nullable(v.picklist(['spans', 'classes'])),
 });
 
 export const EncoderContract = v.variant('name', [
@@ -124,13 +128,13 @@ export function graphRoles({ name }: EncoderContract): readonly (readonly string
     : [['model']];
 }
 
-/** Families on ModernBERT encoders whose graphs are written from checkpoints (`graph/encoder-graph.ts`). */
+/** Families whose graphs are always written from checkpoints (`graph/encoder-graph.ts`). */
 const FROM_CHECKPOINT: readonly string[] = ['laya', 'decision-tune', 'open-decision', 'verdict'];
 
 /** Tells whether the graph of a contract can be written from a checkpoint. */
 export function writesGraph(contract: EncoderContract): boolean {
-  // The plain hypothesis is that of NLI models on ModernBERT.
-  return FROM_CHECKPOINT.includes(contract.name) || (contract.name === 'nli' && contract.hypothesis === 'plain');
+  if ('checkpoint' in contract) return Boolean(contract.checkpoint);
+  return FROM_CHECKPOINT.includes(contract.name);
 }
 
 /** Token limits of the families whose files state none. */
@@ -311,8 +315,16 @@ const gliner2: Find = (files) => {
     name: 'gliner2',
     maxTokens: isCount(stated) ? stated : tokenLimit({ ...files, json: { ...files.json, 'config.json': {} } }),
     maxWidth: Math.min(widths.find(isCount) ?? 8, 64),
+    checkpoint: checkpointOf(files, architecture),
   };
 };
+
+/** Tells which graphs can be written from a checkpoint of GLiNER2: with DeBERTa, and with the plainest of its counters. */
+function checkpointOf({ json }: PublishedFiles, architecture: unknown): 'spans' | 'classes' | null {
+  const isKnown = property(json['encoder_config.json'], 'model_type') === 'deberta-v2';
+  if (!isKnown || architecture !== 'span') return null;
+  return property(json['config.json'], 'counting_layer') === 'count_lstm' ? 'spans' : 'classes';
+}
 
 const OpenJevMember = v.strictObject({
   max_len: v.optional(Count, 512),
@@ -349,13 +361,15 @@ const nli: Find = (files) => {
   if (labels.length > 3 || !against) {
     throw new RefusedContract('the labels in its config.json must be entailment and contradiction or not_entailment');
   }
+  const encoder = property(config, 'model_type');
   return {
     name: 'nli',
     maxTokens: tokenLimit(files),
     entailment: entailment.id,
     against: against.id,
     // The hypotheses that Ollaya found best for the published zero-shot models of each encoder.
-    hypothesis: property(config, 'model_type') === 'modernbert' ? 'plain' : 'answer',
+    hypothesis: encoder === 'modernbert' ? 'plain' : 'answer',
+    checkpoint: encoder === 'modernbert' || encoder === 'deberta-v2',
   };
 };
 

@@ -14,6 +14,8 @@ import { isObject, type PyValue, parsePython, pyObject, textOrJson } from './pyt
 
 /** Describes a question as it was sent. Options are in the order of the answer: true before false, low levels first. */
 export interface Question {
+  /** Name of its task, which no other question of the request has. */
+  task: string;
   /** Name that the caller gave the question. */
   id: string;
   kind: QuestionKind;
@@ -97,7 +99,13 @@ export function questionOf(task: Task, model: string, limits: Limits): Question 
   const criteria = parsed(sent?.criteria);
   const whole = instruction?.trim() ? `${instruction}\n${question}` : question;
   const asked = sent?.instructions === undefined && sent?.criteria === undefined ? whole : parsed(sent.instructions);
-  return { id: sent?.id ?? name, kind, instructions: asked, options: optionsOf({ ...task, kind, options }, criteria) };
+  return {
+    task: name,
+    id: sent?.id ?? task.id ?? name,
+    kind,
+    instructions: asked,
+    options: optionsOf({ ...task, kind, options }, criteria),
+  };
 }
 
 function checkCount(count: number, kind: QuestionKind, model: string, { options, levels }: Limits): void {

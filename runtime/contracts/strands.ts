@@ -130,7 +130,7 @@ class OpenStrands implements OpenContract {
         const { kind } = question;
         // What does not fit is cut as the author's engine cuts it: the front of a question that takes more than its
         // share, and the end of the state, by the longest of the questions that the engine reads together.
-        const index = questions.findIndex(({ id }) => id === question.id);
+        const index = questions.findIndex(({ task }) => task === question.task);
         const first = index - (index % BATCH);
         const longest = Math.max(...lengths.slice(first, first + BATCH));
         const reserve = Math.min(longest, Math.max(1, Math.floor(max_length * QUESTION_SHARE)));

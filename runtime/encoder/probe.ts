@@ -7,18 +7,21 @@ const TEXT = 'The parcel came two weeks late and the mug was broken. I want my m
 const option = (name: string, description: string | null = null) => ({ name, description });
 const QUESTIONS: readonly Question[] = [
   {
+    task: 'team',
     id: 'team',
     kind: 'choice',
     instructions: 'Which team answers?',
     options: [option('billing', 'payments'), option('shipping', 'parcels'), option('sales'), option('support')],
   },
   {
+    task: 'refund',
     id: 'refund',
     kind: 'predicate',
     instructions: 'The customer wants a refund.',
     options: [option('true'), option('false')],
   },
   {
+    task: 'anger',
     id: 'anger',
     kind: 'score',
     instructions: 'How angry?',

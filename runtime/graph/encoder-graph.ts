@@ -1,7 +1,9 @@
+import { property } from '../../lib/json/property.ts';
 import type { WeightSource } from '../checkpoint/weight-source.ts';
-import type { EncoderContract } from '../contracts/encoder-contracts.ts';
+import { type EncoderContract, rowTokens } from '../contracts/encoder-contracts.ts';
 import { DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
+import { deberta, readDeberta } from './deberta.ts';
 import { GraphBuilder } from './graph-builder.ts';
 import { exactLinear } from './linear.ts';
 import { EncoderWeights, layerNorm, type ModernBert, modernBert, readModernBert } from './modernbert.ts';
@@ -10,7 +12,7 @@ import { EncoderWeights, layerNorm, type ModernBert, modernBert, readModernBert 
 interface Head {
   graph: GraphBuilder;
   weights: EncoderWeights;
-  encoder: ModernBert;
+  encoder: Pick<ModernBert, 'hidden' | 'epsilon'> & { pooling?: ModernBert['pooling'] };
   /** States of all tokens, `[rows, tokens, hidden]`. */
   states: string;
 }
@@ -33,8 +35,13 @@ const FAMILIES: Partial<Record<EncoderContract['name'], Family>> = {
   verdict: { prefix: 'model.encoder_model.', head: gliclassHead },
 };
 
+/** Families whose encoder may be DeBERTa instead. */
+const DEBERTA_FAMILIES: Partial<Record<EncoderContract['name'], Family>> = {
+  nli: { prefix: 'deberta.', head: pooledHead },
+};
+
 /** Weights that a graph leaves out: Laya's second head, and buffers. */
-const OTHERS = /^(?:act_head\.|temperature$|model\.logit_scale$)/u;
+const OTHERS = /^(?:act_head\.|temperature$|model\.logit_scale$)|\.position_ids$/u;
 
 /**
  * Writes the graph of an encoder model from its checkpoint. Throws `engine_failed` for a family or checkpoint that is
@@ -43,13 +50,20 @@ const OTHERS = /^(?:act_head\.|temperature$|model\.logit_scale$)/u;
  * @param config parsed `config.json` of the encoder
  */
 export function buildEncoder(contract: EncoderContract, config: object, source: WeightSource): Model {
-  const family = FAMILIES[contract.name];
+  const isDeberta = property(config, 'model_type') === 'deberta-v2';
+  const family = (isDeberta ? DEBERTA_FAMILIES : FAMILIES)[contract.name];
   if (!family) throw unusable(`no graph is written for a checkpoint of ${contract.name}`);
+  const { prefix } = family;
   const graph = new GraphBuilder();
   const weights = new EncoderWeights(source);
-  const encoder = readModernBert(config);
-  const states = modernBert(graph, encoder, weights, family.prefix);
-  family.head({ graph, weights, encoder, states });
+  if (isDeberta) {
+    const encoder = readDeberta(config);
+    const states = deberta(graph, encoder, weights, { prefix, longest: rowTokens(contract) });
+    family.head({ graph, weights, encoder, states });
+  } else {
+    const encoder = readModernBert(config);
+    family.head({ graph, weights, encoder, states: modernBert(graph, encoder, weights, prefix) });
+  }
   weights.checkAllGiven(OTHERS);
   return graph.model(contract.name);
 }
@@ -91,6 +105,14 @@ function classifierHead(head: Head): void {
     epsilon,
   );
   graph.output('logits', ['rows', 'labels'], dense(head, shown, 'classifier', labels ?? 2, hidden));
+}
+
+function pooledHead(head: Head): void {
+  const { graph, weights, encoder } = head;
+  const { hidden } = encoder;
+  const pooled = graph.contrib('Gelu', [dense(head, first(head), 'pooler.dense', hidden, hidden)]);
+  const [labels = 2] = sizeOf(weights);
+  graph.output('logits', ['rows', 'labels'], dense(head, pooled, 'classifier', labels, hidden));
 }
 
 /** Returns the dimensions of the classifier's bias: two or three labels. */

@@ -20,6 +20,7 @@ import { probeLogits, probeMs } from '../encoder/probe.ts';
 import { logitError } from '../engine/self-check/self-check.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildEncoder } from '../graph/encoder-graph.ts';
+import { buildGliner2, GLINER2_ROLES } from '../graph/gliner2-heads.ts';
 import { buildJointHead } from '../graph/joint-head.ts';
 import type { Graph, Model } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
@@ -112,6 +113,10 @@ function graphsIn(folder: string, contract: EncoderContract | DecisionContract):
     });
     if (found[0]?.[0] === roles[0]) return Object.fromEntries(found);
   }
+  if (contract.name === 'gliner2' && existsSync(join(folder, SINGLE_FILE))) {
+    const roles = contract.checkpoint === 'spans' ? GLINER2_ROLES : GLINER2_ROLES.slice(0, 2);
+    return Object.fromEntries(roles.map((role) => [role, `${role}.onnx`]));
+  }
   if (existsSync(join(folder, SINGLE_FILE))) return { model: 'model.onnx' };
   throw unusable('there is no graph of it in 32 or 16 bits');
 }
@@ -128,20 +133,22 @@ async function graphOf(
     if (role === JOINT_HEAD && joint) return buildJointHead(joint, readSafetensors(join(source, joint.file)));
     return (await writtenGraph(source, contract.maxTokens, contract)).model;
   }
-  if (!existsSync(join(source, file))) return checkpointGraph(source, contract);
+  if (!existsSync(join(source, file))) return checkpointGraph(source, role, contract);
   const model = readModel(join(source, file));
   checkGraph(contract, role, model.graph);
   return model;
 }
 
 /** Writes the graph of the checkpoint in a folder; its head may be in a file of its own. */
-function checkpointGraph(source: string, contract: EncoderContract): Model {
-  const config: unknown = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
+function checkpointGraph(source: string, role: string, contract: EncoderContract): Model {
+  const own = join(source, 'encoder_config.json');
+  const config: unknown = JSON.parse(readFileSync(existsSync(own) ? own : join(source, 'config.json'), 'utf8'));
   const encoder = property(config, 'encoder_config') ?? config;
   const head = join(source, 'head.safetensors');
   const weights = new Map([...readCheckpoint(source), ...(existsSync(head) ? readSafetensors(head) : [])]);
   try {
     if (typeof encoder !== 'object' || encoder === null) throw new Refused('config.json is not an object');
+    if (contract.name === 'gliner2') return buildGliner2(role, encoder, weights, rowTokens(contract));
     return buildEncoder(contract, encoder, weights);
   } catch (error) {
     throw error instanceof Refused ? unusable(error.message) : error;

@@ -11,6 +11,8 @@ import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
 import { readGguf } from '../../runtime/checkpoint/gguf/read-gguf.ts';
 import { ggufTokenizer } from '../../runtime/checkpoint/gguf/tokenizer.ts';
 import { readSafetensors } from '../../runtime/checkpoint/safetensors.ts';
+import { RefusedContract } from '../../runtime/contracts/published-files.ts';
+import { readTorchFile, TorchTensor, type TorchValue } from '../../runtime/contracts/torch-file.ts';
 import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/template/chat-template.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
@@ -112,10 +114,17 @@ async function named(read: () => unknown): Promise<boolean> {
     await read();
     return true;
   } catch (error) {
-    if (error instanceof UpstreamFault) return false;
+    if (error instanceof UpstreamFault || error instanceof RefusedContract) return false;
     if (error instanceof AssayError && error.code !== 'internal_error') return false;
     throw error;
   }
+}
+
+function checkTensors(value: TorchValue): void {
+  if (value instanceof TorchTensor) {
+    const count = value.dims.reduce((product, dim) => product * dim, 1);
+    assert(value.dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0) && value.values.length === count);
+  } else if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) checkTensors(one);
 }
 
 async function eventsOf(pieces: readonly Uint8Array[]): Promise<string> {
@@ -221,6 +230,17 @@ export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
         }
         ggufTokenizer(gguf);
       });
+    },
+  },
+  /** The reader of PyTorch's files: every tensor has as many values as its dimensions say. */
+  torch: {
+    words: [
+      ...['PK\x03\x04', 'PK\x01\x02', 'PK\x05\x06', 'data.pkl', 'data/0', '\x80\x02', '\x8a\x02\x00\x01', 'QX'],
+      ...['torch._utils\n_rebuild_tensor_v2\n', 'ctorch\nFloatStorage\n', 'ccollections\nOrderedDict\n', 'R', 'tq'],
+      ...['K\x02', 'M\xff\xff', 'J\xff\xff\xff\x7f', '\x86', '\x87', ')', '}', ']', '(', 'u', 's', 'e', '.'],
+    ],
+    async run(bytes) {
+      await named(() => checkTensors(readTorchFile(bytes)));
     },
   },
   /** The files of a tokenizer. A tokenizer that loads encodes a text or fails; it never hangs on a short one. */

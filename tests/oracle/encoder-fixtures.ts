@@ -71,16 +71,25 @@ export function tokenizerOf(family: string): EncoderTokenizer {
   });
 }
 
-/** Compiles and loads a fixture as the server would; `close` removes its files. */
+/**
+ * Compiles and loads a fixture as the server would; `close` removes its files.
+ *
+ * @param checkpoint true to write its graphs from the checkpoint instead of using those in its folder
+ */
 export async function loadFixture(
   family: string,
-  { windows = false, ...options }: Partial<CompileOptions> & { windows?: boolean } = {},
+  {
+    windows = false,
+    checkpoint = false,
+    ...options
+  }: Partial<CompileOptions> & { windows?: boolean; checkpoint?: boolean } = {},
 ): Promise<ServedModel & { dir: string; close(): void }> {
   const temporary = mkdtempSync(join(tmpdir(), 'assay-encoder-'));
   const [source, dir] = [join(temporary, 'source'), join(temporary, 'target')];
   const folder = join(FOLDER, family);
   const contract = contractOf(family);
-  const selection = selectModelFiles(entriesOf(folder), { device: 'CPU', contract });
+  const entries = entriesOf(folder).filter(({ path }) => !checkpoint || !path.endsWith('.onnx'));
+  const selection = selectModelFiles(entries, { device: 'CPU', contract });
   if ('missing' in selection) throw new Error(selection.missing);
   const { files } = selection;
   for (const path of pathsOf(files)) {

@@ -167,57 +167,60 @@ function probabilitiesOf({ kind, options = [] }: DecideTask, { probabilities, or
 describe('gliner2', () => {
   const tokenizer = tokenizerOf('gliner2');
 
-  test('rows, classes, spans and structures are those of the library', async () => {
-    const served = await loadFixture('gliner2');
-    const roles = ['encoder', 'classifier', 'span_rep', 'count_pred', 'count_embed_all'];
-    const graphs = await openEncoderGraphs(
-      served.dir,
-      { graphs: Object.fromEntries(roles.map((role) => [role, `${role}.onnx`])) },
-      { pad: tokenizer.special.pad, threads: 1 },
-    );
-    try {
-      for (const { name, text, schema, threshold, expected } of goldenOf('gliner2').cases) {
-        const parts = partsOf(schema);
-        const written = schemaRow(parts, wordsOf(text), tokenizer);
-        expect(written.row.ids, name).toEqual(expected.input_ids);
-        expect(written.parts, name).toEqual(expected.markers);
-        expect(written.first, name).toEqual(expected.word_first_tokens);
-        const [output = {}] = await graphs.run([written.row]);
-        const reader = new SchemaReader(written, output, graphs.head, 5);
-        for (const [i, part] of parts.entries()) {
-          if (part.kind === 'classification') {
-            const { multi_label } = schema.classifications.find(
-              (one: Expected) => one.task === part.prompt.split(' [')[0],
-            );
-            const logits = await reader.classes(i);
-            const total = logits.reduce((sum, logit) => sum + Math.exp(logit), 0);
-            const got = logits.map((logit) => (multi_label ? 1 / (1 + Math.exp(-logit)) : Math.exp(logit) / total));
-            const wanted: number[] = expected.classification[part.prompt.split(' [')[0]!].probabilities;
-            for (const [k, p] of wanted.entries())
-              expect(Math.abs(at(got, k) - p), `${name} ${k}`).toBeLessThan(TOLERANCE);
-            continue;
-          }
-          expect((await reader.count(i)).count, name).toBe(expected.counts[i]);
-          if (part.kind !== 'entities') continue;
-          const query = await reader.queries(i, true);
-          for (const [k, { label }] of part.labels.entries()) {
-            const spans = await reader.spans(query(0, k), threshold);
-            const wanted = expected.result.entities[label];
-            expect(
-              spans.map(({ start, end }) => [start, end]),
-              `${name} ${label}`,
-            ).toEqual(wanted.map((one: Expected) => [one.start_utf16, one.end_utf16]));
-            for (const [s, { probability }] of spans.entries()) {
-              expect(Math.abs(probability - wanted[s].confidence)).toBeLessThan(TOLERANCE);
+  test.each([false, true])(
+    'rows, classes, spans and structures are those of the library (checkpoint: %s)',
+    async (checkpoint) => {
+      const served = await loadFixture('gliner2', { checkpoint });
+      const roles = ['encoder', 'classifier', 'span_rep', 'count_pred', 'count_embed_all'];
+      const graphs = await openEncoderGraphs(
+        served.dir,
+        { graphs: Object.fromEntries(roles.map((role) => [role, `${role}.onnx`])) },
+        { pad: tokenizer.special.pad, threads: 1 },
+      );
+      try {
+        for (const { name, text, schema, threshold, expected } of goldenOf('gliner2').cases) {
+          const parts = partsOf(schema);
+          const written = schemaRow(parts, wordsOf(text), tokenizer);
+          expect(written.row.ids, name).toEqual(expected.input_ids);
+          expect(written.parts, name).toEqual(expected.markers);
+          expect(written.first, name).toEqual(expected.word_first_tokens);
+          const [output = {}] = await graphs.run([written.row]);
+          const reader = new SchemaReader(written, output, graphs.head, 5);
+          for (const [i, part] of parts.entries()) {
+            if (part.kind === 'classification') {
+              const { multi_label } = schema.classifications.find(
+                (one: Expected) => one.task === part.prompt.split(' [')[0],
+              );
+              const logits = await reader.classes(i);
+              const total = logits.reduce((sum, logit) => sum + Math.exp(logit), 0);
+              const got = logits.map((logit) => (multi_label ? 1 / (1 + Math.exp(-logit)) : Math.exp(logit) / total));
+              const wanted: number[] = expected.classification[part.prompt.split(' [')[0]!].probabilities;
+              for (const [k, p] of wanted.entries())
+                expect(Math.abs(at(got, k) - p), `${name} ${k}`).toBeLessThan(TOLERANCE);
+              continue;
+            }
+            expect((await reader.count(i)).count, name).toBe(expected.counts[i]);
+            if (part.kind !== 'entities') continue;
+            const query = await reader.queries(i, true);
+            for (const [k, { label }] of part.labels.entries()) {
+              const spans = await reader.spans(query(0, k), threshold);
+              const wanted = expected.result.entities[label];
+              expect(
+                spans.map(({ start, end }) => [start, end]),
+                `${name} ${label}`,
+              ).toEqual(wanted.map((one: Expected) => [one.start_utf16, one.end_utf16]));
+              for (const [s, { probability }] of spans.entries()) {
+                expect(Math.abs(probability - wanted[s].confidence)).toBeLessThan(TOLERANCE);
+              }
             }
           }
         }
+      } finally {
+        await graphs.close();
+        served.close();
       }
-    } finally {
-      await graphs.close();
-      served.close();
-    }
-  });
+    },
+  );
 });
 
 function partsOf({ structures = {}, entities, classifications = [] }: Expected): SchemaPart[] {
@@ -266,38 +269,41 @@ async function answersOf(model: ServedModel, batch: TaskBatch): Promise<readonly
   return answers;
 }
 
-describe.each(['laya', 'decision-tune', 'nli-deberta', 'verdict', 'open-decision'])(
-  '%s, compiled and loaded',
-  (family) => {
-    it('answers as the author does, each question as if it were alone', async () => {
-      const model = await loadFixture(family);
-      try {
-        for (const { name, state, questions, expected } of goldenOf(family).cases) {
-          const batch = asked(state, questions);
-          const fits = batch.tasks.filter((task) => {
-            try {
-              prepared(model, { ...batch, tasks: [task] });
-              return true;
-            } catch {
-              return false;
-            }
-          });
-          const tasks = fits.filter((task) => task.type === 'decide');
-          if (tasks.length === 0) continue;
-          const together = await answersOf(model, { ...batch, tasks });
-          for (const [i, task] of tasks.entries()) {
-            const want = expected[task.sent!.id];
-            const { optionLogprobs = [] } = at(together, i);
-            expectAnswer(`${name}/${task.sent!.id}`, task, { logprobs: optionLogprobs }, { ...want, abstained: false });
-            const [alone] = await answersOf(model, { ...batch, tasks: [task] });
-            for (const [k, logprob] of alone!.optionLogprobs!.entries()) {
-              expect(logprob).toBeCloseTo(at(optionLogprobs, k), 5);
-            }
+describe.each([
+  ...['laya', 'decision-tune', 'nli-deberta', 'verdict', 'open-decision'].map((family) => ({
+    family,
+    checkpoint: false,
+  })),
+  { family: 'nli-deberta', checkpoint: true },
+])('$family, compiled and loaded (checkpoint: $checkpoint)', ({ family, checkpoint }) => {
+  it('answers as the author does, each question as if it were alone', async () => {
+    const model = await loadFixture(family, { checkpoint });
+    try {
+      for (const { name, state, questions, expected } of goldenOf(family).cases) {
+        const batch = asked(state, questions);
+        const fits = batch.tasks.filter((task) => {
+          try {
+            prepared(model, { ...batch, tasks: [task] });
+            return true;
+          } catch {
+            return false;
+          }
+        });
+        const tasks = fits.filter((task) => task.type === 'decide');
+        if (tasks.length === 0) continue;
+        const together = await answersOf(model, { ...batch, tasks });
+        for (const [i, task] of tasks.entries()) {
+          const want = expected[task.sent!.id];
+          const { optionLogprobs = [] } = at(together, i);
+          expectAnswer(`${name}/${task.sent!.id}`, task, { logprobs: optionLogprobs }, { ...want, abstained: false });
+          const [alone] = await answersOf(model, { ...batch, tasks: [task] });
+          for (const [k, logprob] of alone!.optionLogprobs!.entries()) {
+            expect(logprob).toBeCloseTo(at(optionLogprobs, k), 5);
           }
         }
-      } finally {
-        model.close();
       }
-    });
-  },
-);
+    } finally {
+      model.close();
+    }
+  });
+});

@@ -35,7 +35,7 @@ export function wholeAdapter(contract: DecisionContract, open: OpenContract): Ad
     *decide(questions, state) {
       const listed = questions.map((question) => asListed(contract, question));
       // A question in several orders of its options is one of the request's questions.
-      const different = [...new Map(listed.toReversed().map((question) => [question.id, question])).values()];
+      const different = [...new Map(listed.toReversed().map((question) => [question.task, question])).values()];
       const asking = open.about(state, different.reverse());
       const rows = new Map<ContractRow, Row>();
       const read = new Map<ContractRow, Promise<readonly number[]>>();
