@@ -28,6 +28,7 @@ import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import { createServerMetrics, type ServerMetrics } from './metrics.ts';
+import { offerModel, type Terminal } from './offer-model.ts';
 import { type RunningServer, startServer } from './server.ts';
 import { openNotify, takeActivatedSocket } from './service/systemd.ts';
 import { openTracing } from './tracing/open-tracing.ts';
@@ -45,6 +46,8 @@ export interface ServeEffects {
    * True if `say` writes to a terminal. Only then is a first key created and shown: other output may be kept as a log.
    */
   terminal: boolean;
+  /** Asks the person who started the server; absent if nobody can answer. */
+  ask?: Terminal;
   compose: typeof composeParts;
 }
 
@@ -67,7 +70,8 @@ export interface Serving {
  * Starts the server: keys, traces, engine and HTTP. Then loads the first models in the background, unless `config.load`
  * is false. If the server cannot start, throws an `Error` whose message says what to do.
  */
-export async function serve(config: ServerConfig, { log, say, terminal, compose }: ServeEffects): Promise<Serving> {
+export async function serve(config: ServerConfig, effects: ServeEffects): Promise<Serving> {
+  const { log, say, terminal, ask, compose } = effects;
   const filed = new KeysStore(config.home);
   const { firstKey, ...access } = await accessOf(config, filed, (text) => log.error(text));
   const tracing = await openTracing(process.env, log);
@@ -122,8 +126,11 @@ export async function serve(config: ServerConfig, { log, say, terminal, compose 
         if (!ready || !firstKey) return;
         const [first = ''] = config.model;
         say(firstRequest(server.url, first));
-        const next = config.model.every((id) => id.startsWith('assay/')) ? nextModel(totalmem()) : null;
+        if (!config.model.every((id) => id.startsWith('assay/'))) return;
+        const next = nextModel(totalmem());
         if (next) say(next);
+        const offered = modelFor(totalmem(), 'decisions');
+        if (ask && offered) void offerModel(offered, ask, { host, say });
       }),
       async stop({ balanced = false } = {}) {
         stopping = true;

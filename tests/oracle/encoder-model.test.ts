@@ -171,6 +171,36 @@ describe('GLiNER2', async () => {
     expect(spans).toBeGreaterThan(0);
   });
 
+  it('reads a long text in windows of 384 words that share 64, and takes the best span of all', async () => {
+    const windowed = await load('gliner2', { windows: true });
+    // Words of one letter, so that window and place are known: the first window ends with a full stop.
+    const words = Array.from({ length: 500 }, (_, i) => (i === 383 || i === 499 ? '.' : i === 420 ? 'Acme' : 'a'));
+    const windows = [words.slice(0, 384), words.slice(320)].map((part) => part.join(' '));
+    const properties = { buyer: { type: 'string' }, city: { type: 'string' } };
+    const shape: AnswerShape = {
+      kind: 'schema',
+      schema: { type: 'object', properties, required: ['buyer', 'city'] },
+    };
+    const read = async (one: ServedModel, text: string) => {
+      const [{ fields = [] } = { fields: [] }] = (await ask(one, batch(text, extract(shape)))).answers;
+      return fields;
+    };
+    const [first = [], second = []] = [await read(model, windows[0]!), await read(model, windows[1]!)];
+    const moved = second.map((field) => {
+      const { start, end } = field.evidence!;
+      return { ...field, evidence: { start: start + 640, end: end + 640 } };
+    });
+    const best = first.map((one, i) => (moved[i]!.probability > one.probability ? moved[i]! : one));
+    const found = await read(windowed, words.join(' '));
+    expect(found.map(({ path, evidence }) => ({ path, evidence }))).toEqual(
+      best.map(({ path, evidence }) => ({ path, evidence })),
+    );
+    for (const [i, { probability }] of found.entries()) expect(probability).toBeCloseTo(best[i]!.probability, 5);
+    expect(() => prepare(model, { kind: 'tasks', batch: batch(words.join(' ').repeat(3), extract(shape)) })).toThrow(
+      expect.objectContaining({ code: 'input_too_long' }),
+    );
+  });
+
   it('answers schemas of texts, lists, choices, booleans and lists of objects', async () => {
     const text = 'Maria Keller from Oslo ordered tea and two blue mugs for 12 EUR.';
     const schema = {

@@ -12,7 +12,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type ServerFlags, serverConfig } from '../../adapters/node/config.ts';
 import { CLI_KEY, KeysStore } from '../../adapters/node/keys-file.ts';
 import { requestLog } from '../../adapters/node/log.ts';
-import { type Serving, serve } from '../../adapters/node/serve.ts';
+import { type ServeEffects, type Serving, serve } from '../../adapters/node/serve.ts';
 import { startServer } from '../../adapters/node/server.ts';
 import { createApp } from '../../handlers/app.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
@@ -26,12 +26,20 @@ afterEach(async () => {
   for (const serving of open.splice(0)) await serving.stop();
 });
 
-async function start(flags: ServerFlags = {}, { terminal = true, ...script }: Script & { terminal?: boolean } = {}) {
+async function start(
+  flags: ServerFlags = {},
+  { terminal = true, ask, ...script }: Script & Partial<Pick<ServeEffects, 'terminal' | 'ask'>> = {},
+) {
   const said: string[] = [];
   const recorded: Recorded[] = [];
   const home = flags.home ?? (await mkdtemp(join(tmpdir(), 'assay-serve-')));
   const config = serverConfig({ port: '0', home, ...flags }, {});
-  const effects = { log: pino({ level: 'silent' }), say: (text: string) => said.push(text), terminal };
+  const effects = {
+    log: pino({ level: 'silent' }),
+    say: (text: string) => said.push(text),
+    terminal,
+    ...(ask ? { ask } : {}),
+  };
   const serving = await serve(config, { ...effects, compose: composeScripted(script, recorded) });
   open.push(serving);
   await serving.loaded;
@@ -64,6 +72,17 @@ describe('a first start', () => {
     expect(JSON.parse(stdout)).toMatchObject({ results: { refund: { value: 'yes' } } });
     const again = await start({ home });
     expect(again.said.join('\n')).not.toContain('sk-assay-');
+  });
+
+  test.each([
+    ['accepts', 'd', true, ['download', 'load']],
+    ['leaves', 'x', true, []],
+    ['cannot reach the hub for', 'd', false, []],
+  ])('offers a decision model that somebody %s with one key', async (_, key, online, calls) => {
+    const ask = { key: async () => key, online: async () => online };
+    const { said, recorded } = await start({}, { ask });
+    await expect.poll(() => recorded.slice(1).map(({ call }) => call)).toEqual(calls);
+    expect(said.some((line) => /^Press d to download and load \S+ \([\d.]+ GB, .+\)/.test(line))).toBe(online);
   });
 
   test('makes no key where the output may be a log, and says how to make one', async () => {
