@@ -1,4 +1,4 @@
-import { endOfString } from './scan.ts';
+import { JsonCursor } from './scan.ts';
 
 /** Locates a string, number, boolean or null inside a JSON text. */
 export interface Leaf {
@@ -18,46 +18,17 @@ export interface Leaf {
  */
 export function leavesOf(text: string): Leaf[] {
   const leaves: Leaf[] = [];
-  let at = 0;
-  const skipSpace = () => {
-    while (/\s/.test(text[at] ?? '')) at++;
-  };
+  const cursor = new JsonCursor(text);
   const walk = (path: string): void => {
-    skipSpace();
-    if (text[at] === '{') walkMembers(path);
-    else if (text[at] === '[') walkItems(path);
+    const first = cursor.peek();
+    if (first === '{') for (const name of cursor.members()) walk(`${path}/${pointerStep(name)}`);
+    else if (first === '[') for (const i of cursor.items()) walk(`${path}/${i}`);
     else {
-      const start = at;
-      if (text[at] === '"') at = endOfString(text, at);
-      else while (at < text.length && !/[\s,\]}]/.test(text[at] ?? '')) at++;
-      leaves.push({ path, start, end: at });
+      const start = cursor.at;
+      if (first === '"') cursor.string();
+      else cursor.word();
+      leaves.push({ path, start, end: cursor.at });
     }
-  };
-  const walkMembers = (path: string): void => {
-    for (let more = enter('}'); more; more = next()) {
-      const nameEnd = endOfString(text, at);
-      const name = JSON.parse(text.slice(at, nameEnd));
-      at = text.indexOf(':', nameEnd) + 1;
-      walk(`${path}/${pointerStep(name)}`);
-    }
-  };
-  const walkItems = (path: string): void => {
-    for (let more = enter(']'), i = 0; more; more = next(), i++) walk(`${path}/${i}`);
-  };
-  /** Steps into a container; returns false if it is empty. */
-  const enter = (close: string): boolean => {
-    at++;
-    skipSpace();
-    if (text[at] !== close) return true;
-    at++;
-    return false;
-  };
-  /** Skips the comma or closing bracket after a value; returns false at the end of the container. */
-  const next = (): boolean => {
-    skipSpace();
-    const more = text[at++] === ',';
-    skipSpace();
-    return more;
   };
   walk('');
   return leaves;

@@ -71,3 +71,64 @@ export function hasLoneSurrogate(text: string): boolean {
   }
   return false;
 }
+
+/** Steps through a JSON text, whose syntax is not checked. */
+export class JsonCursor {
+  readonly text: string;
+  /** Index of the next UTF-16 code unit. */
+  at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Returns the next character that is no white space; an empty text at the end. */
+  peek(): string {
+    while (/\s/.test(this.text[this.at] ?? '')) this.at++;
+    return this.text[this.at] ?? '';
+  }
+
+  /** Reads a string. */
+  string(): string {
+    const start = this.at;
+    this.at = endOfString(this.text, start);
+    return JSON.parse(this.text.slice(start, this.at));
+  }
+
+  /** Reads a number, true, false or null, and returns its text. */
+  word(): string {
+    const start = this.at;
+    while (this.at < this.text.length && !/[\s,\]}]/.test(this.text[this.at] ?? '')) this.at++;
+    return this.text.slice(start, this.at);
+  }
+
+  /** Steps through the items of an array; the cursor is at each of them. */
+  *items(): Generator<number> {
+    this.at++;
+    if (this.peek() === ']') this.at++;
+    else
+      for (let i = 0; ; i++) {
+        yield i;
+        this.peek();
+        if (this.text[this.at++] !== ',') return;
+        this.peek();
+      }
+  }
+
+  /** Steps through the members of an object, by their names; the cursor is at the value of each of them. */
+  *members(): Generator<string> {
+    this.at++;
+    if (this.peek() === '}') this.at++;
+    else
+      for (;;) {
+        const name = this.string();
+        this.peek();
+        this.at++;
+        this.peek();
+        yield name;
+        this.peek();
+        if (this.text[this.at++] !== ',') return;
+        this.peek();
+      }
+  }
+}

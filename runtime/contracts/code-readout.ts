@@ -5,13 +5,12 @@ import { AssayError } from '../../lib/errors.ts';
 import {
   type Asking,
   type ContractText,
-  commonLength,
+  chatRows,
   type DecisionContract,
   type LastLayer,
-  logSoftmax,
   type OpenContract,
   type Reading,
-  range,
+  readLabels,
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
@@ -105,23 +104,17 @@ class OpenCodeReadout implements OpenContract {
   }
 
   about(state: PyValue): Asking {
-    const system = { role: 'system' as const, content: SYSTEM[this.#family] };
-    const chat = (content: string) => this.#text.chat([system, { role: 'user', content }]);
     const empty = this.#family === 'd3' && (state === null || state === '');
     const shown = `State:\n${empty ? '(empty)' : textOrJson(state)}`;
-    const alone = chat(shown);
-    const start = this.#text.encode(alone.slice(0, alone.indexOf(shown) + shown.length));
+    const row = chatRows(this.#text, SYSTEM[this.#family], shown);
     const { codes, temperature } = this.#settings;
     const ending = ENDING[this.#family];
-    const encode = this.#text.encode;
     return {
       *ask(question: Question): Reading {
         const lines = optionTexts(question).map((text, i) => `${at(codes, i)}: ${text}`);
         const asked = instructionsOf(question);
         const content = `${shown}\n\nQuestion:\n${asked}\n\nOptions:\n${lines.join('\n')}\n\n${ending}`;
-        const ids = encode(chat(content));
-        const [logits = []] = yield [{ ids, shared: commonLength(ids, start), read: { labels: range(lines.length) } }];
-        return logSoftmax(logits, temperature);
+        return yield* readLabels(row(content, lines.length), temperature);
       },
     };
   }

@@ -164,6 +164,36 @@ export function commonLength(one: readonly number[], other: readonly number[]): 
   return length;
 }
 
+/**
+ * Returns the writer of rows that chat about one state and read labels at their end. `shown` is the beginning of the
+ * user's text, up to the end of the state, whose tokens the rows share.
+ */
+export function chatRows(
+  { encode, chat }: ContractText,
+  system: string,
+  shown: string,
+): (content: string, labels: number) => Row {
+  const prompt = (content: string): string =>
+    chat([
+      { role: 'system', content: system },
+      { role: 'user', content },
+    ]);
+  const alone = prompt(shown);
+  const start = encode(alone.slice(0, alone.indexOf(shown) + shown.length));
+  return (content, labels) => labelRow(encode(prompt(content)), start, labels);
+}
+
+/** Returns a row whose first `labels` labels are read at its end, and which shares tokens with the rows about a state. */
+export function labelRow(ids: readonly number[], start: readonly number[], labels: number): Row {
+  return { ids, shared: commonLength(ids, start), read: { labels: range(labels) } };
+}
+
+/** Reads the labels of one row as the answer. */
+export function* readLabels(row: Row, temperature = 1): Reading {
+  const [logits = []] = yield [row];
+  return logSoftmax(logits, temperature);
+}
+
 /** Lists the capital letters, then all pairs of them: the labels of most contracts. */
 export function letterCodes(): string[] {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];

@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import {
   type Asking,
   type ContractText,
-  commonLength,
+  chatRows,
   type DecisionContract,
   evenGroups,
   letterCodes,
@@ -14,7 +14,7 @@ import {
   range,
 } from './contract.ts';
 import { Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
-import { isFalsy, type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
+import { isFalsy, type PyValue, pyObject, pythonText, toJson } from './python-json.ts';
 import type { Question } from './question.ts';
 
 /*
@@ -65,20 +65,11 @@ class OpenJevk5 implements OpenContract {
 
   about(state: PyValue): Asking {
     const { temperature, knockout_temperature } = this.#settings;
-    const { encode, chat } = this.#text;
-    const prompt = (content: string) =>
-      chat([
-        { role: 'system', content: SYSTEM },
-        { role: 'user', content },
-      ]);
-    const opened = `{"evidence": ${toJson(state)}`;
-    const alone = prompt(opened);
-    const start = encode(alone.slice(0, alone.indexOf(opened) + opened.length));
+    const write = chatRows(this.#text, SYSTEM, `{"evidence": ${toJson(state)}`);
     const row = (criterion: PyValue, texts: readonly string[]) => {
       const options = texts.map((description, i) => pyObject(['letter', at(LETTERS, i)], ['description', description]));
       const payload = pyObject(['evidence', state], ['criterion', criterion], ['options', options]);
-      const ids = encode(prompt(toJson(payload)));
-      return { ids, shared: commonLength(ids, start), read: { labels: range(texts.length) } };
+      return write(toJson(payload), texts.length);
     };
 
     /** Reads any number of options: in groups, then the best of each in a final. Returns their probabilities. */
@@ -150,8 +141,8 @@ function finalists(groups: readonly (readonly number[])[], keep: number): number
 
 function optionTexts({ kind, options }: Question): string[] {
   return options.map(({ name, description }) => {
-    if (kind === 'score') return `${name}: ${textOrJson(description)}`;
+    if (kind === 'score') return `${name}: ${pythonText(description)}`;
     const missing = kind === 'predicate' ? `The proposition is ${name}.` : name;
-    return `${name}: ${isFalsy(description) ? missing : textOrJson(description)}`;
+    return `${name}: ${isFalsy(description) ? missing : pythonText(description)}`;
   });
 }

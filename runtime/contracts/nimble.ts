@@ -4,13 +4,12 @@ import { AssayError } from '../../lib/errors.ts';
 import {
   type Asking,
   type ContractText,
-  commonLength,
   type DecisionContract,
+  labelRow,
   letterCodes,
-  logSoftmax,
   type OpenContract,
   type Reading,
-  range,
+  readLabels,
 } from './contract.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { type PyValue, textOrJson, toJson } from './python-json.ts';
@@ -86,11 +85,7 @@ class OpenNimble implements OpenContract {
     return {
       *ask({ id, options }): Reading {
         const asked = `\n\nRequested field: ${escaped(id)}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n`;
-        const ids = encode(shown + asked);
-        const [logits = []] = yield [
-          { ids, shared: commonLength(ids, start), read: { labels: range(options.length) } },
-        ];
-        return logSoftmax(logits, temperature);
+        return yield* readLabels(labelRow(encode(shown + asked), start, options.length), temperature);
       },
     };
   }

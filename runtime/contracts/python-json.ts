@@ -1,4 +1,4 @@
-import { endOfString } from '../../lib/json/scan.ts';
+import { JsonCursor } from '../../lib/json/scan.ts';
 
 /**
  * Represents a JSON value as Python's `json.loads` reads it: numbers keep the difference between 1 and 1.0, and objects
@@ -38,71 +38,25 @@ export const pyObject = (...members: [string, PyValue][]): PyObject => new Map(m
  * @param text valid JSON; its syntax is not checked
  */
 export function parsePython(text: string): PyValue {
-  let at = 0;
+  const cursor = new JsonCursor(text);
   const value = (): PyValue => {
-    skipSpace();
-    switch (text[at]) {
-      case '{':
-        return object();
-      case '[':
-        return list();
+    switch (cursor.peek()) {
+      case '{': {
+        const members = new Map<string, PyValue>();
+        for (const name of cursor.members()) members.set(name, value());
+        return members;
+      }
+      case '[': {
+        const items: PyValue[] = [];
+        for (const _ of cursor.items()) items.push(value());
+        return items;
+      }
       case '"':
-        return string();
-      case 't':
-        at += 4;
-        return true;
-      case 'f':
-        at += 5;
-        return false;
-      case 'n':
-        at += 4;
-        return null;
-      default:
-        return number();
+        return cursor.string();
     }
-  };
-  const skipSpace = () => {
-    while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++;
-  };
-  const string = (): string => {
-    const start = at;
-    at = endOfString(text, at);
-    return JSON.parse(text.slice(start, at));
-  };
-  const number = (): PyNumber => {
-    const start = at;
-    while (at < text.length && /[-+.\deE]/.test(text[at] ?? '')) at++;
-    return new PyNumber(pythonNumber(text.slice(start, at)));
-  };
-  const object = (): PyObject => {
-    const members = new Map<string, PyValue>();
-    for (let more = enter('}'); more; more = next()) {
-      const name = string();
-      skipSpace();
-      at++;
-      members.set(name, value());
-    }
-    return members;
-  };
-  const list = (): PyValue[] => {
-    const items: PyValue[] = [];
-    for (let more = enter(']'); more; more = next()) items.push(value());
-    return items;
-  };
-  /** Steps into a container; returns false if it is empty. */
-  const enter = (close: string): boolean => {
-    at++;
-    skipSpace();
-    if (text[at] !== close) return true;
-    at++;
-    return false;
-  };
-  /** Skips the comma or closing bracket after a value; returns false at the end of the container. */
-  const next = (): boolean => {
-    skipSpace();
-    const more = text[at++] === ',';
-    skipSpace();
-    return more;
+    const word = cursor.word();
+    if (word === 'null') return null;
+    return word === 'true' || word === 'false' ? word === 'true' : new PyNumber(pythonNumber(word));
   };
   return value();
 }
@@ -197,6 +151,33 @@ export function compareCodePoints(one: string, other: string): number {
 /** Returns a string as it is, any other value as JSON. */
 export function textOrJson(value: PyValue, layout?: JsonLayout): string {
   return typeof value === 'string' ? value : toJson(value, layout);
+}
+
+/** Writes a value as Python's `str` does: a string as it is, any other value as Python source. */
+export function pythonText(value: PyValue): string {
+  return typeof value === 'string' ? value : pythonSource(value);
+}
+
+function pythonSource(value: PyValue): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (value instanceof PyNumber) return value.text;
+  if (typeof value === 'string') {
+    const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
+    const escaped = value.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`);
+    return `${quote}${escaped.replaceAll(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, escapedCharacter)}${quote}`;
+  }
+  if (isList(value)) return `[${value.map(pythonSource).join(', ')}]`;
+  return `{${[...value].map(([name, item]) => `${pythonSource(name)}: ${pythonSource(item)}`).join(', ')}}`;
+}
+
+/** Returns the escape of a character that Python does not print. */
+function escapedCharacter(character: string): string {
+  const short = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[character];
+  if (short) return short;
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  if (code.length <= 2) return `\\x${code.padStart(2, '0')}`;
+  return code.length <= 4 ? `\\u${code.padStart(4, '0')}` : `\\U${code.padStart(8, '0')}`;
 }
 
 /** Number of elements from which a list gets the numbers of its elements. */

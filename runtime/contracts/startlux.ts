@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import {
   type Asking,
   type ContractText,
-  commonLength,
+  chatRows,
   type DecisionContract,
   evenGroups,
   letterCodes,
@@ -13,6 +13,7 @@ import {
   type Reading,
   type Row,
   range,
+  readLabels,
 } from './contract.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature, TYPE_OF } from './published-files.ts';
 import { isObject, type PyValue, strip, textOrJson, toJson, withIndices } from './python-json.ts';
@@ -95,33 +96,28 @@ class OpenStartlux implements OpenContract {
   about(state: PyValue): Asking {
     const text = stateText(state);
     const evidence = `Evidence:\n${strip(text) === '' ? '(none)' : text}`;
-    const alone = this.#text.chat(messages(evidence));
-    const start = this.#text.encode(alone.slice(0, alone.indexOf(evidence) + evidence.length));
-    return { ask: (question) => this.#ask(evidence, start, question) };
+    const write = chatRows(this.#text, SYSTEM, evidence);
+    return {
+      ask: (question) =>
+        this.#ask(question, (lines) => {
+          const asked = `Question: ${instructionsOf(question)}\nOptions:\n${optionLines(question, lines).join('\n')}`;
+          return write(`${evidence}\n\n${asked}`, lines.length);
+        }),
+    };
   }
 
-  *#ask(evidence: string, start: readonly number[], question: Question): Reading {
+  *#ask(question: Question, row: (lines: readonly Line[]) => Row): Reading {
     const lines = question.options.map(({ name, description }): Line => ({ name, criterion: valueText(description) }));
     if (lines.length === 1) return [0];
-    return yield* this.#read(evidence, start, question, lines);
+    return yield* this.#read(question, lines, row);
   }
 
-  *#read(evidence: string, start: readonly number[], question: Question, lines: readonly Line[]): Reading {
+  *#read(question: Question, lines: readonly Line[], row: (lines: readonly Line[]) => Row): Reading {
     const temperature = this.#settings.temperature_by_type[TYPE_OF[question.kind]] ?? 1;
-    if (lines.length <= LETTERS.length) {
-      const [logits = []] = yield [this.#row(evidence, start, question, lines)];
-      return logSoftmax(logits, temperature);
-    }
+    if (lines.length <= LETTERS.length) return yield* readLabels(row(lines), temperature);
     const { group, keep, residual } = this.#settings.wide_choice as Required<Settings['wide_choice']>;
     const groups = evenGroups(lines.length, Math.ceil(lines.length / (group ?? 25)));
-    const read = yield groups.map((members) =>
-      this.#row(
-        evidence,
-        start,
-        question,
-        members.map((i) => at(lines, i)),
-      ),
-    );
+    const read = yield groups.map((members) => row(members.map((i) => at(lines, i))));
     const first: number[] = [];
     const final: number[] = [];
     for (const [g, members] of groups.entries()) {
@@ -130,12 +126,8 @@ class OpenStartlux implements OpenContract {
       const ranked = range(members.length).sort((a, b) => at(probabilities, b) - at(probabilities, a));
       final.push(...ranked.slice(0, keep ?? 3).map((j) => at(members, j)));
     }
-    const last = yield* this.#read(
-      evidence,
-      start,
-      question,
-      final.map((i) => at(lines, i)),
-    );
+    const finalLines = final.map((i) => at(lines, i));
+    const last = yield* this.#read(question, finalLines, row);
     const finalists = new Map(final.map((i, place) => [i, Math.exp(at(last, place))]));
     const rest = residual ?? 1e-3;
     const mass = first.reduce((sum, p, i) => (finalists.has(i) ? sum : sum + p), 0) || 1;
@@ -145,19 +137,7 @@ class OpenStartlux implements OpenContract {
     });
     return logSoftmax(weights.map(Math.log));
   }
-
-  #row(evidence: string, start: readonly number[], question: Question, lines: readonly Line[]): Row {
-    const asked = instructionsOf(question);
-    const content = `${evidence}\n\nQuestion: ${asked}\nOptions:\n${optionLines(question, lines).join('\n')}`;
-    const ids = this.#text.encode(this.#text.chat(messages(content)));
-    return { ids, shared: commonLength(ids, start), read: { labels: range(lines.length) } };
-  }
 }
-
-const messages = (content: string) => [
-  { role: 'system' as const, content: SYSTEM },
-  { role: 'user' as const, content },
-];
 
 function stateText(state: PyValue): string {
   if (typeof state === 'string') return state;

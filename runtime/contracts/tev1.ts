@@ -2,14 +2,13 @@ import { at } from '../../lib/at.ts';
 import {
   type Asking,
   type ContractText,
-  commonLength,
+  chatRows,
   type DecisionContract,
   letterCodes,
   letterIds,
-  logSoftmax,
   type OpenContract,
   type Reading,
-  range,
+  readLabels,
 } from './contract.ts';
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
 import type { Question } from './question.ts';
@@ -47,26 +46,15 @@ class OpenTev1 implements OpenContract {
   }
 
   about(state: PyValue): Asking {
-    const { encode, chat } = this.#text;
-    const prompt = (content: string) =>
-      chat([
-        { role: 'system', content: SYSTEM },
-        { role: 'user', content },
-      ]);
-    const opened = `{"state": ${toJson(state)}`;
-    const alone = prompt(opened);
-    const start = encode(alone.slice(0, alone.indexOf(opened) + opened.length));
+    const row = chatRows(this.#text, SYSTEM, `{"state": ${toJson(state)}`);
     return {
       *ask(question: Question): Reading {
         const options = question.options.map((option, i) =>
           pyObject(['label', at(LETTERS, i)], ...shown(question.kind, option)),
         );
         const asked = question.instructions ?? '';
-        const ids = encode(prompt(toJson(pyObject(['state', state], ['question', asked], ['options', options]))));
-        const [logits = []] = yield [
-          { ids, shared: commonLength(ids, start), read: { labels: range(options.length) } },
-        ];
-        return logSoftmax(logits);
+        const content = toJson(pyObject(['state', state], ['question', asked], ['options', options]));
+        return yield* readLabels(row(content, options.length));
       },
     };
   }
