@@ -37,7 +37,7 @@ export async function offerModel(
       tenths = Math.max(tenths, done);
     }
     const { load_ms } = await host.load(id, {});
-    say(`${id} is loaded after ${(load_ms / 1000).toFixed(1)} s, and answers requests that name it, or no model.`);
+    say(`${id} is loaded after ${(load_ms / 1000).toFixed(1)} s, and answers requests that name it.`);
   } catch (error) {
     say(`${id} is not loaded. ${messageOf(error)}`);
   }

@@ -183,7 +183,7 @@ export function chatRows(
   return (content, labels) => labelRow(encode(prompt(content)), start, labels);
 }
 
-/** Returns a row whose first `labels` labels are read at its end, and which shares tokens with the rows about a state. */
+/** Returns a row whose first `labels` labels are read at its end, and which may share the tokens of `start`. */
 export function labelRow(ids: readonly number[], start: readonly number[], labels: number): Row {
   return { ids, shared: commonLength(ids, start), read: { labels: range(labels) } };
 }

@@ -319,7 +319,7 @@ const gliner2: Find = (files) => {
   };
 };
 
-/** Tells which graphs can be written from a checkpoint of GLiNER2: with DeBERTa, and with the plainest of its counters. */
+/** Tells which graphs can be written from a checkpoint of GLiNER2: spans need the plainest of its counters. */
 function checkpointOf({ json }: PublishedFiles, architecture: unknown): 'spans' | 'classes' | null {
   const isKnown = property(json['encoder_config.json'], 'model_type') === 'deberta-v2';
   if (!isKnown || architecture !== 'span') return null;
