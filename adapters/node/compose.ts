@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { InferenceBackend } from '../../lib/backend.ts';
+import { askSystemOne, escalating } from '../../lib/escalation.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { availableMemory } from '../../runtime/device/hardware.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
@@ -51,6 +52,9 @@ export async function compose(
     | 'memory'
     | 'evict'
     | 'loadOnDemand'
+    | 'escalate'
+    | 'escalateBelow'
+    | 'metricsQuestions'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,
@@ -87,9 +91,10 @@ export async function compose(
     chatMaxTokens,
     orders,
     logPrompts,
+    keepsQuestions: config.metricsQuestions,
   });
   return {
-    backend,
+    backend: cascaded(backend, config),
     host,
     registry: metrics.registry,
     async beginClose() {
@@ -102,6 +107,22 @@ export async function compose(
       media.close();
     },
   };
+}
+
+/** Timeout of the other server's answer in milliseconds. */
+const ESCALATION_MS = 60_000;
+
+/** Returns the backend, which asks uncertain questions again if `--escalate` says so. */
+function cascaded(
+  backend: InferenceBackend,
+  { escalate, escalateBelow: below }: Pick<ServerConfig, 'escalate' | 'escalateBelow'>,
+): InferenceBackend {
+  if (escalate === undefined) return backend;
+  if (!/^https?:/.test(escalate)) {
+    return escalating(backend, { below, ask: (batch, call) => backend.runTasks({ ...batch, model: escalate }, call) });
+  }
+  const upstream = { url: escalate, key: process.env.ASSAY_ESCALATE_KEY, fetch, timeoutMs: ESCALATION_MS };
+  return escalating(backend, { below, ask: askSystemOne(upstream) });
 }
 
 /** Share of the machine's memory that models may have if several are loaded and `--memory` says nothing else. */

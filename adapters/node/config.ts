@@ -128,6 +128,24 @@ export const ServerConfig = v.object({
     v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
     v.transform(Number),
   ),
+  /** Model or server that questions are asked again if their likeliest option is less probable than `escalateBelow`. */
+  escalate: v.optional(
+    v.pipe(
+      v.string(),
+      v.check(
+        (text) => asModelId(text) !== null || (/^https?:/.test(text) && URL.canParse(text)),
+        'must be the id of a model of this server, or the address of a server with /v1/systemone',
+      ),
+    ),
+  ),
+  /** Probability, 0 to 1, below which a question is asked again. */
+  escalateBelow: v.pipe(
+    v.string(),
+    v.regex(/^(0|1|0?\.\d{1,9}|1\.0*)$/, 'must be a number from 0 to 1'),
+    v.transform(Number),
+  ),
+  /** True to keep the confidence of answers by the names of questions in the metrics. */
+  metricsQuestions: v.boolean(),
   /** Formula for the confidence of an answer (`lib/questions/distribution.ts`); if absent, that of the format. */
   confidence: v.optional(v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`)),
   /** Says what to do with a text that an encoder model cannot read whole: refuse it, or read it in windows. */
@@ -250,6 +268,22 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     default: '0',
     help: 'abstain from a choice whose most probable option is below this, 0 to 1',
   },
+  escalate: {
+    flag: '--escalate <model|url>',
+    env: 'ASSAY_ESCALATE',
+    help: 'ask uncertain questions again: a model of this server, or a server with /v1/systemone (its key: ASSAY_ESCALATE_KEY)',
+  },
+  escalateBelow: {
+    flag: '--escalate-below <probability>',
+    env: 'ASSAY_ESCALATE_BELOW',
+    default: '0.8',
+    help: 'with --escalate, ask again if the most probable option is below this, 0 to 1',
+  },
+  metricsQuestions: {
+    flag: '--metrics-questions',
+    env: 'ASSAY_METRICS_QUESTIONS',
+    help: 'keep histograms of the confidence by the names of questions, at most 64, in /metrics (1 in the variable)',
+  },
   confidence: {
     flag: '--confidence <formula>',
     env: 'ASSAY_CONFIDENCE',
@@ -315,7 +349,7 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
 };
 
 type ListFlag = 'model' | 'alias' | 'allowOrigin' | 'allowMediaHost';
-type Switch = 'load' | 'evict' | 'loadOnDemand';
+type Switch = 'load' | 'evict' | 'loadOnDemand' | 'metricsQuestions';
 
 /** Describes the flags of `assay serve`, except `--log-level`, as commander returns them. */
 export type ServerFlags = Partial<
@@ -341,6 +375,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     home: assayHome(flags, env),
     apiKey: apiKeyOf(flags, env),
     model: [flags.model ?? (env.ASSAY_MODEL || 'assay/starter').split(/[\s,]+/u)].flat(),
+    metricsQuestions: flags.metricsQuestions ?? env.ASSAY_METRICS_QUESTIONS === '1',
     evict: flags.evict ?? env.ASSAY_EVICT === '1',
     loadOnDemand: flags.loadOnDemand ?? env.ASSAY_LOAD_ON_DEMAND === '1',
     load: flags.load ?? true,

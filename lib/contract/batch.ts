@@ -191,6 +191,10 @@ export const TaskAnswer = strictObject({
    * included. Present only for a task with `present`.
    */
   certainty: v.exactOptional(probability),
+  /** Model that answered; present if questions may be asked again (lib/escalation.ts). */
+  answeredBy: v.exactOptional(short),
+  /** Present if asking again has failed, and this is the first answer. */
+  escalation: v.exactOptional(v.literal('failed')),
   /** Tells whether the answer may be automated, if the batch has `maxError`; null if nothing is certified for it. */
   automated: v.exactOptional(v.nullable(v.boolean())),
   /** True if the model abstains: it answers that the input does not tell. */

@@ -257,8 +257,10 @@ function answerText(
 
 /** Returns the members that Assay adds to an answer of any decision format. */
 export function additionsOf(answer: QuestionAnswer): object {
-  const { automated, unsure, labelMass } = answer;
+  const { automated, unsure, labelMass, answeredBy, escalation } = answer;
   return {
+    ...(answeredBy === undefined ? {} : { x_answered_by: answeredBy }),
+    ...(escalation === undefined ? {} : { x_escalation: escalation }),
     ...(automated === undefined ? {} : { x_automated: certifiedOf(answer) }),
     ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
     ...(labelMass === undefined ? {} : { x_label_mass: labelMass }),

@@ -82,6 +82,18 @@ export const additions = {
       v.description('Whether the answer may be automated, with max_error; null: no threshold is certified for it.'),
     ),
   ),
+  x_answered_by: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.description('Model that answered, if uncertain questions are asked again (assay serve --escalate).'),
+    ),
+  ),
+  x_escalation: v.exactOptional(
+    v.pipe(
+      v.literal('failed'),
+      v.description('The question was to be asked again, but that failed: the first answer.'),
+    ),
+  ),
   x_p_unsure: v.exactOptional(
     v.pipe(
       probability,

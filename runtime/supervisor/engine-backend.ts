@@ -58,7 +58,7 @@ export interface EngineBackendOptions {
   media?: Pick<MediaProcess, 'size' | 'samples' | 'prepare'>;
   /** Fetches images from the hosts that the operator allows; absent: image addresses are refused. */
   fetcher?: ImageFetcher | undefined;
-  metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media'>;
+  metrics: Pick<EngineMetrics, 'answered' | 'failed' | 'media' | 'decided'>;
   /** Called with the usage and metrics of each request that was answered. */
   onAnswered?: ((answered: Answered) => void) | undefined;
   log: Logger;
@@ -71,6 +71,8 @@ export interface EngineBackendOptions {
    * `orders`. The log-probabilities are averaged over the orders. Absent: 1.
    */
   orders?: number;
+  /** True to count the confidence of answers by the names of their questions. */
+  keepsQuestions?: boolean;
   /** True to log prompts and answers, which may be private. */
   logPrompts: boolean;
 }
@@ -217,6 +219,15 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     });
   }
 
+  /** Counts the probability of the likeliest option of each question that has a name. */
+  function countConfidence(model: ModelId, { tasks }: TaskBatch, answers: readonly TaskAnswer[]): void {
+    for (const [i, { optionLogprobs }] of answers.entries()) {
+      const task = at(tasks, i);
+      if (task.type !== 'decide' || task.id === undefined || !optionLogprobs) continue;
+      options.metrics.decided(task.id, model, Math.exp(Math.max(...optionLogprobs)));
+    }
+  }
+
   function finished(log: Logger, work: Work, model: ModelId, { usage, metrics, reason, media }: Finished): void {
     options.metrics.answered(work.kind, model, usage, metrics);
     if (media) options.metrics.media[media.kind].encoded(media);
@@ -235,6 +246,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
         if (reply.type === 'finished') {
           const { cut } = answered;
           const answers = await calibratedAnswers(model, batch, answered.answers);
+          if (options.keepsQuestions) countConfidence(model, batch, answers);
           return {
             model,
             answers,

@@ -13,6 +13,8 @@ export type RequestKind = 'tasks' | 'chat';
 export interface EngineMetrics {
   /** Counts a request that was answered, its tokens and its times. */
   answered(kind: RequestKind, model: ModelId, usage: Usage, metrics: Metrics): void;
+  /** Counts the confidence of an answer to a question with a name. */
+  decided(question: string, model: ModelId, confidence: number): void;
   /** Counts a request that failed, by its error code; without a model if it failed before that was known. */
   failed(kind: RequestKind, code: ErrorCode, model?: ModelId): void;
   /** Counts a restart of a model's engine process after its death. */
@@ -24,6 +26,11 @@ export interface EngineMetrics {
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300];
+const SHARES = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
+/** Most questions whose confidence has a histogram of its own. */
+const MOST_QUESTIONS = 64;
+/** Longest name of such a question in characters. */
+const QUESTION_LENGTH = 64;
 const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
 /** Sets of metric names: Assay's own, or also the names by which routers know the queue and cache of vLLM. */
@@ -92,6 +99,14 @@ export function createEngineMetrics(
   const total = histogram('assay_request_seconds', 'Time from arrival to the end of the answer.', SECONDS);
   const prefill = histogram('assay_prefill_tokens_per_second', 'Prompt tokens read per second.', TOKENS_PER_SECOND);
   const decode = histogram('assay_decode_tokens_per_second', 'Tokens chosen per second.', TOKENS_PER_SECOND);
+  const decisions = new Histogram({
+    name: 'assay_decision_confidence',
+    help: 'Probability of the likeliest option, by question, with --metrics-questions; "other" beyond 64 questions.',
+    labelNames: ['question', 'model'],
+    buckets: SHARES,
+    registers,
+  });
+  const known = new Set<string>();
   const restarts = counter('assay_engine_restarts_total', 'Starts of the engine process after it died.', ['model']);
   const isReady = ({ state, unresponsive }: EngineStatus) => Number(state === 'loaded' && !unresponsive);
   gauge('assay_engine_ready', '1 while a model is loaded and answers.', isReady);
@@ -139,6 +154,11 @@ export function createEngineMetrics(
   });
 
   return {
+    decided(question, model, confidence) {
+      const name = question.slice(0, QUESTION_LENGTH);
+      if (known.size < MOST_QUESTIONS) known.add(name);
+      decisions.observe({ question: known.has(name) ? name : 'other', model }, confidence);
+    },
     answered(kind, model, usage, metrics) {
       const labels = { kind, model };
       requests.inc({ kind, outcome: 'ok', model });
