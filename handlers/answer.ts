@@ -10,6 +10,7 @@ import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import { compiled } from './compiled.ts';
 import type { AppHandler, Services } from './context.ts';
+import { withEvidence } from './evidence.ts';
 import type { Format } from './formats.ts';
 import { answerInWindows } from './windows.ts';
 
@@ -47,19 +48,21 @@ function answer(
     const format = formatOf(json, formats);
     c.set('api', format.api);
     const read = () => format.read(json, c.req.param('model'));
-    const { batch, bodyOf, windows } = await compiled(c, sourceText(json), read);
+    const { batch, bodyOf, windows, evidence } = await compiled(c, sourceText(json), read);
     const keepAlive: unknown = Object(json).keep_alive;
     const call = callOf(c, quota, { keepAlive });
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
     if (batch.model !== undefined) checkRight(c, batch.model);
-    const answer = windows
+    const first = windows
       ? await answerInWindows(batch, windows.windows, windows.rules, {
           run: busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal),
           mostTokens: mostTokensOf(await backend.listModels(call), batch.model),
         })
       : await backend.runTasks(batch, call);
     // A request may omit the model; then only the answer names it.
-    checkRight(c, answer.model);
+    checkRight(c, first.model);
+    const again = busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal);
+    const answer = evidence ? await withEvidence(batch, first, evidence, again) : first;
     const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });

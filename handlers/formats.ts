@@ -6,6 +6,7 @@ import type { ErrorFormat } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
+import { entriesAsWritten } from '../lib/json/written-numbers.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import type { SpanUnit } from '../lib/questions/evidence.ts';
 import { batchOfExtractions, extractionsBody, hasAbsentOption, spanUnitOf } from '../lib/questions/extractions.ts';
@@ -17,6 +18,7 @@ import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { DecisionsRequest } from '../lib/schema/decisions-request.ts';
 import { ExtractionsRequest } from '../lib/schema/extractions-request.ts';
 import { GoogleDecisionsRequest } from '../lib/schema/google-decisions.ts';
+import type { EvidenceWish } from '../lib/schema/question-fields.ts';
 import { RerankRequest, TeiRerankRequest } from '../lib/schema/rerank.ts';
 import { SystemOneRequest } from '../lib/schema/systemone-request.ts';
 import { DecideRequest, ExtractRequest, RunTasksRequest } from '../lib/schema/task-request.ts';
@@ -25,6 +27,7 @@ import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/b
 import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { MergeRules } from '../lib/windows/merge-answers.ts';
+import { wishesByTask } from './evidence.ts';
 
 /*
  * The formats of requests that one batch of tasks answers. To add one, write its schema and its two conversions, add an
@@ -66,6 +69,8 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   limits?: BodyLimits;
   /** Tells whether images may be parts of a `multipart/form-data` body. */
   multipart?: true;
+  /** Returns how the evidence for each question is found; by default, none is. */
+  wishes?(request: v.InferOutput<TSchema>): readonly (EvidenceWish | false | undefined)[];
   /** Unit of places in the text, for requests that let it be read in windows; UTF-16 code units by default. */
   spanUnit?(request: v.InferOutput<TSchema>): SpanUnit;
   /** Tells whether the last option of a task means that the input does not contain the value. */
@@ -88,6 +93,8 @@ export interface Format {
     bodyOf(answer: BatchAnswer, context: FormatContext): string;
     /** Settings for a text that is read in windows; absent: it is read as a whole. */
     windows?: { windows: Windows; rules: MergeRules };
+    /** Says how the evidence for the answer to each task is found; absent: no question asks for it. */
+    evidence?: readonly (EvidenceWish | undefined)[];
   };
 }
 
@@ -106,8 +113,12 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
       const batch = batchOf(request, sent);
       if (batch.tasks.length > MOST_TASKS) throw tooManyTasks(batch.tasks.length);
       const { windows } = request as { windows?: Windows };
+      const evidence = (parts.wishes?.(request) ?? []).map((wish) => wish || undefined);
+      const asksEvidence = evidence.some((wish) => wish !== undefined);
+      if (asksEvidence && windows) throw evidenceInWindows();
       return {
         batch,
+        ...(asksEvidence ? { evidence: wishesByTask(batch, evidence) } : {}),
         ...(windows ? { windows: { windows, rules: rulesOf(parts, request, windows) } } : {}),
         bodyOf: (answer, context) => bodyOf(raw ? answer : questionAnswers(batch, answer), request, context),
       };
@@ -133,13 +144,15 @@ export const TASKS = format({
   schema: RunTasksRequest,
   batchOf: batchOfTasks,
   bodyOf: (answer, request, { requestId }) => tasksBody(requestId, answer, request),
+  wishes: ({ tasks }) => tasks.map((task) => ('evidence' in task ? task.evidence : undefined)),
 });
 
 export const DECISION = format({
   api: 'decisions',
   schema: DecideRequest,
   batchOf: batchOfDecision,
-  bodyOf: (answer, _, { requestId }) => decisionBody(requestId, answer),
+  bodyOf: (answer, request, { requestId }) => decisionBody(requestId, answer, request),
+  wishes: ({ evidence }) => [evidence],
 });
 
 export const EXTRACTION = format({
@@ -151,7 +164,18 @@ export const EXTRACTION = format({
 
 // Some gateways send the body of either decision format to the path of the other one.
 
+/** Returns how the evidence for each of a request's questions is found. */
+function wishesOf(
+  questions: readonly unknown[] | { readonly [name: string]: unknown },
+): (EvidenceWish | false | undefined)[] {
+  const all: readonly unknown[] = Array.isArray(questions)
+    ? questions
+    : entriesAsWritten(questions as { readonly [name: string]: unknown }).map(([, one]) => one);
+  return all.map((one) => (one as { evidence?: EvidenceWish | false }).evidence);
+}
+
 export const OPENAI_DECISIONS = format({
+  wishes: ({ questions }) => wishesOf(questions),
   api: 'openai',
   schema: DecisionsRequest,
   batchOf: batchOfDecisions,
@@ -160,6 +184,7 @@ export const OPENAI_DECISIONS = format({
 });
 
 export const SYSTEM_ONE = format({
+  wishes: ({ questions }) => wishesOf(questions),
   api: 'systemone',
   schema: SystemOneRequest,
   multipart: true,
@@ -170,6 +195,7 @@ export const SYSTEM_ONE = format({
 
 /** System One with errors that OpenRouter's clients read. */
 export const OPENROUTER = format({
+  wishes: ({ questions }) => wishesOf(questions),
   api: 'google',
   schema: SystemOneRequest,
   multipart: true,
@@ -178,6 +204,7 @@ export const OPENROUTER = format({
 });
 
 export const GOOGLE_DECISIONS = format({
+  wishes: ({ questions }) => wishesOf(questions),
   api: 'google',
   schema: GoogleDecisionsRequest,
   batchOf: batchOfGoogleDecisions,
@@ -186,6 +213,7 @@ export const GOOGLE_DECISIONS = format({
 });
 
 export const EXTRACTIONS = format({
+  wishes: ({ questions = {} }) => wishesOf(questions),
   api: 'openai',
   schema: ExtractionsRequest,
   multipart: true,
@@ -197,6 +225,7 @@ export const EXTRACTIONS = format({
 
 /** The same on the run paths of Workers AI, which name the model and wrap the answer. */
 export const RUN = format({
+  wishes: ({ questions = {} }) => wishesOf(questions),
   api: 'workersai',
   schema: ExtractionsRequest,
   multipart: true,
@@ -233,6 +262,12 @@ export const INTERNAL_TASKS = format({
   raw: true,
   limits: INTERNAL_LIMITS,
 });
+
+function evidenceInWindows(): AssayError {
+  return new AssayError('invalid_value', 'evidence needs the input in one piece. Omit it, or windows.', {
+    param: 'windows',
+  });
+}
 
 function tooManyTasks(count: number): AssayError {
   const message = `The labels of multi questions count as questions: there are ${count} together, and may be ${MOST_TASKS}. Send fewer in one request.`;

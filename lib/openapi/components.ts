@@ -135,6 +135,7 @@ export const COMPONENTS = {
   ExtractAnswer: decided.ExtractAnswer,
   ExtractedField: decided.ExtractedField,
   Evidence: decided.Evidence,
+  DecisionEvidence: decided.DecisionEvidence,
   RefusalAnswer: decided.RefusalAnswer,
   DecisionsUsage: decided.DecisionsUsage,
   OpenAiErrorBody: decided.OpenAiErrorBody,

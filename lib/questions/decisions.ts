@@ -9,7 +9,7 @@ import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } f
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
-import { textsIn } from './evidence.ts';
+import { evidenceMember, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { mediaPart } from './media.ts';
 import {
@@ -248,7 +248,7 @@ function answerText(
     return JSON.stringify({ ...multiAnswer(question, name, answer.labels ?? []), ...additionsOf(answer) });
   const formula = settings.confidence ?? answer.confidence ?? 'entropy';
   const distribution = distributionOf(answer, question.type, formula);
-  const more = additionsOf(answer);
+  const more = { ...additionsOf(answer), ...evidenceMember(answer, sources, settings.spanUnit) };
   if (answer.abstained) {
     return JSON.stringify({ type: 'refusal', name, x_probabilities: distribution.probabilities, ...more });
   }

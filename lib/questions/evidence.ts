@@ -55,6 +55,34 @@ export function evidenceOf(
   return { ...evidence, start: indexIn(text, evidence.start, unit), end: indexIn(text, evidence.end, unit) };
 }
 
+/** Holds a part of the input that decides an answer: a quote, or a sentence with its place in the only text. */
+export interface Quote {
+  text: string;
+  probability?: number;
+  start?: number;
+  end?: number;
+  weight?: number;
+}
+
+/** Returns the member `x_evidence` of an answer, with the places of its quotes; none if the answer has no quotes. */
+export function evidenceMember(
+  { quotes }: { quotes?: readonly Quote[] },
+  sources: readonly SourceText[],
+  unit: SpanUnit | undefined = 'utf16',
+): { x_evidence?: object[] } {
+  if (!quotes) return {};
+  const placed = quotes.flatMap(({ start, end, ...quote }) => {
+    const [only] = sources;
+    const place =
+      start !== undefined && end !== undefined && only
+        ? { source: only.source, start: indexIn(only, start, unit), end: indexIn(only, end, unit) }
+        : evidenceOf(quote.text, '', sources, { unit });
+    // A quote across texts of the input, such as two messages, has no place in either.
+    return place ? [{ ...place, ...quote }] : [];
+  });
+  return { x_evidence: placed };
+}
+
 /** Maximum number of occurrences of one value that are compared. */
 const MOST_OCCURRENCES = 64;
 /** Distance in UTF-16 code units within which a field's name before a value counts as its mention. */

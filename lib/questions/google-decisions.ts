@@ -6,6 +6,7 @@ import { entriesAsWritten } from '../json/written-numbers.ts';
 import type { GoogleDecisionsRequest, GooglePart, GoogleQuestion } from '../schema/google-decisions.ts';
 import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
+import { evidenceMember, type SourceText, type SpanUnit } from './evidence.ts';
 import { labelTasks, type QuestionAnswer, type QuestionAnswers, withUnsure } from './question-answers.ts';
 import { batchSettings } from './settings.ts';
 import { multiAnswerText } from './systemone.ts';
@@ -88,9 +89,15 @@ function labelsOf(criteria: Extract<GoogleQuestion, { type: 'choice' }>['criteri
  *
  * @param answer the answers to the questions of `batchOfGoogleDecisions(request)`
  */
-export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answer: QuestionAnswers): string {
+export function googleDecisionsBody(
+  { input, questions, span_unit }: GoogleDecisionsRequest,
+  answer: QuestionAnswers,
+): string {
+  const sources = Array.isArray(input)
+    ? input.flatMap((part, i) => sourceOf(part, `/input/${i}`))
+    : sourceOf(input, '/input');
   const answers = entriesAsWritten(questions).map(
-    ([id, question], i) => [id, answerText(question, at(answer.answers, i))] as const,
+    ([id, question], i) => [id, answerText(question, at(answer.answers, i), sources, span_unit)] as const,
   );
   const { promptTokens, completionTokens } = answer.usage;
   const usage = {
@@ -102,8 +109,18 @@ export function googleDecisionsBody({ questions }: GoogleDecisionsRequest, answe
   return `{"answers":${joinMembers(answers)},"usage":${JSON.stringify(usage)}}`;
 }
 
+function sourceOf(part: GooglePart | string, source: string): SourceText[] {
+  if (typeof part === 'string') return [{ source, text: part }];
+  return part.type === 'text' ? [{ source: `${source}/text`, text: part.text }] : [];
+}
+
 /** Writes one answer. Google's confidence is the probability of the most likely option. */
-function answerText(question: GoogleQuestion, answer: QuestionAnswer): string {
+function answerText(
+  question: GoogleQuestion,
+  answer: QuestionAnswer,
+  sources: readonly SourceText[],
+  unit: SpanUnit | undefined,
+): string {
   if (question.type === 'multi') {
     const [labels] = labelsOf(question.criteria);
     return multiAnswerText(labels, answer, question);
@@ -111,7 +128,11 @@ function answerText(question: GoogleQuestion, answer: QuestionAnswer): string {
   const kind = question.type === 'noul' ? 'predicate' : question.type;
   const { probabilities, best, expected } = distributionOf(answer, kind, 'margin');
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
-  const additions = { ...(answer.abstained ? { x_abstained: true } : {}), ...additionsOf(answer) };
+  const additions = {
+    ...(answer.abstained ? { x_abstained: true } : {}),
+    ...additionsOf(answer),
+    ...evidenceMember(answer, sources, unit),
+  };
   const more = membersText(additions);
   switch (question.type) {
     case 'noul': {

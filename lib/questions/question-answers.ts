@@ -1,6 +1,7 @@
 import { at } from '../at.ts';
 import type { BatchAnswer, DecideTask, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import { indexOfHighest, normalised } from '../tasks/logprobs.ts';
+import type { Quote } from './evidence.ts';
 
 /*
  * Questions that are more than one task of plain options: those with `unsure`, whose last option says that the input
@@ -14,6 +15,8 @@ const NOT_STATED = 'not stated';
 export interface QuestionAnswer extends TaskAnswer {
   /** Probability that the input does not tell, of a question with `unsure`; the other options' sum to 1 without it. */
   unsure?: number;
+  /** Parts of the input that decide the answer, of a question with `evidence`. */
+  quotes?: readonly Quote[];
   /** Probability of each label, of a question of many labels. */
   labels?: readonly number[];
 }

@@ -9,7 +9,7 @@ import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../sc
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
-import { type SourceText, textsIn } from './evidence.ts';
+import { evidenceMember, type SourceText, textsIn } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
 import { assetParts, mediaParts } from './media.ts';
 import {
@@ -178,14 +178,15 @@ function answerText(
   const distribution = distributionOf(answer, KINDS[question.type], formula);
   const { probabilities, best, expected, confidence } = distribution;
   const byName = (names: readonly string[]) => joinMembers(names.map((name, i) => [name, String(probabilities[i])]));
-  const more = membersText(additionsOf(answer));
+  const additions = { ...additionsOf(answer), ...evidenceMember(answer, sources, settings.spanUnit) };
+  const more = membersText(additions);
   switch (question.type) {
     case 'noul':
       return JSON.stringify({
         type: 'noul',
         noul: probabilities[0],
         ...(answer.abstained ? { x_abstained: true } : {}),
-        ...additionsOf(answer),
+        ...additions,
       });
     case 'choice': {
       const labels = labelsOf(question.criteria).map(([label]) => label);

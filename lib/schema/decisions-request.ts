@@ -5,6 +5,7 @@ import { distinct, lateRule, rule } from '../validation/rules.ts';
 import { finiteNumbers, jsonObject } from './json-object.ts';
 import { InputAudio } from './message.ts';
 import {
+  evidence,
   extraction,
   fewOptions,
   MOST_OPTIONS,
@@ -130,6 +131,7 @@ export const PredicateQuestion = v.pipe(
     instructions,
     criteria: v.nullish(strictObject({ true: description, false: description })),
     unsure,
+    evidence,
     ...asked,
   }),
   v.description(
@@ -150,7 +152,7 @@ const choices = v.pipe(
   ),
 );
 export const ChoiceQuestion = v.pipe(
-  strictObject({ type: v.literal('choice'), instructions, choices, unsure, ...asked }),
+  strictObject({ type: v.literal('choice'), instructions, choices, unsure, evidence, ...asked }),
   v.description('Choose one of the choices. A string and a boolean with the same text count as two choices.'),
 );
 
@@ -177,6 +179,7 @@ export const ScoreQuestion = v.pipe(
       ),
     ),
     unsure,
+    evidence,
     ...asked,
   }),
   v.description('Rate the input on a scale of levels, from the lowest to the highest.'),

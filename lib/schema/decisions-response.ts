@@ -73,6 +73,20 @@ export const extracted = {
   ...windowed,
 };
 
+/** A part of the input that decides an answer. */
+export const DecisionEvidence = v.object({
+  ...Evidence.entries,
+  text: v.string(),
+  probability: v.exactOptional(v.pipe(probability, v.description('Probability of the quote.'))),
+  weight: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.minValue(0),
+      v.description('How much the logarithm of the probability of the answer falls without the sentence.'),
+    ),
+  ),
+});
+
 /** Members that Assay adds to answers of all decision formats. */
 export const additions = {
   ...windowed,
@@ -93,6 +107,9 @@ export const additions = {
       v.literal('failed'),
       v.description('The question was to be asked again, but that failed: the first answer.'),
     ),
+  ),
+  x_evidence: v.exactOptional(
+    v.pipe(v.array(DecisionEvidence), v.description('What decides the answer, of a question with evidence.')),
   ),
   x_p_unsure: v.exactOptional(
     v.pipe(

@@ -3,6 +3,7 @@ import { object, record, strictObject, variant } from '../validation/objects.ts'
 import { distinct, rule } from '../validation/rules.ts';
 import { additions, confidence, probability, setConfidence } from './decisions-response.ts';
 import {
+  evidence,
   fewOptions,
   MOST_OPTIONS,
   OPTION_LENGTH,
@@ -45,6 +46,7 @@ export const GoogleNoul = strictObject({
     strictObject({ true_description: v.nullish(v.string()), false_description: v.nullish(v.string()) }),
   ),
   unsure,
+  evidence,
 });
 const criteria = v.pipe(
   record(option, v.nullable(v.string())),
@@ -54,7 +56,7 @@ const criteria = v.pipe(
   ),
   v.description('The options by name, with their descriptions.'),
 );
-export const GoogleChoice = strictObject({ type: v.literal('choice'), instructions, criteria, unsure });
+export const GoogleChoice = strictObject({ type: v.literal('choice'), instructions, criteria, unsure, evidence });
 export const GoogleMulti = v.pipe(
   strictObject({ type: v.literal('multi'), instructions, criteria, ...selection }),
   selectable(({ criteria }) => Object.keys(criteria).length),
@@ -71,6 +73,7 @@ export const GoogleScore = strictObject({
     distinct('invalid_value', (level) => level),
   ),
   unsure,
+  evidence,
 });
 export const GoogleQuestion = variant('type', [GoogleNoul, GoogleChoice, GoogleScore, GoogleMulti]);
 export type GoogleQuestion = v.InferOutput<typeof GoogleQuestion>;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 import { cacheSalt } from './sampling-fields.ts';
 import { answerSchema, keys, verbatim } from './task-fields.ts';
@@ -102,6 +103,24 @@ export function selectable<TQuestion extends { min?: number; max?: number }>(cou
     return min > max ? { code: 'invalid_value', at: ['min'], message: 'must be at most max' } : null;
   });
 }
+
+/** The field `evidence` of questions with options. */
+export const evidence = v.exactOptional(
+  v.pipe(
+    v.union([
+      v.boolean(),
+      strictObject({
+        method: v.exactOptional(v.picklist(['quote', 'ablation'])),
+        top: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(8))),
+      }),
+    ]),
+    v.description(
+      'Return what decides the answer as x_evidence. quote (also true): the words that the model quotes from the input. ablation: the sentences without which the answer is less probable, the top ones (default 3), of at most 32 that are left out one at a time; the input must be one text.',
+    ),
+  ),
+);
+/** Says how the evidence for an answer is found. */
+export type EvidenceWish = true | { method?: 'quote' | 'ablation'; top?: number };
 
 /** The field `max_error`. */
 export const maxError = v.exactOptional(

@@ -7,6 +7,7 @@ import { otherForms } from './chat-request.ts';
 import { finiteNumbers, jsonObject } from './json-object.ts';
 import { KeepAlive } from './keep-alive.ts';
 import {
+  evidence,
   extraction,
   fewOptions,
   MOST_OPTIONS,
@@ -57,6 +58,7 @@ export const NoulQuestion = v.pipe(
       ),
     ),
     unsure,
+    evidence,
   }),
   rule(({ instructions, criteria }) =>
     (instructions === undefined || instructions === null) && !criteria
@@ -98,7 +100,7 @@ const labels = v.pipe(
 );
 
 export const LabelChoiceQuestion = v.pipe(
-  strictObject({ type: v.literal('choice'), ...asked, criteria: labels, unsure }),
+  strictObject({ type: v.literal('choice'), ...asked, criteria: labels, unsure, evidence }),
   v.description('Choose one of the labels.'),
 );
 
@@ -130,6 +132,7 @@ export const LevelQuestion = v.pipe(
       v.description('The levels, from the lowest to the highest. null: a level that only its number describes.'),
     ),
     unsure,
+    evidence,
   }),
   v.description('Rate the state on a scale of levels.'),
 );

@@ -4,9 +4,9 @@ import { strictObject } from '../validation/objects.ts';
 import { aliases, exactlyOne, lateRule } from '../validation/rules.ts';
 import { Language } from './language.ts';
 import { AudioInput, ImageInput, Message } from './message.ts';
-import { maxError, unsure } from './question-fields.ts';
+import { evidence, maxError, unsure } from './question-fields.ts';
 import { cacheSalt } from './sampling-fields.ts';
-import { Tasks, unsureNeedsOptions } from './task.ts';
+import { needsOptions, Tasks } from './task.ts';
 import {
   answerSchema,
   choices,
@@ -82,11 +82,12 @@ export const DecideRequest = v.pipe(
     options: v.exactOptional(options),
     choices: v.exactOptional(choices),
     unsure,
+    evidence,
     instruction: v.exactOptional(guidance),
   }),
   exactlyOne('context', 'messages'),
   aliases('options', 'choices'),
-  unsureNeedsOptions(),
+  needsOptions(),
   aliases('target_language', 'output_language'),
 );
 export type DecideRequest = v.InferOutput<typeof DecideRequest>;

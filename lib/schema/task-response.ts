@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { FREE_TEXT } from '../tasks/extract-shape.ts';
-import { x_window } from './decisions-response.ts';
+import { DecisionEvidence, x_window } from './decisions-response.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -43,6 +43,7 @@ export const DecideResult = v.object({
     v.pipe(v.boolean(), v.description('true if the model answers that the input does not tell.')),
   ),
   x_automated: v.exactOptional(v.nullable(v.boolean())),
+  x_evidence: v.exactOptional(v.array(DecisionEvidence)),
   x_p_unsure: v.exactOptional(
     v.pipe(v.number(), v.description('Probability that the input does not tell, of a task with unsure.')),
   ),

@@ -3,7 +3,7 @@ import { answerShape } from '../tasks/extract-shape.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { aliases, distinct, lateRule, rule } from '../validation/rules.ts';
 import { Language } from './language.ts';
-import { selectable, selection, unsure } from './question-fields.ts';
+import { evidence, selectable, selection, unsure } from './question-fields.ts';
 import {
   answerSchema,
   choices,
@@ -28,11 +28,13 @@ function named<TInput extends { name?: string; id?: string }>() {
   );
 }
 
-/** Returns the rule that `unsure` needs options, beside which it is one more. */
-export function unsureNeedsOptions<TInput extends { options?: unknown; choices?: unknown; unsure?: unknown }>() {
-  return rule<TInput>(({ options, choices, unsure }) =>
-    unsure && !options && !choices
-      ? { code: 'missing_field', at: ['options'], message: 'is required with unsure' }
+/** Returns the rule that `unsure` and `evidence` need options. */
+export function needsOptions<
+  TInput extends { options?: unknown; choices?: unknown; unsure?: unknown; evidence?: unknown },
+>() {
+  return rule<TInput>(({ options, choices, unsure, evidence }) =>
+    (unsure || evidence) && !options && !choices
+      ? { code: 'missing_field', at: ['options'], message: `is required with ${unsure ? 'unsure' : 'evidence'}` }
       : null,
   );
 }
@@ -45,6 +47,7 @@ export const DecideTask = v.pipe(
     options: v.exactOptional(options),
     choices: v.exactOptional(choices),
     unsure,
+    evidence,
     instruction: v.exactOptional(guidance),
     target_language: v.exactOptional(Language),
     id: v.exactOptional(id),
@@ -52,7 +55,7 @@ export const DecideTask = v.pipe(
   named(),
   aliases('name', 'id'),
   aliases('options', 'choices'),
-  unsureNeedsOptions(),
+  needsOptions(),
   v.metadata({ required: ['type', 'name', 'question'] }),
   v.description('Choose one of the options; without options, give a short answer.'),
 );

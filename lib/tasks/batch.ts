@@ -31,13 +31,17 @@ export function batchOfTasks(request: RunTasksRequest): TaskBatch {
       name,
     );
   });
-  return withProbabilities({ ...sharedPart(request), tasks }, request.max_error);
+  return withProbabilities({ ...sharedPart(request), tasks }, request.max_error, request.tasks.some(isWeighed));
 }
 
 /** Converts a request of `POST /decide`. The only task has the name `ONLY_TASK`. */
 export function batchOfDecision(request: DecideRequest): TaskBatch {
   const { target_language: _, ...task } = request;
-  return withProbabilities({ ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] }, request.max_error);
+  return withProbabilities(
+    { ...sharedPart(request), tasks: [decideTask(ONLY_TASK, task)] },
+    request.max_error,
+    isWeighed(request),
+  );
 }
 
 /**
@@ -64,9 +68,14 @@ function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
   };
 }
 
+function isWeighed(task: object): boolean {
+  return 'evidence' in task && Boolean(task.evidence);
+}
+
 /** Asks for probabilities if the answer to a task depends on them. */
-function withProbabilities(batch: TaskBatch, maxError?: number): TaskBatch {
-  const needed = batch.tasks.some((task) => task.type === 'decide' && (task.unsure || task.first !== undefined));
+function withProbabilities(batch: TaskBatch, maxError: number | undefined, weighed: boolean): TaskBatch {
+  const needed =
+    weighed || batch.tasks.some((task) => task.type === 'decide' && (task.unsure || task.first !== undefined));
   if (!needed && maxError === undefined) return batch;
   return { ...batch, probabilities: { calibrated: true, ...(maxError === undefined ? {} : { maxError }) } };
 }

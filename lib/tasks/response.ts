@@ -1,12 +1,13 @@
 import { at } from '../at.ts';
 import { joinMembers, membersText, splitMembers } from '../json/members.ts';
+import { evidenceMember, type SourceText, textsIn } from '../questions/evidence.ts';
 import {
   certifiedOf,
   type QuestionAnswer,
   type QuestionAnswers,
   selectedLabels,
 } from '../questions/question-answers.ts';
-import type { RunTasksRequest } from '../schema/task-request.ts';
+import type { DecideRequest, RunTasksRequest } from '../schema/task-request.ts';
 
 /*
  * Builds response bodies as text. Answers arrive as JSON text and are not parsed: a JavaScript object would move a task
@@ -18,13 +19,19 @@ import type { RunTasksRequest } from '../schema/task-request.ts';
  * Builds the JSON text of RunTasksResponse: `results` and its alias `tasks`, in the order sent. `id` is the request's
  * id.
  */
-export function tasksBody(id: string, answer: QuestionAnswers, { tasks }: RunTasksRequest): string {
-  const results = joinMembers(answer.answers.map((one, i) => [one.name, resultText(one, at(tasks, i))]));
+export function tasksBody(id: string, answer: QuestionAnswers, request: RunTasksRequest): string {
+  const { tasks } = request;
+  const sources = sourcesOf(request);
+  const results = joinMembers(answer.answers.map((one, i) => [one.name, resultText(one, at(tasks, i), sources)]));
   return responseBody(id, answer, results, `"results":${results},"tasks":${results}`);
 }
 
 /** Returns the JSON text of the answer to a task. */
-function resultText(answer: QuestionAnswer, task: RunTasksRequest['tasks'][number]): string {
+function resultText(
+  answer: QuestionAnswer,
+  task: RunTasksRequest['tasks'][number],
+  sources: readonly SourceText[],
+): string {
   const { json, unsure, labels = [], window } = answer;
   const automated = answer.automated === undefined ? {} : { x_automated: certifiedOf(answer) };
   if (task.type === 'multi') {
@@ -37,16 +44,23 @@ function resultText(answer: QuestionAnswer, task: RunTasksRequest['tasks'][numbe
     ...automated,
     ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
     ...(window ? { x_window: window } : {}),
+    ...evidenceMember(answer, sources),
   };
   return task.type === 'extract' ? json : `${json.slice(0, -1)}${membersText(more)}}`;
+}
+
+/** Returns the texts of the input in which evidence is searched. */
+function sourcesOf({ context, messages = [] }: Pick<RunTasksRequest, 'context' | 'messages'>): SourceText[] {
+  if (context !== undefined) return [{ source: '/context', text: context }];
+  return messages.flatMap(({ content }, i) => textsIn(content, `/messages/${i}/content`));
 }
 
 /**
  * Builds the JSON text of DecideResponse: `result`, its alias `decision`, and the bare `value`. `id` is the request's
  * id.
  */
-export function decisionBody(id: string, answer: QuestionAnswers): string {
-  const json = resultText(at(answer.answers, 0), { type: 'decide', question: '' });
+export function decisionBody(id: string, answer: QuestionAnswers, request: DecideRequest): string {
+  const json = resultText(at(answer.answers, 0), { type: 'decide', question: '' }, sourcesOf(request));
   const value = splitMembers(json).get('value');
   return responseBody(id, answer, json, `"result":${json},"decision":${json},"value":${value}`);
 }

@@ -190,6 +190,55 @@ export const policyRows: readonly Row[] = [
       },
     }),
   ),
+  ...(
+    [
+      ['decisions', ask.decisions({ type: 'predicate', evidence: true }), (a: object) => ({ answers: [a] }), '/input'],
+      ['system one', ask.systemOne({ type: 'noul', evidence: {} }), (n: object) => ({ answers: { n } }), '/state'],
+      ['google', ask.google({ type: 'noul', evidence: true }), (n: object) => ({ answers: { n } }), '/input'],
+      [
+        'tasks',
+        ask.tasks({ type: 'decide', options: ['a', 'b'], evidence: true }),
+        (n: object) => ({ results: { n } }),
+        '/context',
+      ],
+    ] as const
+  ).map(
+    ([name, request, like, source]): Row => ({
+      name: `policy: ${name}: the words that decide are quoted, in a second batch about the same text`,
+      script: { tasks: { probabilities: [[0.75, 0.25]], answers: ['{"words":"red"}'] } },
+      request,
+      expect: {
+        like: like({ x_evidence: [{ source, start: 12, end: 15, text: 'red', probability: 0.9 }] }),
+        calls: [
+          { call: 'runTasks', batch: { tasks: [{ type: 'decide' }] } },
+          'admit',
+          {
+            call: 'runTasks',
+            batch: { tasks: [{ type: 'extract', name: 'e0', verbatim: true }], maxOutputTokens: 96 },
+          },
+          'admit',
+        ],
+      },
+    }),
+  ),
+  {
+    name: 'policy: ablation leaves out one sentence at a time',
+    script: { tasks: { probabilities: [[0.75, 0.25]] } },
+    request: ask.systemOne({ type: 'noul', evidence: { method: 'ablation', top: 1 } }),
+    expect: {
+      // The scripted backend answers the same without any sentence, so none decides.
+      like: { answers: { n: { noul: near(0.75), x_evidence: [] } } },
+      calls: [
+        { call: 'runTasks', batch: { input: { context: state } } },
+        'admit',
+        { call: 'runTasks', batch: { input: { context: 'It hums.' }, tasks: [{ name: 'q0' }] } },
+        'admit',
+        { call: 'runTasks', batch: { input: { context: 'The lamp is red. ' }, tasks: [{ name: 'q0' }] } },
+        'admit',
+      ],
+    },
+  },
+  refused('evidence needs options', ask.tasks({ type: 'decide', evidence: true }), 422, 'tasks[0].options'),
   {
     name: 'policy: questions after many labels keep their answers',
     script: { tasks: { probabilities: [...labels, [0.125, 0.875]] } },

@@ -1,0 +1,182 @@
+import { at } from '../lib/at.ts';
+import type { BatchAnswer, DecideTask, ExtractTask, TaskBatch } from '../lib/backend.ts';
+import { AssayError } from '../lib/errors.ts';
+import type { Quote } from '../lib/questions/evidence.ts';
+import type { QuestionAnswer } from '../lib/questions/question-answers.ts';
+import type { EvidenceWish } from '../lib/schema/question-fields.ts';
+import { indexOfHighest } from '../lib/tasks/logprobs.ts';
+
+/** Maximum number of sentences that are left out one at a time. */
+const MOST_UNITS = 32;
+/** Default of `top`. */
+const MOST_QUOTES = 3;
+/** Maximum number of tokens of one quote. */
+const QUOTE_TOKENS = 96;
+/** Largest limit of output tokens of a batch of quotes. */
+const MOST_TOKENS = 4096;
+
+/** Represents a question of a batch whose answer needs evidence. */
+interface Asked {
+  /** Index of its task. */
+  index: number;
+  task: DecideTask;
+  answer: QuestionAnswer;
+  wish: EvidenceWish;
+}
+
+/** Returns, for each task of a batch, the wish of its question; `wishes` has one for each question. */
+export function wishesByTask(
+  { tasks }: TaskBatch,
+  wishes: readonly (EvidenceWish | undefined)[],
+): (EvidenceWish | undefined)[] {
+  let question = -1;
+  return tasks.map((task) => {
+    if (task.type === 'extract' || task.first !== false) question++;
+    return wishes[question];
+  });
+}
+
+/**
+ * Returns the answer with the parts of the input that decide its questions: what the model quotes when it is asked for
+ * the decisive words, or the sentences without which the answer would be less probable.
+ *
+ * @param run answers a batch
+ * @throws AssayError `unsupported_parameter` if the input is not one text and sentences are to be left out; any error
+ *   of a batch
+ */
+export async function withEvidence(
+  batch: TaskBatch,
+  answer: BatchAnswer,
+  wishes: readonly (EvidenceWish | undefined)[],
+  run: (batch: TaskBatch) => Promise<BatchAnswer>,
+): Promise<BatchAnswer> {
+  const asked = batch.tasks.flatMap((task, index): Asked[] => {
+    const wish = wishes[index];
+    return wish && task.type === 'decide' ? [{ index, task, answer: at(answer.answers, index), wish }] : [];
+  });
+  const found = new Map<number, readonly Quote[]>();
+  let { promptTokens, completionTokens } = answer.usage;
+  const counted = async (one: TaskBatch) => {
+    const given = await run(one);
+    promptTokens += given.usage.promptTokens;
+    completionTokens += given.usage.completionTokens;
+    return given;
+  };
+  const quoting = asked.filter(({ wish }) => wish === true || wish.method !== 'ablation');
+  if (quoting.length > 0) for (const [index, quotes] of await quoted(batch, quoting, counted)) found.set(index, quotes);
+  const removing = asked.filter(({ wish }) => wish !== true && wish.method === 'ablation');
+  if (removing.length > 0)
+    for (const [index, quotes] of await ablated(batch, removing, counted)) found.set(index, quotes);
+  const answers = answer.answers.map((one, i): QuestionAnswer => {
+    const quotes = found.get(i);
+    return quotes ? { ...one, quotes } : one;
+  });
+  return { ...answer, answers, usage: { ...answer.usage, promptTokens, completionTokens } };
+}
+
+/** Asks for the words that decide each question, in the same text and thus with the same cached prefix. */
+async function quoted(
+  batch: TaskBatch,
+  asked: readonly Asked[],
+  run: (batch: TaskBatch) => Promise<BatchAnswer>,
+): Promise<[number, Quote[]][]> {
+  const tasks = asked.map(({ task, answer, index }): ExtractTask => {
+    const value = chosen(task, answer);
+    return {
+      type: 'extract',
+      name: `e${index}`,
+      instruction: `The words of the text that decide this: ${task.question} ${value}`,
+      shape: { kind: 'keys', keys: ['words'] },
+      present: {
+        kind: 'schema',
+        schema: {
+          type: 'object',
+          properties: { words: { type: 'string', minLength: 1 } },
+          required: ['words'],
+          additionalProperties: false,
+        },
+      },
+      verbatim: true,
+    };
+  });
+  const maxOutputTokens = Math.min(MOST_TOKENS, QUOTE_TOKENS * tasks.length);
+  const { answers } = await run({ ...batch, tasks, maxOutputTokens, probabilities: { calibrated: true } });
+  return answers.map(({ json, fields = [] }, i) => {
+    const { words } = JSON.parse(json) as { words?: string };
+    const [field] = fields;
+    // Words that the limit of tokens has cut have no probability.
+    const quotes = words && field ? [{ text: words, probability: field.probability }] : [];
+    return [at(asked, i).index, quotes];
+  });
+}
+
+/** Leaves one sentence out at a time, and measures how much less probable the answer gets. */
+async function ablated(
+  batch: TaskBatch,
+  asked: readonly Asked[],
+  run: (batch: TaskBatch) => Promise<BatchAnswer>,
+): Promise<[number, Quote[]][]> {
+  const { input } = batch;
+  if (!('context' in input) || input.state !== undefined) {
+    const message =
+      'evidence with the method ablation needs the input as one text. Send a string, or the method quote.';
+    throw new AssayError('unsupported_parameter', message);
+  }
+  const words = asked.map(({ task, answer }) => `${task.question} ${chosen(task, answer)}`).join(' ');
+  const sentences = sentencesOf(input.context);
+  const tasks = asked.map(({ task }) => task);
+  const weights = asked.map((): Quote[] => []);
+  if (sentences.length > 1) {
+    for (const { text, start, end } of likeliest(sentences, words)) {
+      const context = input.context.slice(0, start) + input.context.slice(end);
+      const { answers } = await run({ ...batch, input: { context }, tasks });
+      for (const [i, { answer }] of asked.entries()) {
+        const all = answer.optionLogprobs ?? [];
+        const best = indexOfHighest(all);
+        const weight = (all[best] ?? 0) - (at(answers, i).optionLogprobs?.[best] ?? 0);
+        if (weight > 0) at(weights, i).push({ text: text.trim(), start, end: start + text.trimEnd().length, weight });
+      }
+    }
+  }
+  return asked.map(({ index, wish }, i) => {
+    const top = wish === true ? MOST_QUOTES : (wish.top ?? MOST_QUOTES);
+    const ranked = at(weights, i).sort((a, b) => (b.weight ?? 0) - (a.weight ?? 0));
+    return [index, ranked.slice(0, top)];
+  });
+}
+
+/** Returns the answer to a question as text. */
+function chosen({ options = [] }: DecideTask, { json, optionLogprobs }: QuestionAnswer): string {
+  if (optionLogprobs) return options[indexOfHighest(optionLogprobs)] ?? '';
+  return String((JSON.parse(json) as { value?: unknown }).value ?? '');
+}
+
+interface Sentence {
+  text: string;
+  start: number;
+  end: number;
+}
+
+function sentencesOf(text: string): Sentence[] {
+  const found = Array.from(
+    new Intl.Segmenter('en', { granularity: 'sentence' }).segment(text),
+    ({ segment, index }) => ({
+      text: segment,
+      start: index,
+      end: index + segment.length,
+    }),
+  );
+  return found.filter((sentence) => sentence.text.trim() !== '');
+}
+
+/** Returns the sentences to leave out: those that share the most words with the questions and their answers. */
+function likeliest(sentences: readonly Sentence[], asked: string): Sentence[] {
+  const wordsOf = (text: string) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+  const wanted = wordsOf(asked);
+  const shared = ({ text }: Sentence) => [...wordsOf(text)].filter((word) => wanted.has(word)).length;
+  const ranked = sentences.map((sentence) => ({ sentence, count: shared(sentence) }));
+  return ranked
+    .sort((a, b) => b.count - a.count || a.sentence.start - b.sentence.start)
+    .slice(0, MOST_UNITS)
+    .map(({ sentence }) => sentence);
+}
