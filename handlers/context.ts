@@ -1,5 +1,6 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { InferenceBackend } from '../lib/backend.ts';
+import type { Batches } from '../lib/batches.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Api, ErrorFormat } from '../lib/error-status.ts';
 import type { ModelHost } from '../lib/host.ts';
@@ -19,6 +20,8 @@ export interface AppDeps {
    * download and delete.
    */
   host?: ModelHost;
+  /** Keeps files and batches; absent: there are no routes for them. */
+  batches?: Batches;
   /** Names by which requests may call the loaded model, besides its id; none by default. */
   aliases?: ReadonlySet<string>;
   /** The APIs to mount; both by default. */

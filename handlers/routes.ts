@@ -7,6 +7,7 @@ import { type JsonValue, parseJson } from '../lib/json/parse.ts';
 import { openApiText } from '../lib/openapi/document.ts';
 import type { Operation } from '../lib/openapi/operation.ts';
 import { responsesRequest } from '../lib/responses/request.ts';
+import { Batch, BatchList, CreateBatchRequest, FileDeleted, FileList, FileObject } from '../lib/schema/batches.ts';
 import { ChatCompletion, ChatCompletionChunk, Completion } from '../lib/schema/chat-completion.ts';
 import { ChatCompletionRequest, CompletionRequest } from '../lib/schema/chat-request.ts';
 import { DecisionsResponse } from '../lib/schema/decisions-response.ts';
@@ -41,6 +42,17 @@ import { SystemOneResponse } from '../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse, RunTasksResponse } from '../lib/schema/task-response.ts';
 import { validate } from '../lib/validation/validate.ts';
 import { answering } from './answer.ts';
+import {
+  cancelBatch,
+  createBatch,
+  deleteFile,
+  fileContent,
+  listBatches,
+  listFiles,
+  retrieveBatch,
+  retrieveFile,
+  uploadFile,
+} from './batches.ts';
 import { readRequest } from './body.ts';
 import { chatCompletions, completions, internalChat } from './chat.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
@@ -145,6 +157,7 @@ const unavailable = 'Not ready: no model answers, or the server is stopping.';
 const readiness = { ...probe, response: Readiness, unavailable, handler: ready } as const;
 const listing = { ...get, response: ModelList, handler: listModels } as const;
 const own = { ...get, own: true } as const;
+const filing = { api: 'openai', method: 'GET', key: 'always' } as const;
 const BODY = [400, 413, 415, 429] as const;
 const loading = {
   ...post,
@@ -457,6 +470,96 @@ export const ROUTES: readonly Route[] = [
     response: ResponsesAnswer,
     events: ResponsesEvent,
     errors: [...BODY, 404, 409],
+  },
+  {
+    ...filing,
+    method: 'POST',
+    path: '/v1/files',
+    id: 'uploadFile',
+    summary: 'Upload a file of requests for a batch',
+    description:
+      'The body is multipart/form-data with purpose (batch), file (JSON lines, at most 200 MB) and, optionally, ' +
+      'expires_after[anchor] (created_at) and expires_after[seconds]. A server has files and batches with --batches only.',
+    response: FileObject,
+    errors: [400, 413, 415, 429, 507],
+    handler: uploadFile,
+  },
+  {
+    ...filing,
+    path: '/v1/files',
+    id: 'listFiles',
+    summary: 'List the files of this key: ?purpose, after, limit, order',
+    response: FileList,
+    errors: [400],
+    handler: listFiles,
+  },
+  {
+    ...filing,
+    path: '/v1/files/{id}/content',
+    id: 'getFileContent',
+    summary: 'Get the content of a file',
+    response: 'application/octet-stream',
+    errors: [404],
+    handler: fileContent,
+  },
+  {
+    ...filing,
+    path: '/v1/files/{id}',
+    id: 'getFile',
+    summary: 'Get a file',
+    response: FileObject,
+    errors: [404],
+    handler: retrieveFile,
+  },
+  {
+    ...filing,
+    method: 'DELETE',
+    path: '/v1/files/{id}',
+    id: 'deleteFile',
+    summary: 'Delete a file',
+    response: FileDeleted,
+    errors: [404, 409],
+    handler: deleteFile,
+  },
+  {
+    ...filing,
+    method: 'POST',
+    path: '/v1/batches',
+    id: 'createBatch',
+    summary: 'Answer a file of requests in the background',
+    description: 'With the header Idempotency-Key, the same request again returns the same batch.',
+    request: CreateBatchRequest,
+    response: Batch,
+    errors: [...BODY, 404, 409],
+    handler: createBatch,
+  },
+  {
+    ...filing,
+    path: '/v1/batches',
+    id: 'listBatches',
+    summary: 'List the batches of this key: ?after, limit',
+    response: BatchList,
+    errors: [400],
+    handler: listBatches,
+  },
+  {
+    ...filing,
+    method: 'POST',
+    path: '/v1/batches/{id}/cancel',
+    id: 'cancelBatch',
+    summary: 'Cancel a batch; what was answered stays',
+    response: Batch,
+    errors: [404, 409],
+    handler: cancelBatch,
+  },
+  {
+    ...filing,
+    path: '/v1/batches/{id}',
+    id: 'getBatch',
+    summary: 'Get a batch',
+    response: Batch,
+    errors: [404],
+    handler: retrieveBatch,
   },
   {
     ...own,

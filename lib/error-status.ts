@@ -86,6 +86,7 @@ const TABLE: Record<ErrorCode, { readonly decisions?: ErrorStatus; readonly mode
   input_too_long: { decisions: bad(422), models: bad(400) },
   invalid_model_id: { models: bad(400) },
   route_not_found: { decisions: notFound, models: notFound },
+  not_found: { models: notFound },
   method_not_allowed: { decisions: bad(405), models: bad(405) },
   missing_api_key: { decisions: unauthorized, models: unauthorized },
   invalid_api_key: { decisions: unauthorized, models: unauthorized },

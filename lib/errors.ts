@@ -18,6 +18,7 @@ export const ERROR_CODES = [
   'input_too_long',
   'invalid_model_id',
   'route_not_found',
+  'not_found',
   'method_not_allowed',
   // access
   'missing_api_key',

@@ -1,6 +1,6 @@
 import type { GuardSettings } from '../../handlers/context.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
+import { type ApiKey, type KeyStore, listedKeys, type StoredKey } from '../../lib/keys.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
 import { CLI_KEY, givenKey, type KeysStore } from './keys-file.ts';
@@ -10,6 +10,8 @@ import { UsageError } from './usage-error.ts';
 /** Holds the server's access rules: the API keys, and the `Host` and `Origin` headers, that it accepts. */
 export interface Access {
   keys: KeyStore;
+  /** Returns the key with a name; null if there is none. */
+  keyNamed(name: string): Promise<ApiKey | null>;
   /** True if the routes of the model server need a key, too, because other machines can reach the server. */
   keyForModels: boolean;
   guard: GuardSettings;
@@ -52,7 +54,7 @@ export async function accessOf(
     );
   }
   return {
-    keys: keyStore(given, filed, warn),
+    ...keyStore(given, filed, warn),
     keyForModels: !loopbackOnly,
     guard: { loopbackOnly, allowOrigins: config.allowOrigin },
     firstKey: none,
@@ -75,7 +77,11 @@ const LEAST_SECRET = 24;
  * process has just created or revoked therefore takes effect at once. While the file cannot be read, the keys of its
  * last good version stay valid; those of `given` never depend on it.
  */
-function keyStore(given: readonly StoredKey[], filed: KeysStore, warn: (text: string) => void): KeyStore {
+function keyStore(
+  given: readonly StoredKey[],
+  filed: KeysStore,
+  warn: (text: string) => void,
+): Pick<Access, 'keys' | 'keyNamed'> {
   let good: readonly StoredKey[] = [];
   let reported = '';
   async function current(): Promise<readonly StoredKey[]> {
@@ -89,5 +95,9 @@ function keyStore(given: readonly StoredKey[], filed: KeysStore, warn: (text: st
     }
     return good;
   }
-  return { find: async (sha256) => listedKeys([...given, ...(await current())]).find(sha256) };
+  const all = async () => [...given, ...(await current())];
+  return {
+    keys: { find: async (sha256) => listedKeys(await all()).find(sha256) },
+    keyNamed: async (name) => (await all()).find((key) => key.name === name) ?? null,
+  };
 }

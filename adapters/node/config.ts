@@ -172,6 +172,8 @@ export const ServerConfig = v.object({
   ),
   /** Address of that port; absent: `host`. */
   metricsHost: v.optional(v.pipe(v.string(), v.nonEmpty('must be an address or a host name'))),
+  /** True to keep files and batches of requests in the home folder, and to answer them in the background. */
+  batches: v.boolean(),
   /** False with `--no-load`: no model is loaded at start. */
   load: v.boolean(),
   /** Names by which requests may call the loaded model, besides its id. */
@@ -337,6 +339,11 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     choices: METRICS_NAMES,
     help: 'vllm: also the names that inference gateways read',
   },
+  batches: {
+    flag: '--batches',
+    env: 'ASSAY_BATCHES',
+    help: 'keep files and batches of requests in the home folder (/v1/files, /v1/batches), and answer them in the background',
+  },
   load: { flag: '--no-load', help: 'load no model at start' },
   allowMediaHost: {
     flag: '--allow-media-host <host...>',
@@ -349,7 +356,7 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
 };
 
 type ListFlag = 'model' | 'alias' | 'allowOrigin' | 'allowMediaHost';
-type Switch = 'load' | 'evict' | 'loadOnDemand' | 'metricsQuestions';
+type Switch = 'load' | 'batches' | 'evict' | 'loadOnDemand' | 'metricsQuestions';
 
 /** Describes the flags of `assay serve`, except `--log-level`, as commander returns them. */
 export type ServerFlags = Partial<
@@ -378,6 +385,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
     metricsQuestions: flags.metricsQuestions ?? env.ASSAY_METRICS_QUESTIONS === '1',
     evict: flags.evict ?? env.ASSAY_EVICT === '1',
     loadOnDemand: flags.loadOnDemand ?? env.ASSAY_LOAD_ON_DEMAND === '1',
+    batches: flags.batches ?? env.ASSAY_BATCHES === '1',
     load: flags.load ?? true,
     alias: flags.alias ?? (env.ASSAY_ALIAS ? env.ASSAY_ALIAS.split(/[\s,]+/u) : []),
     allowOrigin: flags.allowOrigin ?? [],

@@ -7,7 +7,7 @@ import * as zlib from 'node:zlib';
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { createApp } from '../../handlers/app.ts';
-import type { AppEnv } from '../../handlers/context.ts';
+import type { AppEnv, RequestRecord } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { guard } from '../../handlers/guard.ts';
 import type { Page, Pages } from '../../handlers/pages.ts';
@@ -20,6 +20,8 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { memoryQuota } from '../../lib/quota.ts';
 import { VERSION } from '../../lib/version.ts';
 import { accessOf, makeFirstKey } from './access.ts';
+import { answerAsOwner } from './batches/answer-as-owner.ts';
+import { openBatches } from './batches/batch-service.ts';
 import { BodyThread } from './body-thread.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { compose as composeParts } from './compose.ts';
@@ -73,7 +75,7 @@ export interface Serving {
 export async function serve(config: ServerConfig, effects: ServeEffects): Promise<Serving> {
   const { log, say, terminal, ask, compose } = effects;
   const filed = new KeysStore(config.home);
-  const { firstKey, ...access } = await accessOf(config, filed, (text) => log.error(text));
+  const { firstKey, keyNamed, ...access } = await accessOf(config, filed, (text) => log.error(text));
   const tracing = await openTracing(process.env, log);
   const parts = await compose(config, log, tracing?.answered);
   const quota = memoryQuota(systemClock);
@@ -86,8 +88,15 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
   let closeMetrics = async (): Promise<unknown> => undefined;
   let probedAt = Number.NEGATIVE_INFINITY;
   const checker = new BodyThread();
+  const batches = config.batches ? openBatches(join(config.home, 'batches'), systemClock) : undefined;
+  const shared = { ...access, backend, host, questions, quota, aliases: new Set(config.alias) };
+  const logRequest = (record: RequestRecord) => {
+    writeLine(record);
+    metrics.answered(record);
+    tracing?.log(record);
+  };
   const app = createApp({
-    ...{ ...access, backend, host, pages, questions, quota, aliases: new Set(config.alias) },
+    ...{ ...shared, pages, ...(batches ? { batches } : {}) },
     decoders: NODE_DECODERS,
     checker,
     metrics: (app) => metrics.handle(app),
@@ -96,19 +105,21 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
     probed: () => {
       probedAt = performance.now();
     },
-    log(record) {
-      writeLine(record);
-      metrics.answered(record);
-      tracing?.log(record);
-    },
+    log: logRequest,
   });
-  const opened: { close(): Promise<unknown> }[] = [parts, checker, ...(tracing ? [tracing] : [])];
+  const opened: { close(): Promise<unknown> }[] = [
+    ...(batches ? [batches] : []),
+    parts,
+    checker,
+    ...(tracing ? [tracing] : []),
+  ];
   try {
     const activated = takeActivatedSocket(process.env, process.pid);
     const server = await startServer(app.fetch, { ...config, activated });
     opened.unshift({ close: () => server.close(0) });
     const notify = openNotify(process.env, process.pid);
     notify.ready();
+    batches?.start(answerAsOwner({ ...shared, log: logRequest }, keyNamed));
     metrics.watch(() => server.figures());
     if (config.metricsPort !== undefined) {
       const metricsServer = await serveMetrics(config, config.metricsPort, metrics);
@@ -136,6 +147,7 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
         stopping = true;
         notify.stopping();
         server.endConnections();
+        await batches?.close();
         const probed = performance.now() - probedAt < PROBED_MS;
         const delayS = config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0);
         if (balanced && delayS > 0) await new Promise((resolve) => setTimeout(resolve, delayS * 1000));

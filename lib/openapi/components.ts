@@ -1,5 +1,6 @@
 import type * as v from 'valibot';
 import * as calibration from '../calibration/calibration.ts';
+import * as batches from '../schema/batches.ts';
 import * as completion from '../schema/chat-completion.ts';
 import * as chat from '../schema/chat-request.ts';
 import * as tools from '../schema/chat-tools.ts';
@@ -182,6 +183,12 @@ export const COMPONENTS = {
   LabelMultiAnswer: answered.LabelMultiAnswer,
   NamedExtractAnswer: answered.NamedExtractAnswer,
   SystemOneErrorBody: answered.SystemOneErrorBody,
+  FileObject: batches.FileObject,
+  FileList: batches.FileList,
+  FileDeleted: batches.FileDeleted,
+  CreateBatchRequest: batches.CreateBatchRequest,
+  Batch: batches.Batch,
+  BatchList: batches.BatchList,
   SystemOneBatchRequest: many.SystemOneBatchRequest,
   SystemOneBatchResponse: many.SystemOneBatchResponse,
   SystemOneBatchLine: many.SystemOneBatchLine,

@@ -133,10 +133,12 @@ function parametersOf(path: string): object[] {
     required: true,
     ...(name === 'account'
       ? { description: 'Any text; ignored.', schema: { type: 'string' } }
-      : {
-          description: 'Id of the model. The slash may be sent as / or as %2F.',
-          schema: { type: 'string', examples: ['assay/starter'] },
-        }),
+      : name === 'id'
+        ? { description: 'Id of the file or batch.', schema: { type: 'string' } }
+        : {
+            description: 'Id of the model. The slash may be sent as / or as %2F.',
+            schema: { type: 'string', examples: ['assay/starter'] },
+          }),
   }));
 }
 
@@ -160,6 +162,7 @@ function inParts(request: v.GenericSchema): object {
 
 function responseContent({ id, response, or, events, lines }: Operation): object {
   if (response === 'text/plain') return { [response]: { schema: { type: 'string' } } };
+  if (response === 'application/octet-stream') return { [response]: { schema: { type: 'string', format: 'binary' } } };
   if (response === 'application/json')
     return { [response]: { schema: { type: 'object', additionalProperties: true } } };
   // Not `oneOf`: a server's answer may also match the schema of that of an edge.

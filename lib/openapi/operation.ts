@@ -19,7 +19,7 @@ export interface Operation {
   /** True if images may be parts of a `multipart/form-data` body. */
   multipart?: boolean;
   /** Schema of the response, or the content type of one that no schema describes. */
-  response: v.GenericSchema | 'application/json' | 'text/plain';
+  response: v.GenericSchema | 'application/json' | 'text/plain' | 'application/octet-stream';
   /** Schema of the response of an edge, or to a request in another format, instead of `response`; absent: the same. */
   or?: v.GenericSchema;
   /**

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { Random } from '../../runtime/engine/random.ts';
 import { BIN, newFolder } from '../cli/assay.ts';
+import { KEY, startServer } from './server.ts';
 
 /*
  * A run over rows whose client and server are killed again and again: the same command, run until it ends by itself,
@@ -14,38 +14,20 @@ import { BIN, newFolder } from '../cli/assay.ts';
 
 const ROWS = Number(process.env.ROWS ?? 200);
 const KILLS = Number(process.env.KILLS ?? 4);
-const SERVER = fileURLToPath(new URL('hashing-server.ts', import.meta.url));
 const TASKS = JSON.stringify([
   { type: 'decide', name: 'colour', question: 'Which colour?', options: ['red', 'green', 'blue'] },
   { type: 'decide', name: 'urgent', question: 'Is it urgent?', options: ['yes', 'no'] },
 ]);
 
-/** Starts a server; `answers(n)` resolves after n further answers. */
-async function startServer(port: string, home: string) {
-  const child = spawn(process.execPath, [SERVER, port, home], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let count = 0;
-  let changed = Promise.withResolvers<void>();
-  const url = Promise.withResolvers<string>();
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    url.resolve(text.trim());
-    count += text.split('.').length - 1;
-    changed.resolve();
-    changed = Promise.withResolvers();
-  });
-  const address = await url.promise;
-  return {
-    child,
-    url: address,
-    async answers(n: number) {
-      for (const until = count + n; count < until; ) await changed.promise;
-    },
-  };
-}
-
 function client(url: string, home: string, rows: string, out: string): ChildProcess {
   const args = ['run', TASKS, '--rows', rows, '--out', out, '--state-column', 'text', '--concurrency', '8'];
-  const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ASSAY_URL: url, ASSAY_HOME: home };
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: '/nonexistent',
+    ASSAY_URL: url,
+    ASSAY_HOME: home,
+    ASSAY_API_KEY: KEY,
+  };
   const child = spawn(process.execPath, [BIN, ...args], { env, stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;

@@ -76,7 +76,7 @@ async function* jsonRows(file: string): AsyncGenerator<Row> {
 }
 
 /** Splits a file at line feeds; null stands for a line of more than `MOST_ROW_BYTES`. */
-async function* lines(file: string): AsyncGenerator<Buffer | null> {
+export async function* lines(file: string): AsyncGenerator<Buffer | null> {
   let parts: Buffer[] = [];
   let bytes = 0;
   const line = () => {

@@ -1,0 +1,457 @@
+import { createHash } from 'node:crypto';
+import type { Batches } from '../../../lib/batches.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
+import { membersOf } from '../../../lib/json/members.ts';
+import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
+import { RetryLater } from '../../../lib/rows/retry-later.ts';
+import type { Batch, BatchState, FileObject } from '../../../lib/schema/batches.ts';
+import { type BatchLine, checkLines, readLines } from './check-lines.ts';
+import { BatchStore, LAST_STATES, type LineResult, type StoredBatch } from './store.ts';
+import { readUpload } from './upload.ts';
+
+/** Bounds of what is stored and of what runs. */
+export interface BatchLimits {
+  /** Files and their bytes of one key, and bytes of all keys. */
+  files: number;
+  bytes: number;
+  totalBytes: number;
+  /** Batches of one key, and of all keys, that are not ended. */
+  open: number;
+  totalOpen: number;
+  /** Batches that are answered at once, and requests of each. */
+  running: number;
+  inflight: number;
+}
+
+export const BATCH_LIMITS: BatchLimits = {
+  files: 1_000,
+  bytes: 2_000_000_000,
+  totalBytes: 20_000_000_000,
+  open: 16,
+  totalOpen: 256,
+  running: 4,
+  inflight: 4,
+};
+
+/** Seconds that a batch may take, that ended batches are remembered, and that files exist by default. */
+const WINDOW_S = 24 * 3600;
+const REMEMBERED_S = 30 * 24 * 3600;
+const FILE_S = 30 * 24 * 3600;
+/** Results that are written to the disk at once, and milliseconds after which fewer are. */
+const COMMIT_LINES = 100;
+const COMMIT_MS = 500;
+const SWEEP_MS = 60_000;
+/** Times that a line is asked when the server fails to answer it, and milliseconds between them. */
+const ATTEMPTS = 3;
+const RETRY_MS = 1_000;
+/** Milliseconds for which a line waits for its model to be loaded. */
+const LOADING_MS = 600_000;
+const SERVER_ERRORS: ReadonlySet<ErrorCode> = new Set([
+  'engine_failed',
+  'backend_unreachable',
+  'timeout',
+  'internal_error',
+]);
+
+/** Answers one request of a batch on behalf of its owner. */
+export type AnswerLine = (
+  owner: string,
+  endpoint: string,
+  body: string,
+  requestId: string,
+  signal: AbortSignal,
+) => Promise<Response>;
+
+/** Represents the batches of a server: they run from `start` to `close`. */
+export interface BatchService extends Batches {
+  start(answer: AnswerLine): void;
+  /** Stops the running batches; the next start continues them. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the batches that a folder keeps. What is stored survives the end of the process at any moment: a line whose
+ * answer was not stored is asked again, and an output file exists once it is whole.
+ */
+export function openBatches(folder: string, clock: Clock, limits: BatchLimits = BATCH_LIMITS): BatchService {
+  const store = new BatchStore(folder, clock);
+  const runs = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  let answer: AnswerLine | null = null;
+  let sweeping: NodeJS.Timeout | null = null;
+
+  function owned(owner: string, id: string): StoredBatch {
+    const batch = store.batch(id);
+    if (batch?.owner !== owner) throw notFound('batch', id);
+    return batch;
+  }
+
+  function ownFile(owner: string, id: string): FileObject {
+    const file = store.file(owner, id);
+    if (!file) throw notFound('file', id);
+    return file;
+  }
+
+  function change(batch: StoredBatch, status: BatchState, more: Partial<StoredBatch> = {}): StoredBatch {
+    const changed = { ...batch, ...more, status, times: { ...batch.times, [`${status}_at`]: store.now() } };
+    store.update(changed);
+    return changed;
+  }
+
+  /** Begins as many of the waiting batches as may run: of each owner in turn, the oldest first. */
+  function schedule(): void {
+    if (!answer) return;
+    const open = store.open();
+    const owners = Map.groupBy(
+      open.filter(({ id }) => runs.has(id)),
+      ({ owner }) => owner,
+    );
+    const waiting = open.filter(({ id }) => !runs.has(id));
+    while (runs.size < limits.running && waiting.length > 0) {
+      waiting.sort((a, b) => (owners.get(a.owner)?.length ?? 0) - (owners.get(b.owner)?.length ?? 0));
+      const next = waiting.shift()!;
+      owners.set(next.owner, [...(owners.get(next.owner) ?? []), next]);
+      const stop = new AbortController();
+      const done = run(next.id, answer, stop.signal)
+        .catch(() => undefined)
+        .then(() => {
+          runs.delete(next.id);
+          if (!stop.signal.aborted || stop.signal.reason !== CLOSING) schedule();
+        });
+      runs.set(next.id, { stop, done });
+    }
+  }
+
+  /** Brings a batch from its stored state to its last one. */
+  async function run(id: string, ask: AnswerLine, signal: AbortSignal): Promise<void> {
+    let batch = store.batch(id)!;
+    if (batch.status === 'validating') {
+      const input = store.file(batch.owner, batch.request.input_file_id);
+      const { total, errors } = input
+        ? await checkLines(store.pathOf(input.id), batch.request.endpoint)
+        : {
+            total: 0,
+            errors: [
+              { code: 'file_not_found', line: null, message: 'The input file is gone.', param: 'input_file_id' },
+            ],
+          };
+      // It may have been cancelled meanwhile.
+      batch = store.batch(id)!;
+      if (batch.status === 'validating') {
+        batch = errors.length > 0 ? change(batch, 'failed', { errors }) : change(batch, 'in_progress', { total });
+      }
+    }
+    if (LAST_STATES.has(batch.status)) return;
+    if (batch.status === 'in_progress') await answerLines(batch, ask, signal);
+    if (signal.aborted && signal.reason === CLOSING) return;
+    batch = store.batch(id)!;
+    const expired = batch.status === 'in_progress' && store.now() >= batch.expires;
+    if (batch.status === 'in_progress' && !expired) batch = change(batch, 'finalizing');
+    await finish(batch, expired);
+  }
+
+  async function answerLines(batch: StoredBatch, ask: AnswerLine, signal: AbortSignal): Promise<void> {
+    const answered = store.answered(batch.id);
+    const later = new RetryLater(clock);
+    let pending: LineResult[] = [];
+    let timer: NodeJS.Timeout | null = null;
+    const commit = () => {
+      if (timer) clearTimeout(timer);
+      timer = null;
+      const results = pending;
+      pending = [];
+      if (results.length > 0) store.addResults(batch.id, results);
+    };
+    async function* open(): AsyncGenerator<BatchLine> {
+      for await (const one of readLines(store.pathOf(batch.request.input_file_id))) {
+        if (signal.aborted || store.now() >= batch.expires) return;
+        if (!answered.has(one.line)) yield one;
+      }
+    }
+    try {
+      const bounds = { inflight: limits.inflight, window: 16 * limits.inflight };
+      for await (const result of mapInOrder(open(), bounds, (line) => answerLine(batch, line, ask, later, signal))) {
+        if (!result) continue;
+        pending.push(result);
+        if (pending.length >= COMMIT_LINES) commit();
+        else timer ??= setTimeout(commit, COMMIT_MS);
+      }
+    } finally {
+      commit();
+    }
+  }
+
+  /** Returns the answer to a line; null if the batch stops before there is one. */
+  async function answerLine(
+    batch: StoredBatch,
+    { line, customId, body }: BatchLine,
+    ask: AnswerLine,
+    later: RetryLater,
+    signal: AbortSignal,
+  ): Promise<LineResult | null> {
+    const requestId = `${batch.id}-${line}`;
+    const loadingUntil = clock.now() + LOADING_MS;
+    for (let attempt = 1; ; ) {
+      try {
+        const { status, text } = await later.run(async () => {
+          const response = await ask(batch.owner, batch.request.endpoint, body, requestId, signal);
+          const answered = { status: response.status, text: await response.text() };
+          if (response.status !== 429) return answered;
+          const retryAfterSeconds = Number(response.headers.get('retry-after') ?? 1);
+          throw new AssayError('overloaded', 'Busy.', { retryAfterSeconds });
+        }, signal);
+        if (signal.aborted) return null;
+        const code = status >= 400 ? codeOf(text) : null;
+        const retry =
+          (code === 'model_not_loaded' && clock.now() < loadingUntil) ||
+          (code !== null && SERVER_ERRORS.has(code) && attempt++ < ATTEMPTS);
+        if (!retry) {
+          const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${text || 'null'}}`;
+          return { line, ok: status < 400, text: lineText(requestId, customId, response, 'null') };
+        }
+        await clock.sleep(RETRY_MS, signal);
+      } catch {
+        if (signal.aborted) return null;
+        if (attempt++ >= ATTEMPTS) {
+          const failure = JSON.stringify({ code: 'internal_error', message: 'The server failed. See its log.' });
+          return { line, ok: false, text: lineText(requestId, customId, 'null', failure) };
+        }
+        await clock.sleep(RETRY_MS, signal);
+      }
+      if (signal.aborted) return null;
+    }
+  }
+
+  /** Writes the output files of a batch and ends it: both happen, or neither does. */
+  async function finish(batch: StoredBatch, expired: boolean): Promise<void> {
+    if (expired) {
+      const answered = store.answered(batch.id);
+      const missing: LineResult[] = [];
+      for await (const { line, customId } of readLines(store.pathOf(batch.request.input_file_id))) {
+        if (answered.has(line)) continue;
+        const error = JSON.stringify({ code: 'batch_expired', message: 'The batch was not done in its 24 hours.' });
+        missing.push({ line, ok: false, text: lineText(`${batch.id}-${line}`, customId, 'null', error) });
+      }
+      store.addResults(batch.id, missing);
+    }
+    const { completed, failed } = store.counts(batch.id);
+    const output = completed > 0 ? await resultFile(batch, true) : null;
+    const errors = failed > 0 ? await resultFile(batch, false) : null;
+    const last: BatchState = expired ? 'expired' : batch.status === 'cancelling' ? 'cancelled' : 'completed';
+    store.transaction(() => {
+      for (const one of [output, errors]) if (one) store.addFile(one.file, batch.owner);
+      change({ ...batch, counts: { completed, failed } }, last, {
+        ...(output ? { outputFile: output.file.id, usage: output.usage } : {}),
+        ...(output?.model === undefined ? {} : { model: output.model }),
+        ...(errors ? { errorFile: errors.file.id } : {}),
+      });
+      store.deleteResults(batch.id);
+    });
+  }
+
+  async function resultFile(
+    batch: StoredBatch,
+    ok: boolean,
+  ): Promise<{ file: FileObject; usage: NonNullable<Batch['usage']>; model?: string }> {
+    const id = store.newId('file-');
+    let bytes = 0;
+    let model: string | undefined;
+    const tokens = { input: 0, cached: 0, output: 0, reasoning: 0 };
+    function* content(): Generator<string> {
+      for (const { text } of store.results(batch.id, ok)) {
+        const written = `${text}\n`;
+        bytes += Buffer.byteLength(written);
+        const answered = ok ? addUsage(text, tokens) : undefined;
+        model ??= answered;
+        yield written;
+      }
+    }
+    await store.writeContent(id, toAsync(content()));
+    const created = store.now();
+    const seconds = batch.request.output_expires_after?.seconds ?? FILE_S;
+    return {
+      file: {
+        id,
+        object: 'file',
+        bytes,
+        created_at: created,
+        expires_at: created + seconds,
+        filename: `${batch.id}_${ok ? 'output' : 'error'}.jsonl`,
+        purpose: 'batch_output',
+        status: 'processed',
+      },
+      usage: {
+        input_tokens: tokens.input,
+        input_tokens_details: { cached_tokens: tokens.cached },
+        output_tokens: tokens.output,
+        output_tokens_details: { reasoning_tokens: tokens.reasoning },
+        total_tokens: tokens.input + tokens.output,
+      },
+      ...(model === undefined ? {} : { model }),
+    };
+  }
+
+  function bodyOf(batch: StoredBatch): Batch {
+    const { id, request, status, created, expires, times, total, errors, model, outputFile, errorFile, usage } = batch;
+    return {
+      id,
+      object: 'batch',
+      endpoint: request.endpoint,
+      ...(model === undefined ? {} : { model }),
+      ...(errors.length > 0 ? { errors: { object: 'list', data: errors } } : {}),
+      input_file_id: request.input_file_id,
+      completion_window: request.completion_window,
+      status,
+      ...(outputFile === undefined ? {} : { output_file_id: outputFile }),
+      ...(errorFile === undefined ? {} : { error_file_id: errorFile }),
+      created_at: created,
+      ...times,
+      expires_at: expires,
+      request_counts: { total, ...(batch.counts ?? store.counts(id)) },
+      ...(usage ? { usage } : {}),
+      metadata: request.metadata ?? null,
+    };
+  }
+
+  return {
+    async upload(owner, request) {
+      const own = store.stored(owner);
+      if (own.files >= limits.files || own.bytes >= limits.bytes || store.stored().bytes >= limits.totalBytes) {
+        throw new AssayError('disk_full', 'There is no room for more files. Delete some: DELETE /v1/files/{id}.');
+      }
+      const id = store.newId('file-');
+      let upload: Awaited<ReturnType<typeof readUpload>>;
+      try {
+        upload = await readUpload(request, (content, limit) => store.writeContent(id, content, limit));
+      } catch (error) {
+        await store.deleteFile(id);
+        throw error;
+      }
+      const created = store.now();
+      const { filename, bytes, expiresAfter = FILE_S } = upload;
+      const more = { created_at: created, expires_at: created + expiresAfter, filename, purpose: 'batch' as const };
+      const file: FileObject = { id, object: 'file', bytes, ...more, status: 'processed' };
+      store.addFile(file, owner);
+      return file;
+    },
+    files: (owner, page) => store.files(owner, page),
+    file: ownFile,
+    content: (owner, id) => store.content(ownFile(owner, id).id),
+    async deleteFile(owner, id) {
+      ownFile(owner, id);
+      const used = store.open().find(({ request }) => request.input_file_id === id);
+      if (used) {
+        throw new AssayError(
+          'operation_in_progress',
+          `The batch ${used.id} needs this file. Cancel it, or wait for its end.`,
+        );
+      }
+      await store.deleteFile(id);
+    },
+    create(owner, request, idempotencyKey) {
+      const fingerprint = createHash('sha256').update(JSON.stringify(request)).digest('hex');
+      const earlier = idempotencyKey === undefined ? null : store.withKey(owner, idempotencyKey);
+      if (earlier) {
+        if (earlier.fingerprint === fingerprint) return bodyOf(earlier);
+        throw new AssayError(
+          'operation_in_progress',
+          'This Idempotency-Key was used for another batch. Use a new one.',
+          {
+            param: 'idempotency-key',
+          },
+        );
+      }
+      const input = store.file(owner, request.input_file_id);
+      if (input?.purpose !== 'batch') throw notFound('file', request.input_file_id, 'input_file_id');
+      const open = store.open();
+      if (open.length >= limits.totalOpen || open.filter((one) => one.owner === owner).length >= limits.open) {
+        const message = `This key has ${limits.open} open batches, or the server too many. Wait until some have ended.`;
+        throw new AssayError('rate_limited', message, { retryAfterSeconds: 60 });
+      }
+      const created = store.now();
+      const batch: StoredBatch = {
+        id: store.newId('batch_'),
+        owner,
+        status: 'validating',
+        request,
+        fingerprint,
+        created,
+        expires: created + WINDOW_S,
+        times: {},
+        total: 0,
+        errors: [],
+      };
+      store.addBatch(batch, idempotencyKey);
+      schedule();
+      return bodyOf(batch);
+    },
+    batches(owner, page) {
+      const { data, more } = store.batches(owner, page);
+      return { data: data.map(bodyOf), more };
+    },
+    batch: (owner, id) => bodyOf(owned(owner, id)),
+    cancel(owner, id) {
+      const batch = owned(owner, id);
+      if (batch.status === 'cancelling' || batch.status === 'cancelled') return bodyOf(batch);
+      if (LAST_STATES.has(batch.status) || batch.status === 'finalizing') {
+        throw new AssayError('operation_in_progress', `The batch is ${batch.status}; it can no longer be cancelled.`);
+      }
+      const cancelled = change(batch, 'cancelling');
+      runs.get(id)?.stop.abort();
+      schedule();
+      return bodyOf(cancelled);
+    },
+    start(answers) {
+      answer = answers;
+      const sweep = () => store.removeExpired(store.now() - REMEMBERED_S).catch(() => undefined);
+      sweeping = setInterval(() => void sweep().then(schedule), SWEEP_MS);
+      sweeping.unref();
+      void sweep().then(schedule);
+    },
+    async close() {
+      answer = null;
+      if (sweeping) clearInterval(sweeping);
+      const running = [...runs.values()];
+      for (const { stop } of running) stop.abort(CLOSING);
+      await Promise.all(running.map(({ done }) => done));
+      store.close();
+    },
+  };
+}
+
+/** Reason with which batches are stopped when the server ends. */
+const CLOSING = new Error('The server ends.');
+
+function notFound(what: string, id: string, param?: string): AssayError {
+  return new AssayError('not_found', `There is no ${what} ${id} of this key.`, param === undefined ? {} : { param });
+}
+
+function lineText(id: string, customId: string, response: string, error: string): string {
+  return `{"id":${JSON.stringify(`batch_req_${id}`)},"custom_id":${JSON.stringify(customId)},"response":${response},"error":${error}}`;
+}
+
+async function* toAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items;
+}
+
+function codeOf(text: string): ErrorCode | null {
+  try {
+    return JSON.parse(text).error?.code ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Adds the tokens that an answer has used, and returns the model that gave it. */
+function addUsage(
+  text: string,
+  tokens: Record<'input' | 'cached' | 'output' | 'reasoning', number>,
+): string | undefined {
+  const body = membersOf(membersOf(text).get('response') ?? '{}').get('body') ?? '{}';
+  const { usage = {}, model } = JSON.parse(body);
+  tokens.input += usage.input_tokens ?? usage.prompt_tokens ?? 0;
+  tokens.output += usage.output_tokens ?? usage.completion_tokens ?? 0;
+  tokens.cached += (usage.input_tokens_details ?? usage.prompt_tokens_details)?.cached_tokens ?? 0;
+  tokens.reasoning += (usage.output_tokens_details ?? usage.completion_tokens_details)?.reasoning_tokens ?? 0;
+  return model;
+}
