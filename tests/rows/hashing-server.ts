@@ -8,7 +8,8 @@ import { normalised } from '../../lib/tasks/logprobs.ts';
 import { composeScripted } from '../scripted-backend/compose.ts';
 
 /*
- * A server, with batches, whose answers depend on the text alone, so that every row has its own: node hashing-server.ts <port> <home>.
+ * A server, with batches, whose answers depend on the text alone, so that every row has its own:
+ * node hashing-server.ts <port> <home>.
  * Of 100 texts, one is refused and one fails at first; of 400, one finds the server busy at first. Writes a dot for
  * each answer.
  */

@@ -80,6 +80,12 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
   let answer: AnswerLine | null = null;
   let sweeping: NodeJS.Timeout | null = null;
 
+  function stored(id: string): StoredBatch {
+    const batch = store.batch(id);
+    if (!batch) throw notFound('batch', id);
+    return batch;
+  }
+
   function owned(owner: string, id: string): StoredBatch {
     const batch = store.batch(id);
     if (batch?.owner !== owner) throw notFound('batch', id);
@@ -107,9 +113,10 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
       ({ owner }) => owner,
     );
     const waiting = open.filter(({ id }) => !runs.has(id));
-    while (runs.size < limits.running && waiting.length > 0) {
+    while (runs.size < limits.running) {
       waiting.sort((a, b) => (owners.get(a.owner)?.length ?? 0) - (owners.get(b.owner)?.length ?? 0));
-      const next = waiting.shift()!;
+      const next = waiting.shift();
+      if (!next) return;
       owners.set(next.owner, [...(owners.get(next.owner) ?? []), next]);
       const stop = new AbortController();
       const done = run(next.id, answer, stop.signal)
@@ -124,7 +131,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
 
   /** Brings a batch from its stored state to its last one. */
   async function run(id: string, ask: AnswerLine, signal: AbortSignal): Promise<void> {
-    let batch = store.batch(id)!;
+    let batch = stored(id);
     if (batch.status === 'validating') {
       const input = store.file(batch.owner, batch.request.input_file_id);
       const { total, errors } = input
@@ -136,7 +143,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
             ],
           };
       // It may have been cancelled meanwhile.
-      batch = store.batch(id)!;
+      batch = stored(id);
       if (batch.status === 'validating') {
         batch = errors.length > 0 ? change(batch, 'failed', { errors }) : change(batch, 'in_progress', { total });
       }
@@ -144,7 +151,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
     if (LAST_STATES.has(batch.status)) return;
     if (batch.status === 'in_progress') await answerLines(batch, ask, signal);
     if (signal.aborted && signal.reason === CLOSING) return;
-    batch = store.batch(id)!;
+    batch = stored(id);
     const expired = batch.status === 'in_progress' && store.now() >= batch.expires;
     if (batch.status === 'in_progress' && !expired) batch = change(batch, 'finalizing');
     await finish(batch, expired);

@@ -1,0 +1,263 @@
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../../lib/clock.ts';
+import type { CreateBatchRequest } from '../../../lib/schema/batches.ts';
+import { type AnswerLine, BATCH_LIMITS, type BatchLimits, openBatches } from './batch-service.ts';
+
+/** Opens batches in a new folder, at a time that the test moves. */
+async function open(limits: Partial<BatchLimits> = {}, folder?: string) {
+  const home = folder ?? (await mkdtemp(join(tmpdir(), 'assay-batches-')));
+  const clock: Clock & { ms: number } = {
+    ms: 1_800_000_000_000,
+    now: () => clock.ms,
+    async sleep(ms) {
+      clock.ms += ms;
+      await new Promise((resolve) => setTimeout(resolve));
+    },
+  };
+  const service = openBatches(home, clock, { ...BATCH_LIMITS, ...limits });
+  let closed = false;
+  const close = async () => {
+    if (!closed) await service.close();
+    closed = true;
+  };
+  onTestFinished(close);
+  return { service, clock, home, close };
+}
+type Service = Awaited<ReturnType<typeof open>>['service'];
+
+function form(parts: Record<string, string>, file: string | null): Request {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(parts)) body.set(name, value);
+  if (file !== null) body.set('file', new File([file], 'in.jsonl'));
+  return new Request('http://x/v1/files', { method: 'POST', body });
+}
+
+const upload = (service: Service, text: string, owner = 'ann') =>
+  service.upload(owner, form({ purpose: 'batch' }, text));
+const line = (id: string, body: object = { n: id }, more: object = {}) =>
+  JSON.stringify({ custom_id: id, method: 'POST', url: '/v1/tasks', body, ...more });
+const asking = (input_file_id: string): CreateBatchRequest => ({
+  input_file_id,
+  endpoint: '/v1/tasks',
+  completion_window: '24h',
+});
+const echo: AnswerLine = async (_, __, body) =>
+  Response.json({ model: 'acme/one', echo: JSON.parse(body).n, usage: { prompt_tokens: 3, completion_tokens: 1 } });
+
+async function ended(service: Service, id: string, owner = 'ann') {
+  await expect.poll(() => service.batch(owner, id).status).toMatch(/completed|failed|expired|cancelled/);
+  return service.batch(owner, id);
+}
+async function linesOf(service: Service, id: string | undefined, owner = 'ann') {
+  const text = await new Response(service.content(owner, id ?? '')).text();
+  return text
+    .trim()
+    .split('\n')
+    .map((one) => JSON.parse(one));
+}
+
+test('answers the lines of a file, and writes answers and errors apart, in order', async () => {
+  const { service } = await open();
+  service.start(async (owner, endpoint, body, ...rest) => {
+    expect([owner, endpoint]).toEqual(['ann', '/v1/tasks']);
+    if (body.includes('"b"')) return Response.json({ error: { code: 'invalid_value' } }, { status: 422 });
+    return echo(owner, endpoint, body, ...rest);
+  });
+  const file = await upload(service, `${line('a')}\r\n${line('b')}\n\n${line('c', { n: 1.5 })}`);
+  expect(file).toMatchObject({ object: 'file', purpose: 'batch', filename: 'in.jsonl', created_at: 1_800_000_000 });
+  const batch = await ended(service, service.create('ann', { ...asking(file.id), metadata: { k: 'v' } }).id);
+  expect(batch).toMatchObject({
+    status: 'completed',
+    model: 'acme/one',
+    request_counts: { total: 3, completed: 2, failed: 1 },
+    usage: { input_tokens: 6, output_tokens: 2, total_tokens: 8 },
+    metadata: { k: 'v' },
+  });
+  const output = await linesOf(service, batch.output_file_id);
+  expect(
+    output.map(({ custom_id, response, error }) => [custom_id, response.status_code, response.body.echo, error]),
+  ).toEqual([
+    ['a', 200, 'a', null],
+    ['c', 200, 1.5, null],
+  ]);
+  expect(await linesOf(service, batch.error_file_id)).toMatchObject([
+    { custom_id: 'b', response: { status_code: 422, body: { error: { code: 'invalid_value' } } }, error: null },
+  ]);
+});
+
+test.each([
+  ['{"custom_id":', 'invalid_json_line', 1],
+  [line(''), 'missing_required_parameter', 1],
+  [line('x'.repeat(257)), 'missing_required_parameter', 1],
+  [`${line('a')}\n${line('a')}`, 'duplicate_custom_id', 2],
+  [line('a', {}, { method: 'GET' }), 'invalid_method', 1],
+  [line('a', {}, { url: '/v1/embeddings' }), 'mismatched_endpoint', 1],
+  [line('a', [] as never), 'missing_required_parameter', 1],
+  [line('a', { stream: true }), 'invalid_request', 1],
+  ['\n\n', 'empty_file', null],
+])('refuses a file with the number of the line that is wrong (%#)', async (text, code, number) => {
+  const { service } = await open();
+  service.start(echo);
+  const batch = await ended(service, service.create('ann', asking((await upload(service, text)).id)).id);
+  expect(batch).toMatchObject({ status: 'failed', errors: { object: 'list', data: [{ code, line: number }] } });
+});
+
+test('keeps what was answered when a batch is cancelled or expires', async () => {
+  const { service, clock } = await open({ inflight: 1 });
+  const holding = Promise.withResolvers<Response>();
+  const asked: string[] = [];
+  service.start(async (owner, endpoint, body, id, signal) => {
+    asked.push(JSON.parse(body).n);
+    if (!body.includes('"slow"')) return echo(owner, endpoint, body, id, signal);
+    signal.addEventListener('abort', () => holding.reject(signal.reason));
+    return holding.promise;
+  });
+  const file = await upload(service, [line('a'), line('slow'), line('c')].join('\n'));
+  const one = service.create('ann', asking(file.id));
+  await expect.poll(() => asked).toEqual(['a', 'slow']);
+  await expect(service.deleteFile('ann', file.id)).rejects.toMatchObject({ code: 'operation_in_progress' });
+  expect(service.cancel('ann', one.id).status).toBe('cancelling');
+  const cancelled = await ended(service, one.id);
+  expect(cancelled).toMatchObject({ status: 'cancelled', request_counts: { total: 3, completed: 1, failed: 0 } });
+  expect(await linesOf(service, cancelled.output_file_id)).toMatchObject([{ custom_id: 'a' }]);
+  expect(() => service.cancel('ann', cancelled.id)).not.toThrow();
+
+  const lone = await upload(service, [line('a'), line('b')].join('\n'));
+  clock.ms += 1000;
+  const late = openLate();
+  async function openLate() {
+    const batch = service.create('ann', asking(lone.id));
+    clock.ms += 24 * 3600 * 1000;
+    return ended(service, batch.id);
+  }
+  const expired = await late;
+  expect(expired.status).toBe('expired');
+  const errors = await linesOf(service, expired.error_file_id);
+  expect(errors.at(-1)).toMatchObject({ response: null, error: { code: 'batch_expired' } });
+  expect(expired.request_counts.completed + expired.request_counts.failed).toBe(2);
+});
+
+test('continues after a stop where it was, and removes contents without a file', async () => {
+  const first = await open({ inflight: 1 });
+  const asked: string[] = [];
+  const never: AnswerLine = (owner, endpoint, body, id, signal) => {
+    asked.push(JSON.parse(body).n);
+    if (asked.length <= 2) return echo(owner, endpoint, body, id, signal);
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  first.service.start(never);
+  const file = await upload(first.service, ['a', 'b', 'c', 'd'].map((id) => line(id)).join('\n'));
+  const { id } = first.service.create('ann', asking(file.id), 'once');
+  await expect.poll(() => asked.length).toBe(3);
+  await first.close();
+  const second = await open({}, first.home);
+  expect(await readdir(join(first.home, 'files'))).toEqual([file.id]);
+  const again: string[] = [];
+  second.service.start((owner, endpoint, body, ...rest) => {
+    again.push(JSON.parse(body).n);
+    return echo(owner, endpoint, body, ...rest);
+  });
+  const batch = await ended(second.service, id);
+  expect(again).toEqual(['c', 'd']);
+  expect((await linesOf(second.service, batch.output_file_id)).map(({ custom_id }) => custom_id)).toEqual([
+    'a',
+    'b',
+    'c',
+    'd',
+  ]);
+  expect(second.service.create('ann', asking(file.id), 'once').id).toBe(id);
+  const other = { ...asking(file.id), metadata: { x: 'y' } };
+  expect(() => second.service.create('ann', other, 'once')).toThrow(/Idempotency-Key/);
+  expect(second.service.create('bob', asking((await upload(second.service, line('z'), 'bob')).id), 'once').id).not.toBe(
+    id,
+  );
+});
+
+test('waits for a busy server and a model that loads, and gives up on a lasting failure', async () => {
+  const { service } = await open();
+  const tries = new Map<string, number>();
+  service.start(async (owner, endpoint, body, ...rest) => {
+    const { n } = JSON.parse(body);
+    const count = (tries.get(n) ?? 0) + 1;
+    tries.set(n, count);
+    if (n === 'busy' && count === 1) return new Response('{"error":{"code":"overloaded"}}', { status: 429 });
+    if (n === 'loading' && count < 6) return Response.json({ error: { code: 'model_not_loaded' } }, { status: 500 });
+    if (n === 'broken') return Response.json({ error: { code: 'engine_failed' } }, { status: 500 });
+    return echo(owner, endpoint, body, ...rest);
+  });
+  const file = await upload(service, ['busy', 'loading', 'broken'].map((id) => line(id)).join('\n'));
+  const batch = await ended(service, service.create('ann', asking(file.id)).id);
+  expect(batch.request_counts).toEqual({ total: 3, completed: 2, failed: 1 });
+  expect(Object.fromEntries(tries)).toEqual({ busy: 2, loading: 6, broken: 3 });
+});
+
+test('shows a key its own files and batches only, in pages', async () => {
+  const { service } = await open();
+  const mine: string[] = [];
+  for (const id of ['a', 'b', 'c']) mine.push((await upload(service, line(id))).id);
+  const theirs = await upload(service, line('t'), 'bob');
+  for (const call of [
+    () => service.file('ann', theirs.id),
+    () => service.content('ann', theirs.id),
+    () => service.create('ann', asking(theirs.id)),
+    () => service.batch('ann', 'batch_0'),
+    () => service.cancel('ann', 'batch_0'),
+  ]) {
+    expect(call).toThrow(expect.objectContaining({ code: 'not_found' }));
+  }
+  const page = service.files('ann', { limit: 2 });
+  expect(page).toMatchObject({ data: [{ id: mine[2] }, { id: mine[1] }], more: true });
+  expect(service.files('ann', { limit: 2, after: mine[1] })).toMatchObject({ data: [{ id: mine[0] }], more: false });
+  expect(service.files('ann', { limit: 9, order: 'asc' }).data.map(({ id }) => id)).toEqual(mine);
+  expect(service.files('ann', { limit: 9, purpose: 'batch_output' }).data).toEqual([]);
+  await service.deleteFile('ann', mine[0]!);
+  expect(service.files('ann', { limit: 9 }).data).toHaveLength(2);
+});
+
+test('bounds what a key stores and has open', async () => {
+  const { service, clock } = await open({ files: 2, open: 1 });
+  const file = await upload(service, line('a'));
+  service.create('ann', asking(file.id));
+  expect(() => service.create('ann', asking(file.id))).toThrow(expect.objectContaining({ code: 'rate_limited' }));
+  await upload(service, line('b'));
+  await expect(upload(service, line('c'))).rejects.toMatchObject({ code: 'disk_full' });
+  const short = await service.upload(
+    'bob',
+    form({ purpose: 'batch', 'expires_after[anchor]': 'created_at', 'expires_after[seconds]': '3600' }, line('x')),
+  );
+  expect(short.expires_at).toBe(short.created_at + 3600);
+  clock.ms += 3_600_000;
+  expect(() => service.file('bob', short.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+});
+
+test.each([
+  [form({}, line('a')), 'invalid_value', 'purpose'],
+  [form({ purpose: 'fine-tune' }, line('a')), 'invalid_value', 'purpose'],
+  [form({ purpose: 'batch' }, null), 'missing_field', 'file'],
+  [
+    form({ purpose: 'batch', 'expires_after[anchor]': 'created_at', 'expires_after[seconds]': '5' }, 'x'),
+    'invalid_value',
+    'seconds',
+  ],
+  [
+    new Request('http://x/', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+    'unsupported_media_type',
+    undefined,
+  ],
+  [
+    new Request('http://x/', {
+      method: 'POST',
+      body: 'broken',
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+    }),
+    'malformed_json',
+    undefined,
+  ],
+])('refuses an upload and stores nothing of it (%#)', async (request, code, param) => {
+  const { service, home } = await open();
+  await expect(service.upload('ann', request)).rejects.toMatchObject({ code, param });
+  expect(await readdir(join(home, 'files'))).toEqual([]);
+});
