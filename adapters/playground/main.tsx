@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { storedKey } from './api.ts';
 import { ChatTab } from './chat/chat-tab.tsx';
+import { EvaluateTab } from './evaluate/evaluate-tab.tsx';
 import { ModelsTab } from './models/models-tab.tsx';
 import { type Status, useAbilities, useStatus } from './status.ts';
 import { TasksTab } from './tasks/tasks-tab.tsx';
@@ -9,7 +10,7 @@ import { TasksTab } from './tasks/tasks-tab.tsx';
 const root = document.getElementById('app');
 if (root) render(<App />, root);
 
-const TABS = ['Tasks', 'Chat', 'Models'] as const;
+const TABS = ['Tasks', 'Chat', 'Evaluate', 'Models'] as const;
 type Tab = (typeof TABS)[number];
 
 function App() {
@@ -68,6 +69,9 @@ function App() {
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
           <ChatTab loading={state === 'loading'} />
+        </section>
+        <section id="panel-Evaluate" role="tabpanel" aria-labelledby="tab-Evaluate" hidden={tab !== 'Evaluate'}>
+          <EvaluateTab model={model} />
         </section>
         <section id="panel-Models" role="tabpanel" aria-labelledby="tab-Models" hidden={tab !== 'Models'}>
           <ModelsTab shown={tab === 'Models'} status={status} onChange={refresh} />

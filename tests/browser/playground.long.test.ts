@@ -93,6 +93,44 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     expect(await page.locator('.figures').textContent()).toMatch(/ms · \d+ prompt tokens/);
   });
 
+  it('evaluates a file of labels, and copies the command for the error that is chosen', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByRole('tab', { name: 'Evaluate' }).click();
+    const line = (input: string, label: boolean) =>
+      JSON.stringify({
+        input,
+        type: 'predicate',
+        name: 'refund',
+        instructions: 'Does the customer want a refund?',
+        label,
+      });
+    const lines = [line('Please refund my money!', true), line('Thank you, all is well.', false)];
+    const labels = (text: string) => ({
+      name: 'labels.jsonl',
+      mimeType: 'application/x-ndjson',
+      buffer: Buffer.from(text),
+    });
+    const field = page.getByLabel('Labelled questions');
+    await field.setInputFiles(labels('{"input": "x"}'));
+    await page.getByText('Line 1: ').waitFor();
+    await field.setInputFiles(labels(lines.join('\n')));
+    await page.locator('#panel-Evaluate .figures').getByText('2 labels').waitFor();
+    expect(
+      await page
+        .locator('#panel-Evaluate img')
+        .evaluateAll((all) => all.map((one) => (one as HTMLImageElement).naturalWidth > 0)),
+    ).toEqual([true, true]);
+    expect(await page.locator('#panel-Evaluate tbody tr').allTextContents()).toEqual([
+      expect.stringMatching(/^refund2\d+\.\d%$/),
+    ]);
+    await page.getByLabel('Error that is acceptable').selectOption('0.1');
+    await page.locator('#panel-Evaluate').getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      'assay calibrate labels.jsonl --target-error 0.1',
+    );
+  });
+
   it('is where a browser gets from the root, and asks nothing while the model is being loaded', async () => {
     await page.route('**/health', (route) =>
       route.fulfill({ json: { status: 'loading', state: 'loading', device: 'CPU', active_model: 'none' } }),
@@ -462,6 +500,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
   describe.each(['light', 'dark'] as const)('in the %s scheme', (scheme) => {
     it.each([
       ['/playground', '.dot.loaded'],
+      ['/playground#evaluate', '#labels'],
       ['/playground#chat', '.dot.loaded'],
       ['/playground#models', '.badge.active'],
       ['/docs', '.opblock'],

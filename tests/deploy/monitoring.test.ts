@@ -33,7 +33,7 @@ const SERIES = new Map(
 /** Returns the series that an expression of PromQL names, with the labels that it selects by. */
 function seriesOf(expr: string): { name: string; labels: string[] }[] {
   const found = expr
-    .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/\[[^\]]*\]( offset \w+)?/g, '')
     .replaceAll(/\b(by|without|on|ignoring) ?\([^)]*\)/g, '')
     .matchAll(/([a-zA-Z_:][\w:]*)(?!\w)(\s*\()?(\{[^}]*\})?/g);
   return [...found].flatMap(([, name = '', call, selector = '']) => {

@@ -8,7 +8,7 @@ const COPIED_MS = 1_500;
  * Copies a text. Browsers have a clipboard on https and on this machine only; elsewhere, this selects `shown`, which
  * displays the text. Resolves to true if the text was copied.
  */
-async function copyText(text: string, shown: HTMLElement | null): Promise<boolean> {
+export async function copyText(text: string, shown: HTMLElement | null): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
