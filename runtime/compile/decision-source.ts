@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readGguf } from '../checkpoint/gguf/read-gguf.ts';
 import { mergeLora } from '../checkpoint/lora.ts';
+import { unpackMxfp4 } from '../checkpoint/mxfp4.ts';
 import { readCheckpoint, readSafetensors } from '../checkpoint/safetensors.ts';
 import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts';
 import { readAdapter } from '../contracts/adapter.ts';
@@ -26,7 +27,7 @@ export function weightsFolder(source: string): string {
 export async function sourceWeights(source: string): Promise<WeightSource> {
   const gguf = join(source, GGUF_FILE);
   if (existsSync(gguf)) return ggufWeights(readGguf(gguf));
-  const base = readCheckpoint(weightsFolder(source));
+  const base = unpackMxfp4(readCheckpoint(weightsFolder(source)));
   const adapter = join(source, ADAPTER_WEIGHTS);
   if (!existsSync(adapter)) return base;
   const files = await readContractFiles(new Set(readdirSync(source)), (name) => join(source, name));

@@ -120,6 +120,7 @@ describe('what is refused, by name', () => {
     [{ ...GEMMA3, use_bidirectional_attention: true }, /use_bidirectional_attention/],
     [{ ...QWEN3, layer_types: Array(4).fill('sliding_attention') }, /layer_types.*no sliding_window/],
     [{ ...OLMO3, layer_types: Array(4).fill('chunked_attention') }, /"chunked_attention" is not computed/],
+    [{ ...LLAMA, quantization_config: { quant_method: 'mxfp4' } }, /quantised \(mxfp4\)/],
     ...['awq', 'gptq', 'fp8', 'bitsandbytes', 'compressed-tensors'].map((quant_method): [unknown, RegExp] => [
       { ...LLAMA, quantization_config: { quant_method } },
       new RegExp(`quantised \\(${quant_method}\\), which is not read here; use the copy of this model in bfloat16`),
@@ -130,5 +131,7 @@ describe('what is refused, by name', () => {
 
   test('what says nothing is not refused', () => {
     expect(architectureRefusal({ ...LLAMA, sliding_window: null, residual_multiplier: null })).toBeNull();
+    const gptOss = { model_type: 'gpt_oss', architectures: ['GptOssForCausalLM'], num_hidden_layers: 2 };
+    expect(architectureRefusal({ ...gptOss, quantization_config: { quant_method: 'mxfp4' } })).toBeNull();
   });
 });

@@ -363,7 +363,8 @@ const OTHERS: Readonly<Record<string, Family>> = {
       },
     },
     only: { hidden_act: ['silu'] },
-    ignored: ['initial_context_length', 'experts_per_token'],
+    // In MXFP4 (`checkpoint/mxfp4.ts`), or else refused.
+    ignored: ['initial_context_length', 'experts_per_token', 'quantization_config'],
     biases: 'configured',
     attention: () => ({ sinks: true }),
     window: slidingWindow,
@@ -561,7 +562,7 @@ export function readArchitecture(config: unknown, maxPromptLen: number, ownHead 
       `config.json says model_type: "${family}", for which no graph is written; the families are ${known}`,
     );
   }
-  refuseQuantised(whole);
+  refuseQuantised(whole, family);
   const classes = whole.value('architectures');
   const named: unknown = Array.isArray(classes) ? classes[0] : classes;
   if (named !== undefined && !ownHead && !row.classes.some((known) => known === named)) {
@@ -593,13 +594,14 @@ export function architectureRefusal(config: unknown, ownHead = false): string | 
   }
 }
 
-/** Throws for weights that are quantised, by the name of how. */
-function refuseQuantised(config: ConfigKeys): void {
+/** Throws for weights that are quantised in a way that is not read, by its name. */
+function refuseQuantised(config: ConfigKeys, family: string): void {
   for (const key of ['quantization_config', 'compression_config']) {
     const value = config.value(key);
     if (value === undefined) continue;
     const method =
       typeof value === 'object' && value !== null && 'quant_method' in value ? String(value.quant_method) : key;
+    if (method === 'mxfp4' && family === 'gpt_oss') continue;
     throw new Refused(
       `config.json says that its weights are quantised (${method.slice(0, 40)}), which is not read here; use the copy of this model in bfloat16`,
     );

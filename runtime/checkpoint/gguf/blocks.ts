@@ -32,7 +32,7 @@ export interface BlockType {
 /** Values of the levels of IQ4_NL and IQ4_XS. */
 const IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 /** Values of the levels of MXFP4, twice those of E2M1, so that they are whole. */
-const E2M1 = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+export const E2M1 = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 const small = { elements: 32, group: 32 };
 const large = { elements: 256 };
