@@ -1,7 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { hubRepository } from '../hub/repository.ts';
 import { assay, newFolder } from './assay.ts';
 
 async function imported(bytes: Uint8Array, args: readonly string[] = []) {
@@ -30,6 +32,20 @@ test.each<[string, Uint8Array, RegExp]>([
   const { folder, ran } = await imported(bytes);
   expect(ran).toMatchObject({ code: 9, out: '', err: expect.stringMatching(message) });
   expect(await readdir(folder)).toEqual(['tiny model.gguf']);
+});
+
+test('one GGUF file of a repository is pulled by a part of its name, and used from then on', async () => {
+  const files = { 'tiny-Q4_K_M.gguf': Buffer.from(tinyGguf()), 'tiny-Q8_0.gguf': Buffer.from('other') };
+  const hub = await HubServer.start(hubRepository('acme/tiny-GGUF', files));
+  onTestFinished(() => hub.stop());
+  const folder = await newFolder();
+  const env = { HF_ENDPOINT: hub.endpoint, HF_HUB_CACHE: join(folder, 'hub'), ASSAY_HOME: join(folder, 'home') };
+  const pulled = await assay(['pull', 'acme/tiny-GGUF:Q4_K_M', '--json'], { env });
+  expect(JSON.parse(pulled.out)).toMatchObject({ model: 'acme/tiny-GGUF', state: 'compiled', max_prompt_len: 64 });
+  const again = await assay(['compile', 'acme/tiny-GGUF', '--json'], { env: { ...env, PORT: '9' } });
+  expect(JSON.parse(again.out)).toMatchObject({ bytes: 0, compiled: false });
+  const twice = await assay(['pull', 'acme/tiny-GGUF:Q4_K_M', '--file', 'Q8_0'], { env });
+  expect(twice).toMatchObject({ code: 2, err: expect.stringMatching(/Name it once/) });
 });
 
 /** Returns a file whose first list of tokens says that it has 2^60 items. */
