@@ -10,9 +10,9 @@ const [upstream] = parseUpstreams({
 });
 
 type Box = Omit<ReturnType<Fleet['status']>[number], 'upstream'>;
-const well = { state: 'closed', active: 'a/b', device: 'NPU' } as const;
+const well = { state: 'closed', active: ['a/b', 'c/d'], device: 'NPU' } as const;
 const unknown: Box = { state: 'closed', active: undefined, device: undefined };
-const empty: Box = { state: 'closed', active: null, device: 'CPU' };
+const empty: Box = { state: 'closed', active: [], device: 'CPU' };
 const gone: Box = { state: 'open', active: undefined, device: undefined };
 const returning: Box = { ...gone, state: 'half-open' };
 

@@ -38,12 +38,12 @@ function fleetHealth(fleet: Fleet): EdgeHealth {
   const reachable = upstreams.filter(({ state }) => state !== 'open');
   const whole = upstreams.every(({ state }) => state === 'closed');
   // While an upstream's health is unknown, it counts as serving, as for requests (`Fleet.candidates`).
-  const serving = reachable.some(({ active }) => active !== null);
+  const serving = reachable.some(({ active }) => active === undefined || active.length > 0);
   return {
     status: reachable.length === 0 ? 'error' : whole ? 'ok' : 'degraded',
     state: reachable.length === 0 ? 'error' : serving ? 'loaded' : 'unloaded',
     device: mostFrequent(upstreams.map(({ device }) => device)) ?? null,
-    active_model: mostFrequent(upstreams.map(({ active }) => active)) ?? 'none',
+    active_model: mostFrequent(upstreams.map(({ active }) => active?.[0])) ?? 'none',
     boxes: upstreams.length,
   };
 }

@@ -57,7 +57,8 @@ export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): voi
         models,
         weight,
         breaker: state,
-        active_model: active === undefined ? 'unknown' : (active ?? 'none'),
+        active_model: active === undefined ? 'unknown' : (active[0] ?? 'none'),
+        ...(active && active.length > 1 ? { loaded_models: active } : {}),
       };
     });
     return c.json({ object: 'list', data });
@@ -103,16 +104,20 @@ async function forward(c: AppContext, { fleet, client }: UpstreamRoutesDeps): Pr
  * Throws `model_not_allowed` if the caller's key may not use the model that the operation names, or the one that
  * `/unload` would unload. The box cannot tell: it only sees the edge's own key.
  */
-function checkModel(c: AppContext, path: string, body: string | undefined, active: string | null | undefined): void {
-  if (path.startsWith(MODEL) && !POST.has(path)) checkRight(c, decode(path.slice(MODEL.length)));
-  else if (path === '/unload') {
-    // A model that the edge does not know yet may be any.
-    if (active !== null) checkRight(c, active ?? '*');
-  } else if (body !== undefined) {
-    const sent = v.safeParse(v.pipe(v.string(), v.parseJson(), v.object({ model: v.string() })), body);
-    // The box refuses a body without a model.
-    if (sent.success) checkRight(c, sent.output.model);
+function checkModel(
+  c: AppContext,
+  path: string,
+  body: string | undefined,
+  active: readonly string[] | undefined,
+): void {
+  if (path.startsWith(MODEL) && !POST.has(path)) {
+    checkRight(c, decode(path.slice(MODEL.length)));
+    return;
   }
+  const sent = v.safeParse(v.pipe(v.string(), v.parseJson(), v.object({ model: v.string() })), body);
+  if (sent.success) checkRight(c, sent.output.model);
+  // Without a model, the box unloads the one that was loaded last, which the edge may not know yet, and refuses the rest.
+  else if (path === '/unload') for (const model of active ?? ['*']) checkRight(c, model);
 }
 
 /** Returns the methods of an upstream's path that operators may call; none for any other path. */

@@ -82,13 +82,13 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
-    const model = batch.model ?? this.#fleet.activeModel();
+    const model = batch.model ?? this.#fleet.activeModel(call.allows);
     if (model === undefined) throw noModelLoaded();
     // The public format needs a name.
     const named = { ...batch, model };
     const upstreams = await this.#upstreams(model, call.session ?? taskPrefix(named));
     await call.admit(sizeOfRequest(batch).tokens);
-    const body = JSON.stringify(named);
+    const body = JSON.stringify(this.#mayChoose(call) ? batch : named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
@@ -142,14 +142,17 @@ export class ForwardingBackend implements InferenceBackend {
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
+  /** Tells whether the box may choose the model of a request that names none: the caller may use all that are loaded. */
+  #mayChoose({ allows = () => true }: Call): boolean {
+    return this.#fleet.status().every(({ upstream, active = upstream.models }) => active.every(allows));
+  }
+
   /** Returns the upstreams to try for a model, best first. Throws `model_not_found` if none is configured for it. */
   async #upstreams(model: string | undefined, shared: string): Promise<Upstream[]> {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
       // While an upstream's health is unknown, all models configured for it count as loaded.
-      const served = upstreams.flatMap(({ upstream, active }) =>
-        active === undefined ? upstream.models : (active ?? []),
-      );
+      const served = upstreams.flatMap(({ upstream, active }) => active ?? upstream.models);
       const known = upstreams.flatMap(({ upstream }) => upstream.models);
       throw unknownModel(model, { served: [...new Set(served)], known });
     }
@@ -274,7 +277,7 @@ function isPublic({ probabilities, tasks }: TaskBatch): boolean {
 
 interface KnownUpstream {
   upstream: Upstream;
-  active: string | null | undefined;
+  active: readonly string[] | undefined;
 }
 
 /** Describes the members of an upstream's model list that the edge reads. Older servers do not send `created`. */
@@ -298,7 +301,9 @@ const UpstreamModels = v.object({
 function mergeModels(upstreams: readonly KnownUpstream[], listed: readonly ListedModel[]): ListedModel[] {
   const best = new Map<ModelId, ListedModel>();
   const served = new Set(upstreams.flatMap(({ upstream }) => upstream.models));
-  const active = upstreams.flatMap(({ upstream, active }) => upstream.models.filter((model) => model === active));
+  const active = upstreams.flatMap(({ upstream, active }) =>
+    upstream.models.filter((model) => active?.includes(model)),
+  );
   const all: ListedModel[] = [...listed, ...active.map((id) => ({ id, status: 'active' as const }))];
   for (const model of all) {
     if (served.has(model.id)) best.set(model.id, merged(best.get(model.id) ?? model, model));

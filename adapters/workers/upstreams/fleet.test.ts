@@ -104,7 +104,7 @@ describe('Fleet', () => {
     const { names, told, attempt, settled } = setUp();
     const key = await hash64('context');
     const [first, second, third] = names(key);
-    told.status = { [first!]: status({ active: null }), [second!]: status({ active: MODEL }) };
+    told.status = { [first!]: status({ active: [] }), [second!]: status({ active: ['other/model', MODEL] }) };
     attempt('d', 'left');
     await settled();
     expect(names(key)).toEqual([second, third, first]);
@@ -112,10 +112,10 @@ describe('Fleet', () => {
 
   it('learns without requests of its own what others report, once a second at most', async () => {
     const { fleet, told, reports, settled, pass } = setUp();
-    told.status = { a: status({ active: MODEL, device: 'NPU' }) };
+    told.status = { a: status({ active: [MODEL], device: 'NPU' }) };
     fleet.refresh();
     await settled();
-    expect(fleet.status()[0]).toMatchObject({ active: MODEL, device: 'NPU' });
+    expect(fleet.status()[0]).toMatchObject({ active: [MODEL], device: 'NPU' });
     fleet.refresh();
     expect(reports.length).toBe(1);
     pass(1000);

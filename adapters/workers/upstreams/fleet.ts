@@ -38,7 +38,7 @@ interface Seen {
   /** Load on the upstream from other edge isolates, as last reported. */
   others: number;
   breaker: Breaker;
-  active: string | null | undefined;
+  active: readonly string[] | undefined;
   device: Device | undefined;
   /** Observations that have not been reported yet. */
   unreported: Omit<UpstreamReport, 'running'>;
@@ -68,13 +68,15 @@ export class Fleet {
   }
 
   /**
-   * Returns the model for a request that names none: one that an upstream in use has loaded. While that is unknown, the
-   * first that an upstream is configured for. undefined if no upstream has a model.
+   * Returns the model for a request that names none: one that an upstream in use has loaded and that the caller may
+   * use. While that is unknown, the first that an upstream is configured for. undefined if no upstream has a model.
+   *
+   * @param allows tells whether the caller may use a model
    */
-  activeModel(): string | undefined {
+  activeModel(allows: (model: string) => boolean = () => true): string | undefined {
     const usable = this.status().filter(({ state }) => state !== 'open');
-    const loaded = usable.find(({ active }) => typeof active === 'string');
-    return loaded?.active ?? usable.find(({ active }) => active === undefined)?.upstream.models[0];
+    const loaded = usable.flatMap(({ active }) => active ?? []);
+    return loaded.find(allows) ?? loaded[0] ?? usable.find(({ active }) => active === undefined)?.upstream.models[0];
   }
 
   /**
@@ -90,7 +92,8 @@ export class Fleet {
     const rest: Upstream[] = [];
     for (const seen of this.#seen.values()) {
       if (!fits(seen.upstream, model) || !admits(seen, now)) continue;
-      const loaded = seen.active === undefined || (model === undefined ? seen.active !== null : seen.active === model);
+      const { active } = seen;
+      const loaded = active === undefined || (model === undefined ? active.length > 0 : active.includes(model));
       (loaded ? ready : rest).push(seen.upstream);
     }
     const load = (upstream: Upstream) => this.#load(upstream, now);
@@ -133,7 +136,7 @@ export class Fleet {
   }
 
   /**
-   * Returns each upstream with the state of its breaker, its loaded model (`active`, null if none is loaded) and its
+   * Returns each upstream with the state of its breaker, its loaded models (`active`, the last one first) and its
    * device. `active` and `device` are undefined while they are unknown.
    */
   status(): (Pick<Seen, 'upstream' | 'active' | 'device'> & { state: BreakerState })[] {

@@ -73,8 +73,23 @@ describe('Health', () => {
     );
     await health.probe();
     expect(asked.sort()).toEqual(['https://a.example/health', 'https://b.example/health']);
-    expect(say('one')).toMatchObject({ active: 'assay/starter', device: 'NPU', opensForMs: null });
-    expect(health.report({ edge: 'one', upstreams: {} }).b).toMatchObject({ active: null });
+    expect(say('one')).toMatchObject({ active: ['assay/starter'], device: 'NPU', opensForMs: null });
+    expect(health.report({ edge: 'one', upstreams: {} }).b).toMatchObject({ active: [] });
+  });
+
+  it('learns which of several models answer', async () => {
+    const models = [
+      { id: 'a/last', state: 'loaded', status: 'error' },
+      { id: 'a/first', state: 'loaded', status: 'ok' },
+      { id: 'a/new', state: 'loading', status: 'loading' },
+    ];
+    const health = { status: 'error', state: 'loaded', active_model: 'a/last', device: 'CPU', models };
+    const { health: fleet, say } = setUp(() => Response.json(health));
+    await fleet.probe();
+    expect(say('one')).toMatchObject({ active: ['a/first'], opensForMs: null, failures: 0 });
+    for (const model of models) model.status = 'error';
+    await fleet.probe();
+    expect(say('one')).toMatchObject({ failures: 1 });
   });
 
   it.each([

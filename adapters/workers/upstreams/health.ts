@@ -30,6 +30,8 @@ const UpstreamHealth = v.object({
   status: v.optional(v.string()),
   state: v.optional(v.string()),
   active_model: v.string(),
+  /** Only of a box that holds several models. */
+  models: v.optional(v.array(v.object({ id: v.string(), state: v.string(), status: v.string() }))),
   device: v.optional(Device),
 });
 
@@ -37,7 +39,7 @@ interface Known {
   upstream: Upstream;
   breaker: Breaker;
   load: Load;
-  active?: string | null;
+  active?: readonly string[];
   device?: Device | undefined;
   probedAt: number;
 }
@@ -105,8 +107,12 @@ export class Health {
       const text = new TextDecoder().decode(await readBytes(response.body, MOST_HEALTH_BYTES));
       const health = v.parse(UpstreamHealth, JSON.parse(text));
       if (!response.ok) throw new Error(`status ${response.status}`);
-      if (health.state === 'loaded' && health.status === 'error') throw new Error('the engine does not respond');
-      known.active = health.active_model === 'none' ? null : health.active_model;
+      const { models, active_model: only, state, status = '' } = health;
+      const loaded = (models ?? [{ id: only, state, status }]).filter((one) => one.state === 'loaded');
+      const answering = loaded.filter((one) => one.status !== 'error');
+      if (loaded.length > 0 && answering.length === 0) throw new Error('the engine does not respond');
+      // Older boxes report no state.
+      known.active = state === undefined ? [only].filter((id) => id !== 'none') : answering.map(({ id }) => id);
       known.device = health.device;
       known.breaker = afterProbe(known.breaker, clock.now());
     } catch {

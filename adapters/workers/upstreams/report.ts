@@ -39,8 +39,8 @@ export interface UpstreamStatus {
   opensForMs: number | null;
   /** Load that all isolates put on the upstream (`Load.value`). */
   load: number;
-  /** Model that the upstream has loaded; null: none; absent: not known yet. */
-  active?: string | null;
+  /** Models that the upstream has loaded, the last one first; absent: not known yet. */
+  active?: readonly string[];
   /** Device of the upstream; absent: not known yet. */
   device?: Device;
 }
