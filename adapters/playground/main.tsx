@@ -123,10 +123,12 @@ function StatusLine({ status: { reachable, health, running, waiting, memory } }:
     );
   }
   if (!health) return <footer class="status">Connecting…</footer>;
-  const { state, device, active_model: model, reason } = health;
+  const { state, device, active_model: model, reason, models = [] } = health;
+  const others = models.filter(({ id }) => id !== model).map((other) => `${other.id} (${other.state})`);
   return (
     <footer class="status">
       <span class={`dot ${state}`} /> <span>{model === 'none' ? 'no model' : model}</span>
+      {others.length > 0 && <span>beside {others.join(', ')}</span>}
       <span>{reason ? `${state}: ${reason}` : state}</span>
       <span>{device}</span>
       {running !== null && (

@@ -83,9 +83,10 @@ async function readStatus(): Promise<Status> {
     (response) => response.text(),
     () => '',
   );
+  // One value for each model.
   const gauge = (name: string) => {
-    const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics);
-    return found ? Number(found[1]) : null;
+    const found = [...metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))];
+    return found.length > 0 ? found.reduce((sum, [, value]) => sum + Number(value), 0) : null;
   };
   return {
     reachable: true,

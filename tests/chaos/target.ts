@@ -92,7 +92,12 @@ function ready(child: ChildProcess): Promise<string> {
   });
 }
 
+/** Returns the gauges by their name and labels, summed over the models. */
 function gaugesIn(text: string): Map<string, number> {
-  const lines = text.matchAll(/^([a-z_]+(?:\{[^}]*\})?) (\S+)$/gm);
-  return new Map(Array.from(lines, ([, name = '', value]) => [name, Number(value)]));
+  const gauges = new Map<string, number>();
+  for (const [, name = '', value] of text.matchAll(/^([a-z_]+(?:\{[^}]*\})?) (\S+)$/gm)) {
+    const key = name.replace(/,?model="[^"]*"/, '').replace('{}', '');
+    gauges.set(key, (gauges.get(key) ?? 0) + Number(value));
+  }
+  return gauges;
 }

@@ -125,7 +125,7 @@ function answered(boxes: readonly Box[]): Promise<number[]> {
     boxes.map(async ({ port }) => {
       const headers = { authorization: `Bearer ${KEY}` };
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).text();
-      return Number(/^assay_requests_total\{kind="tasks",outcome="ok"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+      return Number(/^assay_requests_total\{kind="tasks",outcome="ok",model="[^"]*"\} (\d+)$/m.exec(text)?.[1] ?? 0);
     }),
   );
 }
