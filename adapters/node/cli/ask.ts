@@ -76,14 +76,17 @@ export function windowsField({ windows }: AskFlags): { windows?: { size?: number
  * Opens a connection, finds the model to ask (`modelOf`), passes both to `work`, and returns its result. Closes the
  * connection when `work` ends. If no server runs, the model is loaded in this process for this one call. Throws the
  * errors of `connect`, `modelOf` and `work`.
+ *
+ * @param choosing see `modelOf`
  */
 export async function withModel<T>(
   flags: ModelFlags,
   work: (connection: Connection, model: string) => Promise<T>,
+  choosing = false,
 ): Promise<T> {
   const connection = await connect(flags, { alone: true });
   try {
-    return await work(connection, await modelOf(connection, flags));
+    return await work(connection, await modelOf(connection, flags, choosing));
   } finally {
     await connection.close();
   }
@@ -91,17 +94,20 @@ export async function withModel<T>(
 
 /**
  * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded, or the
- * only one of an edge. Without a server, first loads a model in this process: `--model`, else `ASSAY_MODEL`, else
+ * only one of an edge. Of several that are loaded, the last one that generates text, or with `choosing`, the last one
+ * that was made for decisions. Without a server, first loads a model in this process: `--model`, else `ASSAY_MODEL`, else
  * `assay/starter`.
  *
+ * @param choosing true if the request only has questions with options
  * @throws AssayError `model_not_loaded` if the server has no model loaded and the flag names none; any error of the
  *   load in this process
  * @throws UsageError if the flag names no model and the edge has none or several
  * @throws NoServerError if the connection breaks
  */
-export async function modelOf(connection: Connection, flags: ModelFlags): Promise<string> {
+export async function modelOf(connection: Connection, flags: ModelFlags, choosing = false): Promise<string> {
   if (connection.url === null) {
-    const model = flags.model ?? (process.env.ASSAY_MODEL || 'assay/starter');
+    const [first] = (process.env.ASSAY_MODEL || 'assay/starter').split(/[\s,]+/u);
+    const model = flags.model ?? first ?? '';
     if (isWatched())
       screen.note(
         `No server is running, so this call loads ${model} itself. For faster calls, start a server: ${COMMAND} serve`,
@@ -112,7 +118,13 @@ export async function modelOf(connection: Connection, flags: ModelFlags): Promis
   if (flags.model !== undefined) return flags.model;
   const health = v.safeParse(Health, await (await connection.request('/health')).json());
   if (!health.success) return onlyModelOf(connection);
-  const { state, active_model: model, reason } = health.output;
+  const { state, active_model: model, reason, models = [] } = health.output;
+  if (models.length > 1) {
+    const { data } = v.parse(ModelList, await (await connection.request('/v1/models')).json());
+    const fits = (id: string) => data.some((one) => one.id === id && one.capabilities?.chat === !choosing);
+    const found = models.find((one) => one.state === 'loaded' && fits(one.id));
+    if (found) return found.id;
+  }
   if (state === 'loaded' && model !== 'none') return model;
   const why = reason ? ` ${reason}` : '';
   throw new AssayError(

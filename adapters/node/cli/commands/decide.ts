@@ -59,23 +59,29 @@ export function addDecide(program: Command): void {
       const media = await readMedia(flags);
       if (flags.probabilities) {
         const asked = { question, context, media, options, instruction: flags.instruction };
-        const answer = await withModel(flags, (connection, model) => askProbabilities(connection, model, asked, flags));
+        const ask = (connection: Connection, model: string) => askProbabilities(connection, model, asked, flags);
+        const answer = await withModel(flags, ask, true);
         const choice = showProbabilities(answer, options, flags.json);
         if (flags.expect !== undefined && choice !== flags.expect) process.exitCode = EXIT.no;
         return;
       }
-      const answer = await withModel(flags, async (connection, model) => {
-        const body = {
-          model,
-          question,
-          context,
-          ...media,
-          ...sharedFields(flags, options.length > 0 ? TOKENS.options : TOKENS.free),
-          ...(options.length > 0 ? { options } : {}),
-          ...(flags.instruction === undefined ? {} : { instruction: flags.instruction }),
-        };
-        return (await connection.request('/decide', { body })).json();
-      });
+      const choosing = options.length > 0 && flags.instruction === undefined;
+      const answer = await withModel(
+        flags,
+        async (connection, model) => {
+          const body = {
+            model,
+            question,
+            context,
+            ...media,
+            ...sharedFields(flags, options.length > 0 ? TOKENS.options : TOKENS.free),
+            ...(options.length > 0 ? { options } : {}),
+            ...(flags.instruction === undefined ? {} : { instruction: flags.instruction }),
+          };
+          return (await connection.request('/decide', { body })).json();
+        },
+        choosing,
+      );
       const response = v.parse(DecideResponse, answer);
       if (flags.json) screen.json(answer);
       else {

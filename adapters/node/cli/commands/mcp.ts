@@ -77,7 +77,8 @@ function asker(
         throw error;
       });
       const { connection, loaded } = await opened;
-      const model = loaded ?? (await modelOf(connection, flags));
+      const choosing = path === '/decide' && 'options' in body;
+      const model = loaded ?? (await modelOf(connection, flags, choosing));
       return (await connection.request(path, { body: { model, ...body }, signal, key })).json();
     },
     close: async () => (await opened)?.connection.close(),
