@@ -116,7 +116,7 @@ function checkModel(
   }
   const sent = v.safeParse(v.pipe(v.string(), v.parseJson(), v.object({ model: v.string() })), body);
   if (sent.success) checkRight(c, sent.output.model);
-  // Without a model, the box unloads the one that was loaded last, which the edge may not know yet, and refuses the rest.
+  // Without a model, the box unloads the one that was loaded last, and refuses all else. The edge may not know it yet.
   else if (path === '/unload') for (const model of active ?? ['*']) checkRight(c, model);
 }
 

@@ -95,7 +95,9 @@ export async function withModel<T>(
 /**
  * Returns the id of the model to ask: the one that `--model` names, or else the one that the server has loaded, or the
  * only one of an edge. Of several that are loaded, the last one that generates text, or with `choosing`, the last one
- * that was made for decisions. Without a server, first loads a model in this process: `--model`, else `ASSAY_MODEL`, else
+ * that was made for decisions.
+ *
+ * Without a server, first loads a model in this process: `--model`, else `ASSAY_MODEL`, else
  * `assay/starter`.
  *
  * @param choosing true if the request only has questions with options

@@ -142,7 +142,7 @@ export class ForwardingBackend implements InferenceBackend {
     return mergeModels(known, lists.filter((list) => Array.isArray(list)).flat());
   }
 
-  /** Tells whether the box may choose the model of a request that names none: the caller may use all that are loaded. */
+  /** Tells whether the box may choose the model of a request without one: the caller may use all that are loaded. */
   #mayChoose({ allows = () => true }: Call): boolean {
     return this.#fleet.status().every(({ upstream, active = upstream.models }) => active.every(allows));
   }
