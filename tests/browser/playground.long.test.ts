@@ -266,7 +266,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     const tab = () => page.locator('[role=tab][aria-selected=true]').textContent();
     await page.getByRole('tab', { name: 'Chat' }).click();
     await page.getByRole('tab', { name: 'Chat' }).press('ArrowRight');
-    expect(await tab()).toBe('Models');
+    expect(await tab()).toBe('Evaluate');
     await page.goBack();
     expect(await tab()).toBe('Chat');
     await page.goBack();
