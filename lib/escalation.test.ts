@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Call, DecideTask, InferenceBackend, TaskAnswer, TaskBatch } from './backend.ts';
-import { askSystemOne, escalating } from './escalation.ts';
+import { askModel, askSystemOne, escalating } from './escalation.ts';
 import { parseModelId } from './model-id.ts';
 
 const [small, large] = [parseModelId('a/small'), parseModelId('a/large')];
@@ -68,6 +68,18 @@ test('a failed second model leaves the first answer, which says so', async () =>
     call,
   );
   expect(answers).toEqual([sure('a', 0.6, { answeredBy: small, escalation: 'failed' })]);
+});
+
+test('a key that may not use the second model keeps the first answer', async () => {
+  const backend = backendOf(sure('a', 0.6));
+  const ask = askModel(backend, large);
+  const batch = batchOf(question('a'));
+  const [only] = (await escalating(backend, { below: 0.8, ask }).runTasks(batch, { ...call, allows: () => false }))
+    .answers;
+  expect(only).toMatchObject({ answeredBy: small, escalation: 'failed' });
+  const [other] = (await escalating(backend, { below: 0.8, ask }).runTasks(batch, { ...call, allows: () => true }))
+    .answers;
+  expect(other?.escalation).toBeUndefined();
 });
 
 test('asks nobody if all answers are certain enough', async () => {

@@ -62,6 +62,14 @@ async function answersOf(batch: TaskBatch, call: Call, ask: Escalation['ask']): 
   }
 }
 
+/** Returns a function that asks another model of a backend. It throws if the caller may not use that model. */
+export function askModel(backend: InferenceBackend, model: string): Escalation['ask'] {
+  return (batch, call) => {
+    if (call.allows?.(model) === false) throw new Error('The key does not allow the second model.');
+    return backend.runTasks({ ...batch, model }, call);
+  };
+}
+
 /** Describes a server that answers System One. */
 export interface Upstream {
   /** Its base URL, or that of its operation. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { InferenceBackend } from '../../lib/backend.ts';
-import { askSystemOne, escalating } from '../../lib/escalation.ts';
+import { askModel, askSystemOne, escalating } from '../../lib/escalation.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { availableMemory } from '../../runtime/device/hardware.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
@@ -119,7 +119,7 @@ function cascaded(
 ): InferenceBackend {
   if (escalate === undefined) return backend;
   if (!/^https?:/.test(escalate)) {
-    return escalating(backend, { below, ask: (batch, call) => backend.runTasks({ ...batch, model: escalate }, call) });
+    return escalating(backend, { below, ask: askModel(backend, escalate) });
   }
   const upstream = { url: escalate, key: process.env.ASSAY_ESCALATE_KEY, fetch, timeoutMs: ESCALATION_MS };
   return escalating(backend, { below, ask: askSystemOne(upstream) });

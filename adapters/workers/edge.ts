@@ -2,7 +2,10 @@ import { waitUntil } from 'cloudflare:workers';
 import type { Hono } from 'hono';
 import { createApp } from '../../handlers/app.ts';
 import type { AppEnv } from '../../handlers/context.ts';
+import type { InferenceBackend } from '../../lib/backend.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { askModel, escalating } from '../../lib/escalation.ts';
+import { asModelId } from '../../lib/model-id.ts';
 import type { QuestionSettings } from '../../lib/questions/settings.ts';
 import { CONFIDENCES } from '../../lib/schema/question-fields.ts';
 import type { Env } from './env.ts';
@@ -42,7 +45,8 @@ export function createEdge(env: Env): Hono<AppEnv> {
   });
   const client = { fetch: (...request: Parameters<typeof fetch>) => fetch(...request), keyOf: keyOf(env) };
   const keys = new KvKeys({ kv: env.KEYS, quota: env.QUOTA, clock });
-  const backend = new ForwardingBackend(fleet, { ...client, clock, log: logAttempt }, deadlinesOf(env));
+  const boxes = new ForwardingBackend(fleet, { ...client, clock, log: logAttempt }, deadlinesOf(env));
+  const backend = cascaded(boxes, env);
   const app = createApp({
     backend,
     aliases: new Set(env.ALIASES?.split(/[\s,]+/)),
@@ -56,6 +60,15 @@ export function createEdge(env: Env): Hono<AppEnv> {
   statusRoutes(app, fleet, keys);
   upstreamRoutes(app, { fleet, keys, client });
   return app;
+}
+
+/** Returns the backend, which asks uncertain questions again if ESCALATE names a model of the boxes. */
+function cascaded(backend: InferenceBackend, { ESCALATE, ESCALATE_BELOW = '0.8' }: Env): InferenceBackend {
+  if (!ESCALATE) return backend;
+  if (asModelId(ESCALATE) === null) throw new Error('ESCALATE must be a model id, such as org/name.');
+  const below = Number(ESCALATE_BELOW);
+  if (!(below >= 0 && below <= 1)) throw new Error('ESCALATE_BELOW must be a number from 0 to 1.');
+  return escalating(backend, { below, ask: askModel(backend, ESCALATE) });
 }
 
 function deadlinesOf({ DEADLINE_SECONDS }: Env): Deadlines {

@@ -20,6 +20,10 @@ export interface Env {
   ABSTAIN_BELOW?: number | string;
   /** Other names for the loaded model, separated by commas or spaces; none by default. */
   ALIASES?: string;
+  /** Model that uncertain questions are asked again; none by default. */
+  ESCALATE?: string;
+  /** Probability, from 0 to 1, below which a question is asked again; default 0.8. */
+  ESCALATE_BELOW?: number | string;
   /** Formula for `confidence` if a request names none: `entropy` or `margin`; by default that of the format. */
   CONFIDENCE?: string;
   /** API keys, stored under the SHA-256 hash of their secret. */
