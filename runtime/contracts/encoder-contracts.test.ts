@@ -14,6 +14,10 @@ const entails = (id2label: Record<string, string>, more: object = {}) => ({
   },
 });
 
+const gliclass = (more: object) => ({
+  'config.json': { architectures: ['GLiClassModel'], encoder_config: { model_type: 'modernbert' }, ...more },
+});
+
 describe('the contract of an encoder model', () => {
   it.each<[string, Parameters<typeof find>, object]>([
     ['Laya in its own file', [{ 'rl_agent_config.json': LAYA }], { name: 'laya', maxTokens: 160, headTokens: 96 }],
@@ -35,10 +39,12 @@ describe('the contract of an encoder model', () => {
     ],
     [
       'Verdict',
-      [{ 'calibrator.json': { temperature: 1.4, per_k: { 3: 2 } } }],
-      { name: 'verdict', temperatureByLabels: { 3: 2 } },
+      [{ 'calibrator.json': { temperature: 1.4, per_k: { 3: 2 } }, ...gliclass({}) }],
+      { name: 'verdict', temperatureByLabels: { 3: 2 }, checkpoint: true },
     ],
-    ['GLiClass', [{ 'config.json': { architectures: ['GLiClassModel'] } }], { name: 'gliclass', maxTokens: 1024 }],
+    ['GLiClass', [gliclass({})], { name: 'gliclass', maxTokens: 1024, checkpoint: true }],
+    ['GLiClass with another head', [gliclass({ normalize_features: true })], { name: 'gliclass', checkpoint: false }],
+    ['GLiClass on another encoder', [gliclass({ encoder_config: {} })], { name: 'gliclass', checkpoint: false }],
     [
       'open-jev',
       [{ 'config.json': { open_jev: { max_len: 240 } } }],

@@ -53,12 +53,18 @@ const OpenDecision = v.strictObject({
   languages: v.array(v.string()),
 });
 /** GLiClass: labels and text as one string. Verdict adds a label with which the model abstains. */
-const Gliclass = v.strictObject({ name: v.literal('gliclass'), maxTokens: Count });
+const Gliclass = v.strictObject({
+  name: v.literal('gliclass'),
+  maxTokens: Count,
+  /** True if its graph can be written from a checkpoint. */
+  checkpoint: v.boolean(),
+});
 const Verdict = v.strictObject({
   name: v.literal('verdict'),
   temperature: Temperature,
   /** Temperatures by number of labels, which replace `temperature`. */
   temperatureByLabels: Temperatures,
+  checkpoint: v.boolean(),
 });
 /** One row for all questions of a request. */
 const OpenJev = v.strictObject({
@@ -129,7 +135,7 @@ export function graphRoles({ name }: EncoderContract): readonly (readonly string
 }
 
 /** Families whose graphs are always written from checkpoints (`graph/encoder-graph.ts`). */
-const FROM_CHECKPOINT: readonly string[] = ['laya', 'decision-tune', 'open-decision', 'verdict'];
+const FROM_CHECKPOINT: readonly string[] = ['laya', 'decision-tune', 'open-decision'];
 
 /** Tells whether the graph of a contract can be written from a checkpoint. */
 export function writesGraph(contract: EncoderContract): boolean {
@@ -275,13 +281,13 @@ const verdict: Find = (files) => {
   if (!files.paths.has(name)) return null;
   checkGliclass(files);
   const { temperature, per_k: temperatureByLabels } = settingsIn(files, name, VerdictFile);
-  return { name: 'verdict', temperature, temperatureByLabels };
+  return { name: 'verdict', temperature, temperatureByLabels, checkpoint: hasKnownHead(files) };
 };
 
 const gliclass: Find = (files) => {
   if (!architectures(files).includes('GLiClassModel')) return null;
   checkGliclass(files);
-  return { name: 'gliclass', maxTokens: tokenLimit(files, 1024) };
+  return { name: 'gliclass', maxTokens: tokenLimit(files, 1024), checkpoint: hasKnownHead(files) };
 };
 
 /** Throws `RefusedContract` for a GLiClass model that reads its labels in another way. */
@@ -293,6 +299,33 @@ function checkGliclass({ json }: PublishedFiles): void {
   if (property(json['config.json'], 'prompt_first') === false) {
     throw new RefusedContract('its config.json has prompt_first false, and labels are read in front of the text only');
   }
+}
+
+/** Values of the settings of a GLiClass model that change its numbers, for which its graph is written. */
+const GLICLASS = {
+  class_token_pooling: 'first',
+  embed_class_token: true,
+  encoder_layer_id: -1,
+  extract_text_features: false,
+  layer_wise: false,
+  multimodal: false,
+  normalize_features: false,
+  pooling_strategy: 'first',
+  projector_hidden_act: 'gelu',
+  recurrent_steps: 1,
+  scorer_type: 'simple',
+  squeeze_layers: false,
+  use_calibrator: false,
+  use_lstm: false,
+  use_segment_embeddings: false,
+} as const;
+
+/** Tells whether a GLiClass model computes its logits in the way that is known; a setting that is absent has its default. */
+function hasKnownHead({ json }: PublishedFiles): boolean {
+  const config = json['config.json'];
+  const encoder = property(property(config, 'encoder_config'), 'model_type');
+  const usual = Object.entries(GLICLASS).every(([key, value]) => (property(config, key) ?? value) === value);
+  return usual && (encoder === 'modernbert' || encoder === 'deberta-v2');
 }
 
 const gliner2: Find = (files) => {

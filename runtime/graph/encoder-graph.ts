@@ -32,11 +32,13 @@ const FAMILIES: Partial<Record<EncoderContract['name'], Family>> = {
   'decision-tune': { prefix: '', head: decisionTuneHead },
   nli: { prefix: 'model.', head: classifierHead },
   'open-decision': { prefix: 'encoder.', head: openDecisionHeads },
+  gliclass: { prefix: 'model.encoder_model.', head: gliclassHead },
   verdict: { prefix: 'model.encoder_model.', head: gliclassHead },
 };
 
 /** Families whose encoder may be DeBERTa instead. */
 const DEBERTA_FAMILIES: Partial<Record<EncoderContract['name'], Family>> = {
+  gliclass: { prefix: 'model.encoder_model.', head: gliclassHead },
   nli: { prefix: 'deberta.', head: pooledHead },
 };
 
