@@ -1,5 +1,5 @@
 import { OF_ONE } from '../../single/hybrid.ts';
-import { finder, paragraph, sentence } from '../answer.ts';
+import { finder, paragraph, ratio, sentence } from '../answer.ts';
 import { worstOf } from '../goals.ts';
 import { byCase, type Section } from '../section.ts';
 
@@ -22,6 +22,33 @@ export const hybrid: Section = {
       { most: 2.5 },
       figures.filter(({ case: what, metric }) => what === '16 tasks' && metric === OF_ONE),
     ),
+};
+
+/** Length of the rows by which encoders are compared. */
+const LONG_ROW = '1064 tokens';
+
+export const encoders: Section = {
+  bench: 'encoders',
+  title: 'Encoders',
+  answer(figures) {
+    const of = finder(figures);
+    const time = (system: string) => of(system, LONG_ROW, 'processor time');
+    return sentence`An encoder of 150 million parameters reads a row of 1,064 tokens in ${time('assay int8')} s of processor time with 8-bit weights and in ${time('assay float')} s in floats, where PyTorch takes ${time('PyTorch float32')} s in floats.`;
+  },
+  method: () => [
+    'A ModernBERT-base with random weights reads one row on two threads. The table shows the least of four rounds. An encoder ' +
+      'reads its text again for each question; a language model, once for all.',
+  ],
+  tables: byCase,
+  goals(figures) {
+    const of = finder(figures);
+    const times = ratio(
+      of('assay int8', LONG_ROW, 'processor time'),
+      of('PyTorch float32', LONG_ROW, 'processor time'),
+    );
+    if (times === undefined) return [];
+    return [{ what: 'int8, as a share of PyTorch in floats', wanted: { most: 0.55 }, measured: times, unit: '' }];
+  },
 };
 
 export const decode: Section = {

@@ -1,7 +1,7 @@
 import type { Section } from '../section.ts';
 import { branches } from './branches.ts';
 import { crowd } from './crowd.ts';
-import { decode, drafts, engineProcess, hybrid, memory } from './engine.ts';
+import { decode, drafts, encoders, engineProcess, hybrid, memory } from './engine.ts';
 import { forms } from './forms.ts';
 import { growth } from './growth.ts';
 import { http } from './http.ts';
@@ -13,6 +13,7 @@ import { speed } from './speed.ts';
 export const SECTIONS: readonly Section[] = [
   branches,
   hybrid,
+  encoders,
   speed,
   forms,
   crowd,
