@@ -320,7 +320,7 @@ const GLICLASS = {
   use_segment_embeddings: false,
 } as const;
 
-/** Tells whether a GLiClass model computes its logits in the way that is known; a setting that is absent has its default. */
+/** Tells whether a GLiClass model computes its logits in the known way. A setting that is absent has its default. */
 function hasKnownHead({ json }: PublishedFiles): boolean {
   const config = json['config.json'];
   const encoder = property(property(config, 'encoder_config'), 'model_type');
