@@ -47,25 +47,25 @@ const RESOLVING = 3;
 
 /** Bounds the work of compiling one schema, or several on a shared budget. Work is counted in steps of about 0.1 µs. */
 export class Fuel {
-  private left: number;
-  private readonly whole: Fuel | undefined;
+  #left: number;
+  readonly #whole: Fuel | undefined;
 
   /**
    * @param limit number of steps
    * @param whole budget shared with other schemas, from which all steps are spent too
    */
   constructor(limit: number = LIMITS.steps, whole?: Fuel) {
-    this.left = limit;
-    this.whole = whole;
+    this.#left = limit;
+    this.#whole = whole;
   }
 
   /** Spends steps of building a string automaton. Throws `TooLarge` if fewer are left, here or in the shared budget. */
   spend(steps: number): void {
-    this.left -= steps;
-    if (this.left < 0) {
+    this.#left -= steps;
+    if (this.#left < 0) {
       throw new TooLarge('takes too many steps to compile; use fewer or shorter patterns, branches and enum values');
     }
-    if (this.whole) this.whole.spend(steps);
+    if (this.#whole) this.#whole.spend(steps);
     else if (typeof scope === 'object') {
       scope.left -= steps;
       if (scope.left < 0) throw new Postponed('takes more steps than this thread may spend');

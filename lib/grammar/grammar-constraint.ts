@@ -39,37 +39,37 @@ const STRING_LOOP: LoopBounds = { tokens: 64, n: 16, distinct: 16 };
  * string, and only few texts begin with a character that merges with the quote.
  */
 export class GrammarConstraint implements Constraint {
-  private readonly automaton: Automaton;
-  private readonly masks: Masks;
-  private state: State;
-  private bytes: Uint8Array;
-  private byteCount: number;
+  readonly #automaton: Automaton;
+  readonly #masks: Masks;
+  #state: State;
+  #bytes: Uint8Array;
+  #byteCount: number;
   /** Bytes that must come next but are not written yet (`withholdLast`); `state` is the state after them. */
-  private withheld: Uint8Array = NOTHING;
+  #withheld: Uint8Array = NOTHING;
   /** Trie node of the withheld bytes; 0, the root, for none. */
-  private withheldNode = 0;
+  #withheldNode = 0;
   /** Values that `closed` writes for required members that were not reached. */
-  private readonly missing: Missing;
+  readonly #missing: Missing;
   /** Watches the tokens of the current string for repetition. */
-  private stringLoop = new LoopDetector(STRING_LOOP);
+  #stringLoop = new LoopDetector(STRING_LOOP);
   /** True while the current string is led to its end, during which its tokens may no longer count as a loop. */
-  private ending = false;
+  #ending = false;
 
   constructor(automaton: Automaton, masks: Masks, missing: Missing = new Map()) {
-    this.automaton = automaton;
-    this.masks = masks;
-    this.state = automaton.start;
-    this.bytes = new Uint8Array(64);
-    this.byteCount = 0;
-    this.missing = missing;
+    this.#automaton = automaton;
+    this.#masks = masks;
+    this.#state = automaton.start;
+    this.#bytes = new Uint8Array(64);
+    this.#byteCount = 0;
+    this.#missing = missing;
   }
 
   get length(): number {
-    return this.byteCount;
+    return this.#byteCount;
   }
 
   get complete(): boolean {
-    return this.state.complete;
+    return this.#state.complete;
   }
 
   /**
@@ -77,57 +77,57 @@ export class GrammarConstraint implements Constraint {
    * exists.
    */
   get mayEnd(): boolean {
-    return this.state.frames.some((frame) => frame.mayEndAnswer);
+    return this.#state.frames.some((frame) => frame.mayEndAnswer);
   }
 
   takeForced(): number[] {
-    if (this.withheld.length > 0 || this.complete) return [];
-    const { text, state } = this.forcedText();
+    if (this.#withheld.length > 0 || this.complete) return [];
+    const { text, state } = this.#forcedText();
     if (text.length === 0) return [];
-    const tokens = this.masks.tokenise(text);
-    this.state = state;
-    this.append(text);
-    if (!state.complete && !inFreeText(state)) this.withholdLast(tokens);
+    const tokens = this.#masks.tokenise(text);
+    this.#state = state;
+    this.#append(text);
+    if (!state.complete && !inFreeText(state)) this.#withholdLast(tokens);
     return tokens;
   }
 
   mask(into: Uint32Array): void {
     // Withheld bytes come first: a token that only closes the string does not begin with them.
-    const ends = (this.stringLoop.looping || this.ending) && this.withheld.length === 0;
-    if (ends && fillEnding(this.masks, this.state, into)) return;
-    this.masks.fill(this.state, this.withheldNode, into);
+    const ends = (this.#stringLoop.looping || this.#ending) && this.#withheld.length === 0;
+    if (ends && fillEnding(this.#masks, this.#state, into)) return;
+    this.#masks.fill(this.#state, this.#withheldNode, into);
     if (into.every((word) => word === 0)) {
       throw new AssayError('engine_failed', 'The model has no token for what has to come next; use another model.');
     }
   }
 
   accept(token: number): void {
-    if (this.complete && this.masks.vocabulary.end.has(token)) return;
-    const bytes = this.bytesOf(token);
-    let state: State | null = bytes && this.state;
+    if (this.complete && this.#masks.vocabulary.end.has(token)) return;
+    const bytes = this.#bytesOf(token);
+    let state: State | null = bytes && this.#state;
     let leftString = false;
-    for (let i = this.withheld.length; bytes && state && i < bytes.length; i++) {
+    for (let i = this.#withheld.length; bytes && state && i < bytes.length; i++) {
       state = state.next(at(bytes, i));
       if (state && !inString(state)) leftString = true;
     }
     if (!bytes || !state) throw new RangeError(`token ${token} is not allowed here`);
     if (leftString) {
-      this.stringLoop.clear();
-      this.ending = false;
+      this.#stringLoop.clear();
+      this.#ending = false;
     }
-    if (inString(state)) this.stringLoop.push(token);
-    if (this.stringLoop.looping && stringsWithRules(state)) this.ending = true;
-    this.state = state;
-    this.append(bytes);
-    this.withheld = NOTHING;
-    this.withheldNode = 0;
+    if (inString(state)) this.#stringLoop.push(token);
+    if (this.#stringLoop.looping && stringsWithRules(state)) this.#ending = true;
+    this.#state = state;
+    this.#append(bytes);
+    this.#withheld = NOTHING;
+    this.#withheldNode = 0;
   }
 
   accepts(token: number): boolean {
-    if (this.complete) return this.masks.vocabulary.end.has(token);
-    const bytes = this.bytesOf(token);
-    let state: State | null = bytes && this.state;
-    for (let i = this.withheld.length; bytes && state && i < bytes.length; i++) state = state.next(at(bytes, i));
+    if (this.complete) return this.#masks.vocabulary.end.has(token);
+    const bytes = this.#bytesOf(token);
+    let state: State | null = bytes && this.#state;
+    for (let i = this.#withheld.length; bytes && state && i < bytes.length; i++) state = state.next(at(bytes, i));
     return state !== null;
   }
 
@@ -136,26 +136,26 @@ export class GrammarConstraint implements Constraint {
    * values are strings; null if no bytes are withheld, no string may come next, or there is no such token.
    */
   expected(): number | null {
-    if (this.withheld.length === 0 || !this.state.next(BYTE.quote)) return null;
-    const { trie } = this.masks;
-    const node = descend(trie, Uint8Array.of(...this.withheld, BYTE.quote));
+    if (this.#withheld.length === 0 || !this.#state.next(BYTE.quote)) return null;
+    const { trie } = this.#masks;
+    const node = descend(trie, Uint8Array.of(...this.#withheld, BYTE.quote));
     const token = node < 0 ? -1 : at(trie.token, node);
     return token < 0 ? null : token;
   }
 
   /** Returns the bytes of a token; null if it has none, ends the answer, or contradicts the withheld bytes. */
-  private bytesOf(token: number): Uint8Array | null {
-    const { vocabulary } = this.masks;
+  #bytesOf(token: number): Uint8Array | null {
+    const { vocabulary } = this.#masks;
     const bytes = vocabulary.end.has(token) ? null : vocabulary.bytes(token);
-    return bytes && bytes.length > 0 && this.withheld.every((byte, i) => bytes[i] === byte) ? bytes : null;
+    return bytes && bytes.length > 0 && this.#withheld.every((byte, i) => bytes[i] === byte) ? bytes : null;
   }
 
   text(): string {
-    return decode(this.bytes.subarray(0, this.byteCount));
+    return decode(this.#bytes.subarray(0, this.#byteCount));
   }
 
   closed(): string {
-    return close(this.whole, this.state, this.missing);
+    return close(this.#whole, this.#state, this.#missing);
   }
 
   /**
@@ -163,26 +163,26 @@ export class GrammarConstraint implements Constraint {
    * character, number, literal or name at its end.
    */
   settled(): string {
-    return decode(this.bytes.subarray(0, Math.min(this.byteCount, settledLength(this.whole, this.state))));
+    return decode(this.#bytes.subarray(0, Math.min(this.#byteCount, settledLength(this.#whole, this.#state))));
   }
 
   /** Bytes so far, with those that are withheld. */
-  private get whole(): Uint8Array {
-    const whole = new Uint8Array(this.byteCount + this.withheld.length);
-    whole.set(this.bytes.subarray(0, this.byteCount));
-    whole.set(this.withheld, this.byteCount);
+  get #whole(): Uint8Array {
+    const whole = new Uint8Array(this.#byteCount + this.#withheld.length);
+    whole.set(this.#bytes.subarray(0, this.#byteCount));
+    whole.set(this.#withheld, this.#byteCount);
     return whole;
   }
 
-  fork(automaton = this.automaton): GrammarConstraint {
-    const copy = new GrammarConstraint(automaton, this.masks, this.missing);
-    copy.state = this.state;
-    copy.bytes = this.bytes.slice(0, this.byteCount + 64);
-    copy.byteCount = this.byteCount;
-    copy.withheld = this.withheld;
-    copy.withheldNode = this.withheldNode;
-    copy.stringLoop = this.stringLoop.fork();
-    copy.ending = this.ending;
+  fork(automaton = this.#automaton): GrammarConstraint {
+    const copy = new GrammarConstraint(automaton, this.#masks, this.#missing);
+    copy.#state = this.#state;
+    copy.#bytes = this.#bytes.slice(0, this.#byteCount + 64);
+    copy.#byteCount = this.#byteCount;
+    copy.#withheld = this.#withheld;
+    copy.#withheldNode = this.#withheldNode;
+    copy.#stringLoop = this.#stringLoop.fork();
+    copy.#ending = this.#ending;
     return copy;
   }
 
@@ -194,9 +194,9 @@ export class GrammarConstraint implements Constraint {
   alongside(automaton: Automaton): GrammarConstraint {
     const other = this.fork(automaton);
     let state: State | null = automaton.start;
-    for (const byte of this.whole) state = state?.next(byte) ?? null;
+    for (const byte of this.#whole) state = state?.next(byte) ?? null;
     if (!state) throw new RangeError('the other automaton does not allow this text');
-    other.state = state;
+    other.#state = state;
     return other;
   }
 
@@ -205,41 +205,41 @@ export class GrammarConstraint implements Constraint {
    * nothing, if bytes are withheld, but no token begins with them and that byte, or if there is no such byte.
    */
   withholdNext(): boolean {
-    if (this.withheld.length === 0) return true;
-    const byte = this.state.forced;
-    const next = this.state.next(byte);
-    const node = byte < 0 ? -1 : childOf(this.masks.trie, this.withheldNode, byte);
+    if (this.#withheld.length === 0) return true;
+    const byte = this.#state.forced;
+    const next = this.#state.next(byte);
+    const node = byte < 0 ? -1 : childOf(this.#masks.trie, this.#withheldNode, byte);
     if (!next || node < 0) return false;
-    this.state = next;
-    this.withheld = Uint8Array.of(...this.withheld, byte);
-    this.withheldNode = node;
+    this.#state = next;
+    this.#withheld = Uint8Array.of(...this.#withheld, byte);
+    this.#withheldNode = node;
     return true;
   }
 
   /** Writes the withheld bytes. Returns their tokens. */
   release(): number[] {
-    if (this.withheld.length === 0) return [];
-    const tokens = this.masks.tokenise(this.withheld);
-    this.append(this.withheld);
-    this.withheld = NOTHING;
-    this.withheldNode = 0;
+    if (this.#withheld.length === 0) return [];
+    const tokens = this.#masks.tokenise(this.#withheld);
+    this.#append(this.#withheld);
+    this.#withheld = NOTHING;
+    this.#withheldNode = 0;
     return tokens;
   }
 
   /** Accepts a text without choosing tokens for it. Throws a RangeError if the grammar does not allow it here. */
   skip(text: string): void {
     const bytes = new TextEncoder().encode(text);
-    let state: State | null = this.state;
+    let state: State | null = this.#state;
     for (const byte of bytes) state = state?.next(byte) ?? null;
     if (!state) throw new RangeError('this text is not allowed here');
-    this.state = state;
-    this.append(bytes);
+    this.#state = state;
+    this.#append(bytes);
   }
 
   /** Returns the text that must come next, up to its last complete character, and the state after it. */
-  private forcedText(): { text: Uint8Array; state: State } {
+  #forcedText(): { text: Uint8Array; state: State } {
     const bytes: number[] = [];
-    let { state } = this;
+    let state = this.#state;
     let whole = { length: 0, state };
     for (let byte = state.forced; byte >= 0 && bytes.length < MOST_FORCED; byte = state.forced) {
       const next = state.next(byte);
@@ -252,27 +252,27 @@ export class GrammarConstraint implements Constraint {
   }
 
   /** Withholds the last token if a longer token that begins with it is allowed. The model then chooses one of them. */
-  private withholdLast(tokens: number[]): void {
-    const { vocabulary, trie } = this.masks;
+  #withholdLast(tokens: number[]): void {
+    const { vocabulary, trie } = this.#masks;
     const last = vocabulary.bytes(tokens.at(-1)!)!;
     const node = descend(trie, last);
     // Longer tokens that continue with a digit or minus do not count: otherwise every number would cost one more
     // choice.
-    if (node < 0 || !anyBelow(trie, node, this.state, (byte) => !isNumeric(byte))) return;
+    if (node < 0 || !anyBelow(trie, node, this.#state, (byte) => !isNumeric(byte))) return;
     tokens.pop();
-    this.byteCount -= last.length;
-    this.withheld = last;
-    this.withheldNode = node;
+    this.#byteCount -= last.length;
+    this.#withheld = last;
+    this.#withheldNode = node;
   }
 
-  private append(bytes: Uint8Array): void {
-    if (this.byteCount + bytes.length > this.bytes.length) {
-      const larger = new Uint8Array(2 * (this.byteCount + bytes.length));
-      larger.set(this.bytes.subarray(0, this.byteCount));
-      this.bytes = larger;
+  #append(bytes: Uint8Array): void {
+    if (this.#byteCount + bytes.length > this.#bytes.length) {
+      const larger = new Uint8Array(2 * (this.#byteCount + bytes.length));
+      larger.set(this.#bytes.subarray(0, this.#byteCount));
+      this.#bytes = larger;
     }
-    this.bytes.set(bytes, this.byteCount);
-    this.byteCount += bytes.length;
+    this.#bytes.set(bytes, this.#byteCount);
+    this.#byteCount += bytes.length;
   }
 }
 

@@ -387,7 +387,7 @@ type Span = [start: number, end: number];
 export class StateSpans {
   readonly source: SourceText;
   readonly unit: SpanUnit;
-  private numbers: { start: number; end: number; values: readonly number[] }[] | undefined;
+  #numbers: { start: number; end: number; values: readonly number[] }[] | undefined;
 
   constructor(text: string, unit: SpanUnit) {
     this.source = { source: '/state', text };
@@ -402,24 +402,24 @@ export class StateSpans {
 
   /** Returns the span of the first number with this value, however it is written; null if there is none. */
   ofNumber(value: number): Span | null {
-    this.numbers ??= Array.from(this.source.text.matchAll(/[-−]?\d(?:[\d.,'\u00a0\u202f ]*\d)?/g), (match) => ({
+    this.#numbers ??= Array.from(this.source.text.matchAll(/[-−]?\d(?:[\d.,'\u00a0\u202f ]*\d)?/g), (match) => ({
       start: match.index,
       end: match.index + match[0].length,
       values: readings(match[0]),
     }));
-    const found = this.numbers.find(({ values }) => values.includes(value));
+    const found = this.#numbers.find(({ values }) => values.includes(value));
     // A hyphen before a number may be part of a name or range, so a positive number begins after it.
-    const unsigned = this.numbers.find(({ values }) => values.includes(-value));
-    if (found) return this.span(found.start, found.end);
-    return unsigned && value > 0 ? this.span(unsigned.start + 1, unsigned.end) : null;
+    const unsigned = this.#numbers.find(({ values }) => values.includes(-value));
+    if (found) return this.#span(found.start, found.end);
+    return unsigned && value > 0 ? this.#span(unsigned.start + 1, unsigned.end) : null;
   }
 
   /** Returns the span that a value is known to have; null if it is not known. */
   ofEvidence(field: Pick<FieldProbability, 'evidence'> | undefined): Span | null {
-    return field?.evidence ? this.span(field.evidence.start, field.evidence.end) : null;
+    return field?.evidence ? this.#span(field.evidence.start, field.evidence.end) : null;
   }
 
-  private span(start: number, end: number): Span {
+  #span(start: number, end: number): Span {
     return [indexIn(this.source, start, this.unit), indexIn(this.source, end, this.unit)];
   }
 }

@@ -10,25 +10,25 @@ import { FreshLiteralFrame, FreshNumberFrame, type ItemOwner } from './fresh-val
  * are read.
  */
 export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
-  private readonly shape: ArrayAlternative;
+  readonly #shape: ArrayAlternative;
   readonly count: number;
-  private readonly expects: 'first' | 'comma' | 'item';
+  readonly #expects: 'first' | 'comma' | 'item';
   /** The items so far, each as a text that only equal values share; empty unless all items must differ. */
   readonly used: readonly string[];
 
   private constructor(
     shape: ArrayAlternative,
     count: number,
-    expects: ArrayFrame['expects'],
+    expects: 'first' | 'comma' | 'item',
     used: readonly string[],
     after: Frame,
     depth: number,
   ) {
     super(after, depth);
     this.used = used;
-    this.shape = shape;
+    this.#shape = shape;
     this.count = count;
-    this.expects = expects;
+    this.#expects = expects;
   }
 
   /**
@@ -37,13 +37,13 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
    * @param depth number of objects and arrays that are open inside the array, itself included
    */
   static first(shape: ArrayAlternative, after: Frame, depth: number): ArrayFrame {
-    return ArrayFrame.make(shape, 0, 'first', [], after, depth);
+    return ArrayFrame.#make(shape, 0, 'first', [], after, depth);
   }
 
-  private static make(
+  static #make(
     shape: ArrayAlternative,
     count: number,
-    expects: ArrayFrame['expects'],
+    expects: 'first' | 'comma' | 'item',
     used: readonly string[],
     after: Frame,
     depth: number,
@@ -54,28 +54,30 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
     return after.table.frame(key, () => new ArrayFrame(shape, seen, expects, used, after, depth));
   }
 
-  private get mayEnd(): boolean {
-    return this.expects !== 'item' && this.count >= this.shape.min;
+  get #mayEnd(): boolean {
+    return this.#expects !== 'item' && this.count >= this.#shape.min;
   }
 
-  private get mayGoOn(): boolean {
-    const { shape, count, depth } = this;
+  get #mayGoOn(): boolean {
+    const { count, depth } = this;
+    const shape = this.#shape;
     if (count >= shape.max || !canBeWritten(itemAt(shape, count), depth)) return false;
     return !shape.unique || this.#fresh.length > 0;
   }
 
-  private item(): Frame {
-    const { shape, count, used, after, depth } = this;
+  #item(): Frame {
+    const { count, used, after, depth } = this;
+    const shape = this.#shape;
     return this.table.value(
       itemAt(shape, count),
-      ArrayFrame.make(shape, count + 1, 'comma', used, after, depth),
+      ArrayFrame.#make(shape, count + 1, 'comma', used, after, depth),
       depth,
     );
   }
 
   /** The frames that read the next item, where it must differ from those before. A text is read after its quote. */
   get #fresh(): readonly Frame[] {
-    this.#freshItems ??= itemAt(this.shape, this.count).alternatives.flatMap((one): Frame | readonly Frame[] => {
+    this.#freshItems ??= itemAt(this.#shape, this.count).alternatives.flatMap((one): Frame | readonly Frame[] => {
       if (!canBeWritten(one, this.depth)) return [];
       if (one.kind === 'string') return FreshTextFrame.first(this, one.language) ?? [];
       if (one.kind === 'number') return FreshNumberFrame.first(this, one.language) ?? [];
@@ -98,17 +100,19 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
 
   /** Returns the frame after an item with this canonical text. */
   afterItem(text: string): Frame {
-    const { shape, count, used, after, depth } = this;
-    return ArrayFrame.make(shape, count + 1, 'comma', [...used, text], after, depth);
+    const { count, used, after, depth } = this;
+    const shape = this.#shape;
+    return ArrayFrame.#make(shape, count + 1, 'comma', [...used, text], after, depth);
   }
 
   override step(byte: number, into: Frame[]): void {
-    if (byte === BYTE.closeList && this.mayEnd) into.push(this.after);
-    else if (!this.mayGoOn) return;
-    else if (this.expects === 'comma') {
-      const { shape, count, used, after, depth } = this;
-      if (byte === BYTE.comma) into.push(ArrayFrame.make(shape, count, 'item', used, after, depth));
-    } else if (!this.shape.unique) this.item().step(byte, into);
+    if (byte === BYTE.closeList && this.#mayEnd) into.push(this.after);
+    else if (!this.#mayGoOn) return;
+    else if (this.#expects === 'comma') {
+      const { count, used, after, depth } = this;
+      const shape = this.#shape;
+      if (byte === BYTE.comma) into.push(ArrayFrame.#make(shape, count, 'item', used, after, depth));
+    } else if (!this.#shape.unique) this.#item().step(byte, into);
     else {
       for (const frame of this.#fresh) {
         if (!(frame instanceof FreshTextFrame)) frame.step(byte, into);
@@ -118,10 +122,10 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
   }
 
   override forced(): number {
-    if (!this.mayGoOn) return this.mayEnd ? BYTE.closeList : -1;
-    if (this.mayEnd) return -1;
-    if (this.expects === 'comma') return BYTE.comma;
-    if (!this.shape.unique) return this.item().forced();
+    if (!this.#mayGoOn) return this.#mayEnd ? BYTE.closeList : -1;
+    if (this.#mayEnd) return -1;
+    if (this.#expects === 'comma') return BYTE.comma;
+    if (!this.#shape.unique) return this.#item().forced();
     return single(new Set(this.#fresh.map((one) => (one instanceof FreshTextFrame ? BYTE.quote : one.forced()))));
   }
 }

@@ -78,12 +78,12 @@ export interface FramedValue {
  * form (as `JSON.stringify` writes it). States and transitions are built on first use and cached.
  */
 export class Automaton implements FrameTable {
-  private readonly alternatives: readonly FramedValue[];
-  private readonly frames = new Map<string, Frame>();
-  private readonly states = new Map<string, State>();
-  private begin: State | undefined;
-  private frameCount = 0;
-  private stateCount = 0;
+  readonly #alternatives: readonly FramedValue[];
+  readonly #frames = new Map<string, Frame>();
+  readonly #states = new Map<string, State>();
+  #begin: State | undefined;
+  #frameCount = 0;
+  #stateCount = 0;
 
   readonly quoted: QuotedTexts | null;
 
@@ -93,17 +93,17 @@ export class Automaton implements FrameTable {
    */
   constructor(root: Node | readonly FramedValue[], quoted: QuotedTexts | null = null) {
     this.quoted = quoted;
-    this.alternatives = 'alternatives' in root ? [{ before: '', value: root, after: '' }] : root;
+    this.#alternatives = 'alternatives' in root ? [{ before: '', value: root, after: '' }] : root;
   }
 
   /** Returns the state before the first byte. */
   get start(): State {
     const end = new EndFrame(this);
-    this.begin ??= this.stateOf(this.alternatives.map((alternative) => this.framed(alternative, end)));
-    return this.begin;
+    this.#begin ??= this.stateOf(this.#alternatives.map((alternative) => this.#framed(alternative, end)));
+    return this.#begin;
   }
 
-  private framed({ before, value, after }: FramedValue, end: Frame): Frame {
+  #framed({ before, value, after }: FramedValue, end: Frame): Frame {
     const ending = fixed(after, end);
     if (!value) return fixed(before, ending);
     return fixed(before, 'tags' in value ? TaggedObjectFrame.at(value, 0, ending) : new ValueFrame(value, ending, 0));
@@ -114,11 +114,11 @@ export class Automaton implements FrameTable {
   }
 
   frame<F extends Frame>(key: string, make: () => F): F {
-    let frame = this.frames.get(key);
+    let frame = this.#frames.get(key);
     if (!frame) {
-      if (this.frames.size >= TABLE_LIMIT) this.forget();
+      if (this.#frames.size >= TABLE_LIMIT) this.#forget();
       frame = make();
-      this.frames.set(key, frame);
+      this.#frames.set(key, frame);
     }
     // The cast is safe, because a key determines the class of its frame.
     return frame as F;
@@ -128,14 +128,14 @@ export class Automaton implements FrameTable {
    * Empties the tables. Frames created later no longer share objects with earlier ones, which costs work but changes no
    * answer.
    */
-  private forget(): void {
-    this.frames.clear();
-    this.states.clear();
-    this.begin = undefined;
+  #forget(): void {
+    this.#frames.clear();
+    this.#states.clear();
+    this.#begin = undefined;
   }
 
   nextFrameId(): number {
-    return this.frameCount++;
+    return this.#frameCount++;
   }
 
   /**
@@ -153,10 +153,10 @@ export class Automaton implements FrameTable {
       .map(({ id }) => id)
       .sort((a, b) => a - b)
       .join();
-    let state = this.states.get(key);
+    let state = this.#states.get(key);
     if (!state) {
-      state = new State(this, unique, this.stateCount++);
-      this.states.set(key, state);
+      state = new State(this, unique, this.#stateCount++);
+      this.#states.set(key, state);
     }
     return state;
   }
@@ -199,12 +199,12 @@ function isAmong<T>(rules: Set<T>, rule: T): boolean {
 export class State {
   readonly id: number;
   readonly frames: readonly Frame[];
-  private readonly automaton: Automaton;
-  private readonly edges = new Map<number, State | null>();
-  private forcedByte: number | undefined;
+  readonly #automaton: Automaton;
+  readonly #edges = new Map<number, State | null>();
+  #forcedByte: number | undefined;
 
   constructor(automaton: Automaton, frames: readonly Frame[], id: number) {
-    this.automaton = automaton;
+    this.#automaton = automaton;
     this.frames = frames;
     this.id = id;
   }
@@ -216,30 +216,30 @@ export class State {
 
   /** Returns the state after one more byte; null if the byte is not allowed. */
   next(byte: number): State | null {
-    let next = this.edges.get(byte);
+    let next = this.#edges.get(byte);
     if (next === undefined) {
       const frames: Frame[] = [];
       for (const frame of this.frames) frame.step(byte, frames);
-      next = this.automaton.state(frames);
-      this.edges.set(byte, next);
+      next = this.#automaton.state(frames);
+      this.#edges.set(byte, next);
     }
     return next;
   }
 
   /** Returns the automaton state for some of this state's frames; null if there are none. */
   with(frames: readonly Frame[]): State | null {
-    return this.automaton.state(frames);
+    return this.#automaton.state(frames);
   }
 
   /** Returns the automaton state for this one frame, which need not belong to this state. */
   only(frame: Frame): State {
-    return this.automaton.stateOf([frame]);
+    return this.#automaton.stateOf([frame]);
   }
 
   /** The one byte that can come next; -1 if there are several, or none. */
   get forced(): number {
-    this.forcedByte ??= single(new Set(this.frames.map((frame) => frame.forced())));
-    return this.forcedByte;
+    this.#forcedByte ??= single(new Set(this.frames.map((frame) => frame.forced())));
+    return this.#forcedByte;
   }
 }
 

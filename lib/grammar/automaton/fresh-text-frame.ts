@@ -33,10 +33,10 @@ export class FreshTextFrame extends OpenFrame {
   /** Returns the frame after the opening quote; null if every text is taken. */
   static first(owner: TextOwner, language: StringLanguage): FreshTextFrame | null {
     const place = { state: 0, length: 0, pending: PLAIN };
-    return isFresh(owner, language, place, '') ? FreshTextFrame.make(owner, language, place, '') : null;
+    return isFresh(owner, language, place, '') ? FreshTextFrame.#make(owner, language, place, '') : null;
   }
 
-  private static make(owner: TextOwner, language: StringLanguage, place: Place, text: string): FreshTextFrame {
+  static #make(owner: TextOwner, language: StringLanguage, place: Place, text: string): FreshTextFrame {
     const key = `m${owner.id},${idOf(language)},${place.pending},${text}`;
     return owner.table.frame(key, () => new FreshTextFrame(owner, language, place, text));
   }
@@ -56,7 +56,8 @@ export class FreshTextFrame extends OpenFrame {
       const whole = place.length > this.place.length;
       const text = whole ? this.text + completed(this.place.pending, byte) : this.text;
       // Only texts that begin like a taken one can end in it alone.
-      if (!whole || isFresh(owner, language, place, text)) into.push(FreshTextFrame.make(owner, language, place, text));
+      if (!whole || isFresh(owner, language, place, text))
+        into.push(FreshTextFrame.#make(owner, language, place, text));
     }
   }
 

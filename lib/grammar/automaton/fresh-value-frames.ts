@@ -41,83 +41,88 @@ function literalsOf(alternative: LiteralsAlternative): Literals {
  * begin with the `length` bytes read so far.
  */
 export class FreshLiteralFrame extends OpenFrame {
-  private readonly owner: ItemOwner;
-  private readonly literals: Literals;
-  private readonly low: number;
-  private readonly high: number;
+  readonly #owner: ItemOwner;
+  readonly #literals: Literals;
+  readonly #low: number;
+  readonly #high: number;
   readonly length: number;
   /** Bytes that may come next: each leads to a fresh value. */
-  private readonly bytes: ReadonlySet<number>;
+  readonly #bytes: ReadonlySet<number>;
 
   private constructor(owner: ItemOwner, literals: Literals, low: number, high: number, length: number) {
     super(owner, owner.depth);
-    this.owner = owner;
-    this.literals = literals;
-    this.low = low;
-    this.high = high;
+    this.#owner = owner;
+    this.#literals = literals;
+    this.#low = low;
+    this.#high = high;
     this.length = length;
     const bytes = new Set<number>();
     for (let i = low; i < high; i++) {
       const byte = literals.texts[i]?.[length];
       if (byte !== undefined && !owner.used.includes(at(literals.keys, i))) bytes.add(byte);
     }
-    this.bytes = bytes;
+    this.#bytes = bytes;
   }
 
   /** Returns the frame before the first byte; null if every value is an item already. */
   static first(owner: ItemOwner, alternative: LiteralsAlternative): FreshLiteralFrame | null {
     const literals = literalsOf(alternative);
-    const frame = FreshLiteralFrame.make(owner, literals, 0, literals.texts.length, 0);
-    return frame.bytes.size > 0 ? frame : null;
+    const frame = FreshLiteralFrame.#make(owner, literals, 0, literals.texts.length, 0);
+    return frame.#bytes.size > 0 ? frame : null;
   }
 
-  private static make(owner: ItemOwner, literals: Literals, low: number, high: number, length: number) {
+  static #make(owner: ItemOwner, literals: Literals, low: number, high: number, length: number) {
     const key = `u${owner.id},${idOf(literals)},${low},${high},${length}`;
     return owner.table.frame(key, () => new FreshLiteralFrame(owner, literals, low, high, length));
   }
 
   /** The frame after the value that is complete here; null if there is none. */
-  private get whole(): Frame | null {
-    const { literals, low, length, owner } = this;
+  get #whole(): Frame | null {
+    const { length } = this;
+    const literals = this.#literals;
+    const low = this.#low;
+    const owner = this.#owner;
     const key = literals.keys[low];
     if (key === undefined || literals.texts[low]?.length !== length || owner.used.includes(key)) return null;
     return owner.afterItem(key);
   }
 
   override step(byte: number, into: Frame[]): void {
-    const { owner, literals, length } = this;
-    if (this.bytes.has(byte)) {
-      const [low, high] = narrow(literals.texts, this.low, this.high, length, byte);
-      const next = FreshLiteralFrame.make(owner, literals, low, high, length + 1);
-      into.push(next.bytes.size === 0 && next.whole ? next.whole : next);
+    const { length } = this;
+    const owner = this.#owner;
+    const literals = this.#literals;
+    if (this.#bytes.has(byte)) {
+      const [low, high] = narrow(literals.texts, this.#low, this.#high, length, byte);
+      const next = FreshLiteralFrame.#make(owner, literals, low, high, length + 1);
+      into.push(next.#bytes.size === 0 && next.#whole ? next.#whole : next);
     }
-    this.whole?.step(byte, into);
+    this.#whole?.step(byte, into);
   }
 
   override forced(): number {
-    return this.whole ? -1 : single(this.bytes);
+    return this.#whole ? -1 : single(this.#bytes);
   }
 }
 
 /** Reads a number that differs from all items of the list; `text` is the part read so far. */
 export class FreshNumberFrame extends OpenFrame {
-  private readonly owner: ItemOwner;
-  private readonly language: NumberLanguage;
+  readonly #owner: ItemOwner;
+  readonly #language: NumberLanguage;
   readonly text: string;
 
   private constructor(owner: ItemOwner, language: NumberLanguage, text: string) {
     super(owner, owner.depth);
-    this.owner = owner;
-    this.language = language;
+    this.#owner = owner;
+    this.#language = language;
     this.text = text;
   }
 
   /** Returns the frame before the first digit; null if every number is an item already. */
   static first(owner: ItemOwner, language: NumberLanguage): FreshNumberFrame | null {
-    return FreshNumberFrame.make(owner, language, '');
+    return FreshNumberFrame.#make(owner, language, '');
   }
 
-  private static make(owner: ItemOwner, language: NumberLanguage, text: string): FreshNumberFrame | null {
+  static #make(owner: ItemOwner, language: NumberLanguage, text: string): FreshNumberFrame | null {
     const frame = owner.table.frame(
       `w${owner.id},${idOf(language)},${text}`,
       () => new FreshNumberFrame(owner, language, text),
@@ -128,8 +133,8 @@ export class FreshNumberFrame extends OpenFrame {
   get #possible(): boolean {
     if (this.#known === undefined) {
       this.#known = false;
-      for (const word of this.language.words(this.text)) {
-        if (this.owner.used.includes(canonical(Number(word)))) continue;
+      for (const word of this.#language.words(this.text)) {
+        if (this.#owner.used.includes(canonical(Number(word)))) continue;
         this.#known = true;
         break;
       }
@@ -139,10 +144,12 @@ export class FreshNumberFrame extends OpenFrame {
   #known: boolean | undefined;
 
   override step(byte: number, into: Frame[]): void {
-    const { owner, language, text } = this;
+    const { text } = this;
+    const owner = this.#owner;
+    const language = this.#language;
     if (isNumeric(byte)) {
       const next = language.fits(text + String.fromCharCode(byte))
-        ? FreshNumberFrame.make(owner, language, text + String.fromCharCode(byte))
+        ? FreshNumberFrame.#make(owner, language, text + String.fromCharCode(byte))
         : null;
       if (next) into.push(next);
     } else if (language.accepts(text)) {

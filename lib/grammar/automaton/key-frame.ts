@@ -48,42 +48,42 @@ export function keyTexts(shape: ObjectAlternative): KeyTexts {
 /** Reads the name of a declared member after its opening quote: the rest of its JSON text and the colon. */
 export class KeyFrame extends OpenFrame {
   readonly object: EnclosingObject;
-  private readonly low: number;
-  private readonly high: number;
+  readonly #low: number;
+  readonly #high: number;
   /** Number of bytes read so far of the name's JSON text, without the opening quote. */
   readonly length: number;
   /** Bytes that may come next: each leads to a member that is allowed here. */
-  private readonly bytes: ReadonlySet<number>;
+  readonly #bytes: ReadonlySet<number>;
 
   private constructor(object: EnclosingObject, low: number, high: number, length: number, bytes: ReadonlySet<number>) {
     super(object, object.depth);
     this.object = object;
-    this.low = low;
-    this.high = high;
+    this.#low = low;
+    this.#high = high;
     this.length = length;
-    this.bytes = bytes;
+    this.#bytes = bytes;
   }
 
   /** Returns the frame after the opening quote; null if no declared member may come next. */
   static first(object: EnclosingObject): KeyFrame | null {
-    return KeyFrame.make(object, 0, object.shape.members.length, 0);
+    return KeyFrame.#make(object, 0, object.shape.members.length, 0);
   }
 
-  private static make(object: EnclosingObject, low: number, high: number, length: number): KeyFrame | null {
+  static #make(object: EnclosingObject, low: number, high: number, length: number): KeyFrame | null {
     const frame = object.table.frame(`k${object.id},${low},${high},${length}`, () => {
       const { texts, members } = keyTexts(object.shape);
       const bytes = new Set<number>();
       for (let i = low; i < high; i++) if (object.allows(at(members, i))) bytes.add(at(at(texts, i), length));
       return new KeyFrame(object, low, high, length, bytes);
     });
-    return frame.bytes.size > 0 ? frame : null;
+    return frame.#bytes.size > 0 ? frame : null;
   }
 
   override step(byte: number, into: Frame[]): void {
-    if (!this.bytes.has(byte)) return;
+    if (!this.#bytes.has(byte)) return;
     const { texts, members } = keyTexts(this.object.shape);
-    const [low, high] = narrow(texts, this.low, this.high, this.length, byte);
-    if (at(texts, low).length > this.length + 1) into.push(KeyFrame.make(this.object, low, high, this.length + 1)!);
+    const [low, high] = narrow(texts, this.#low, this.#high, this.length, byte);
+    if (at(texts, low).length > this.length + 1) into.push(KeyFrame.#make(this.object, low, high, this.length + 1)!);
     else {
       const index = at(members, low);
       into.push(
@@ -93,6 +93,6 @@ export class KeyFrame extends OpenFrame {
   }
 
   override forced(): number {
-    return single(this.bytes);
+    return single(this.#bytes);
   }
 }

@@ -46,24 +46,24 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
  * with the `at` bytes read so far.
  */
 export class LiteralFrame extends OpenFrame {
-  private readonly texts: SortedTexts;
-  private readonly low: number;
-  private readonly high: number;
+  readonly #texts: SortedTexts;
+  readonly #low: number;
+  readonly #high: number;
   readonly at: number;
 
   private constructor(texts: SortedTexts, low: number, high: number, at: number, after: Frame) {
     super(after, after.depth);
-    this.texts = texts;
-    this.low = low;
-    this.high = high;
+    this.#texts = texts;
+    this.#low = low;
+    this.#high = high;
     this.at = at;
   }
 
   static first(texts: SortedTexts, after: Frame): LiteralFrame {
-    return LiteralFrame.make(texts, 0, texts.length, 0, after);
+    return LiteralFrame.#make(texts, 0, texts.length, 0, after);
   }
 
-  private static make(texts: SortedTexts, low: number, high: number, at: number, after: Frame): LiteralFrame {
+  static #make(texts: SortedTexts, low: number, high: number, at: number, after: Frame): LiteralFrame {
     const key = `l${idOf(texts)},${low},${high},${at},${after.id}`;
     return after.table.frame(key, () => new LiteralFrame(texts, low, high, at, after));
   }
@@ -72,25 +72,27 @@ export class LiteralFrame extends OpenFrame {
    * True if one of the texts is complete. The frame then continues only if this text is a prefix of a longer one, as
    * `1` is of `12`.
    */
-  private get whole(): boolean {
-    return this.texts[this.low]?.length === this.at;
+  get #whole(): boolean {
+    return this.#texts[this.#low]?.length === this.at;
   }
 
   override step(byte: number, into: Frame[]): void {
-    const { texts, at } = this;
-    const [low, high] = narrow(texts, this.low, this.high, at, byte);
+    const { at } = this;
+    const texts = this.#texts;
+    const [low, high] = narrow(texts, this.#low, this.#high, at, byte);
     if (low < high) {
       const last = low + 1 === high && texts[low]?.length === at + 1;
-      into.push(last ? this.after : LiteralFrame.make(texts, low, high, at + 1, this.after));
+      into.push(last ? this.after : LiteralFrame.#make(texts, low, high, at + 1, this.after));
     }
     // Texts between tags have no quotes: a longer one may continue with the byte that follows a shorter one.
-    if (this.whole) this.after.step(byte, into);
+    if (this.#whole) this.after.step(byte, into);
   }
 
   override forced(): number {
-    const { texts, at } = this;
-    const byte = texts[this.low]?.[at];
+    const { at } = this;
+    const texts = this.#texts;
+    const byte = texts[this.#low]?.[at];
     // The texts are sorted, so if any two differ, the first and the last do.
-    return byte !== undefined && texts[this.high - 1]?.[at] === byte ? byte : -1;
+    return byte !== undefined && texts[this.#high - 1]?.[at] === byte ? byte : -1;
   }
 }

@@ -16,10 +16,10 @@ export class NumberFrame extends OpenFrame {
   }
 
   static first(language: NumberLanguage, after: Frame): NumberFrame {
-    return NumberFrame.make(language, '', after);
+    return NumberFrame.#make(language, '', after);
   }
 
-  private static make(language: NumberLanguage, text: string, after: Frame): NumberFrame {
+  static #make(language: NumberLanguage, text: string, after: Frame): NumberFrame {
     const key = `n${idOf(language)},${text},${after.id}`;
     return after.table.frame(key, () => new NumberFrame(language, text, after));
   }
@@ -27,7 +27,7 @@ export class NumberFrame extends OpenFrame {
   override step(byte: number, into: Frame[]): void {
     if (isNumeric(byte)) {
       const text = this.text + String.fromCharCode(byte);
-      if (this.language.fits(text)) into.push(NumberFrame.make(this.language, text, this.after));
+      if (this.language.fits(text)) into.push(NumberFrame.#make(this.language, text, this.after));
     } else if (this.language.accepts(this.text)) this.after.step(byte, into);
   }
 

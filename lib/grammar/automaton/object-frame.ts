@@ -13,27 +13,27 @@ import { type EnclosingObject, KeyFrame, keyTexts } from './key-frame.ts';
 export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner {
   readonly shape: ObjectAlternative;
   readonly index: number;
-  private readonly expects: 'first' | 'comma' | 'member';
+  readonly #expects: 'first' | 'comma' | 'member';
   /** Names of the undeclared members read so far; no name occurs twice. */
-  private readonly extras: readonly string[];
+  readonly #extras: readonly string[];
   /** Number of members read so far; 0 if the object does not bound it. */
-  private readonly count: number;
+  readonly #count: number;
 
   private constructor(
     shape: ObjectAlternative,
     index: number,
-    expects: ObjectFrame['expects'],
+    expects: 'first' | 'comma' | 'member',
     extras: readonly string[],
     count: number,
     after: Frame,
     depth: number,
   ) {
     super(after, depth);
-    this.count = count;
+    this.#count = count;
     this.shape = shape;
     this.index = index;
-    this.expects = expects;
-    this.extras = extras;
+    this.#expects = expects;
+    this.#extras = extras;
   }
 
   /**
@@ -42,13 +42,13 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
    * @param depth number of objects and arrays that are open inside the object, itself included
    */
   static first(shape: ObjectAlternative, after: Frame, depth: number): ObjectFrame {
-    return ObjectFrame.make(shape, 0, 'first', [], 0, after, depth);
+    return ObjectFrame.#make(shape, 0, 'first', [], 0, after, depth);
   }
 
-  private static make(
+  static #make(
     shape: ObjectAlternative,
     index: number,
-    expects: ObjectFrame['expects'],
+    expects: 'first' | 'comma' | 'member',
     extras: readonly string[],
     count: number,
     after: Frame,
@@ -62,21 +62,23 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
 
   /** Returns the frame of this object after the value of its declared member at this index. */
   afterMember(index: number): ObjectFrame {
-    return ObjectFrame.make(this.shape, index + 1, 'comma', this.extras, this.count + 1, this.after, this.depth);
+    return ObjectFrame.#make(this.shape, index + 1, 'comma', this.#extras, this.#count + 1, this.after, this.depth);
   }
 
   /** Returns the frame of this object after the value of an undeclared member of this name. */
   afterExtra(name: string): ObjectFrame {
-    const { shape, extras, count, after, depth } = this;
-    return ObjectFrame.make(shape, shape.members.length, 'comma', [...extras, name], count + 1, after, depth);
+    const { shape, after, depth } = this;
+    const extras = this.#extras;
+    const count = this.#count;
+    return ObjectFrame.#make(shape, shape.members.length, 'comma', [...extras, name], count + 1, after, depth);
   }
 
   /** Names that an undeclared member may not have, because the object has or declares them. */
   get taken(): ReadonlySet<string> {
-    this.names ??= new Set([...this.extras, ...this.shape.members.map(({ name }) => name)]);
-    return this.names;
+    this.#names ??= new Set([...this.#extras, ...this.shape.members.map(({ name }) => name)]);
+    return this.#names;
   }
-  private names: ReadonlySet<string> | undefined;
+  #names: ReadonlySet<string> | undefined;
 
   afterText(name: string, language: StringLanguage): Frame {
     const extra = this.shape.extras.findIndex(({ names }) => names === language);
@@ -88,9 +90,9 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   allows(index: number): boolean {
     return (
       index >= this.index &&
-      index <= this.nextRequired &&
+      index <= this.#nextRequired &&
       canBeWritten(at(this.shape.members, index).node, this.depth) &&
-      this.mayAdd(index)
+      this.#mayAdd(index)
     );
   }
 
@@ -98,21 +100,21 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
    * Tells whether the object can still get as many members as it needs, and not more than it may have, if its next one
    * is the declared member at this index, or an undeclared one for the number of members.
    */
-  private mayAdd(index: number): boolean {
+  #mayAdd(index: number): boolean {
     const { members, min, max } = this.shape;
     if (min === 0 && max === Infinity) return true;
     const later = members.slice(index + 1);
-    const after = this.count + 1;
+    const after = this.#count + 1;
     if (after + later.filter(({ required }) => required).length > max) return false;
     if (after >= min) return true;
     const declared = later.filter(({ node }) => canBeWritten(node, this.depth)).length;
-    return after + declared + this.extrasLeft(min - after - declared, index === members.length ? 1 : 0) >= min;
+    return after + declared + this.#extrasLeft(min - after - declared, index === members.length ? 1 : 0) >= min;
   }
 
   /** Counts the undeclared members that can still be written, up to `most`, after `begun` more of them. */
-  private extrasLeft(most: number, begun: number): number {
+  #extrasLeft(most: number, begun: number): number {
     if (most <= 0) return 0;
-    const room = MOST_EXTRA_MEMBERS - this.extras.length - begun;
+    const room = MOST_EXTRA_MEMBERS - this.#extras.length - begun;
     const taken = this.taken.size + begun;
     const free = this.shape.extras
       .filter(({ node }) => canBeWritten(node, this.depth))
@@ -121,26 +123,26 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   }
 
   /** Returns the index of the next required member; the number of members if there is none. */
-  private get nextRequired(): number {
+  get #nextRequired(): number {
     return at(keyTexts(this.shape).nextRequired, this.index);
   }
 
   get mayEnd(): boolean {
-    return this.expects !== 'member' && this.noneRequired && this.count >= this.shape.min;
+    return this.#expects !== 'member' && this.#noneRequired && this.#count >= this.shape.min;
   }
 
-  private get noneRequired(): boolean {
-    return this.nextRequired === this.shape.members.length;
+  get #noneRequired(): boolean {
+    return this.#nextRequired === this.shape.members.length;
   }
 
-  private get keys(): KeyFrame | null {
+  get #keys(): KeyFrame | null {
     return KeyFrame.first(this);
   }
 
-  private get extraNames(): FreshTextFrame[] {
+  get #extraNames(): FreshTextFrame[] {
     const { extras, members } = this.shape;
-    if (!this.noneRequired || this.extras.length >= MOST_EXTRA_MEMBERS) return [];
-    if (extras.length === 0 || !this.mayAdd(members.length)) return [];
+    if (!this.#noneRequired || this.#extras.length >= MOST_EXTRA_MEMBERS) return [];
+    if (extras.length === 0 || !this.#mayAdd(members.length)) return [];
     return extras.flatMap(({ names, node }) =>
       canBeWritten(node, this.depth) ? (FreshTextFrame.first(this, names) ?? []) : [],
     );
@@ -148,12 +150,15 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
 
   override step(byte: number, into: Frame[]): void {
     if (byte === BYTE.closeObject && this.mayEnd) into.push(this.after);
-    const { keys, extraNames } = this;
+    const keys = this.#keys;
+    const extraNames = this.#extraNames;
     if (!keys && extraNames.length === 0) return;
-    if (this.expects === 'comma') {
+    if (this.#expects === 'comma') {
       if (byte === BYTE.comma) {
-        const { shape, index, extras, count, after, depth } = this;
-        into.push(ObjectFrame.make(shape, index, 'member', extras, count, after, depth));
+        const { shape, index, after, depth } = this;
+        const extras = this.#extras;
+        const count = this.#count;
+        into.push(ObjectFrame.#make(shape, index, 'member', extras, count, after, depth));
       }
     } else if (byte === BYTE.quote) {
       if (keys) into.push(keys);
@@ -162,28 +167,28 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   }
 
   override forced(): number {
-    const goesOn = this.keys !== null || this.extraNames.length > 0;
+    const goesOn = this.#keys !== null || this.#extraNames.length > 0;
     if (this.mayEnd) return goesOn ? -1 : BYTE.closeObject;
-    return this.expects === 'comma' ? BYTE.comma : BYTE.quote;
+    return this.#expects === 'comma' ? BYTE.comma : BYTE.quote;
   }
 }
 
 /** Expects the colon between the name and the value of an undeclared member. */
 export class ColonFrame extends OpenFrame {
-  private readonly object: ObjectFrame;
-  private readonly value: Node;
+  readonly #object: ObjectFrame;
+  readonly #value: Node;
   readonly name: string;
 
   constructor(object: ObjectFrame, value: Node, name: string) {
     super(object, object.depth);
-    this.object = object;
-    this.value = value;
+    this.#object = object;
+    this.#value = value;
     this.name = name;
   }
 
   override step(byte: number, into: Frame[]): void {
     if (byte !== BYTE.colon) return;
-    into.push(this.table.value(this.value, this.object.afterExtra(this.name), this.depth));
+    into.push(this.table.value(this.#value, this.#object.afterExtra(this.name), this.depth));
   }
 
   override forced(): number {

@@ -13,13 +13,13 @@ import { VerbatimFrame } from './verbatim-frame.ts';
 export class ValueFrame extends OpenFrame {
   readonly node: Node;
   /** The alternatives that can be written here, given the depth. */
-  private readonly alternatives: readonly Alternative[];
+  readonly #alternatives: readonly Alternative[];
 
   /** @param after continues when the value has ended */
   constructor(node: Node, after: Frame, depth: number) {
     super(after, depth);
     this.node = node;
-    this.alternatives = node.alternatives.filter(
+    this.#alternatives = node.alternatives.filter(
       (alternative) => canBeWritten(alternative, depth) && canBeQuoted(alternative, after.table.quoted),
     );
   }
@@ -34,7 +34,7 @@ export class ValueFrame extends OpenFrame {
 
   override step(byte: number, into: Frame[]): void {
     const { after } = this;
-    for (const alternative of this.alternatives) {
+    for (const alternative of this.#alternatives) {
       switch (alternative.kind) {
         case 'literals':
           LiteralFrame.first(literalTexts(alternative), after).step(byte, into);
@@ -55,10 +55,10 @@ export class ValueFrame extends OpenFrame {
   }
 
   override forced(): number {
-    return single(new Set(this.alternatives.map((alternative) => this.forcedBy(alternative))));
+    return single(new Set(this.#alternatives.map((alternative) => this.#forcedBy(alternative))));
   }
 
-  private forcedBy(alternative: Alternative): number {
+  #forcedBy(alternative: Alternative): number {
     switch (alternative.kind) {
       case 'literals':
         return LiteralFrame.first(literalTexts(alternative), this.after).forced();

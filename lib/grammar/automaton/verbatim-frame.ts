@@ -16,13 +16,13 @@ export class VerbatimFrame extends StringFrame {
   readonly offsets: Int32Array;
 
   /** True once a character has been read. */
-  private readonly begun: boolean;
+  readonly #begun: boolean;
 
   private constructor(before: VerbatimFrame | null, quoted: QuotedTexts, offsets: Int32Array, ...rest: StringPosition) {
     super(...rest);
     this.quoted = quoted;
     this.offsets = offsets;
-    this.begun = before !== null && (before.begun || this.place.pending === PLAIN);
+    this.#begun = before !== null && (before.#begun || this.place.pending === PLAIN);
   }
 
   /** Returns the frame of a string at its beginning. `language` bounds its length. */
@@ -38,7 +38,7 @@ export class VerbatimFrame extends StringFrame {
   /** True if the string may end here. */
   get mayClose(): boolean {
     const { state, length, pending } = this.place;
-    if (pending !== PLAIN || !this.begun || !this.language.accepts(state, length)) return false;
+    if (pending !== PLAIN || !this.#begun || !this.language.accepts(state, length)) return false;
     // Where the greatest length is reached, the string must be able to end.
     return length >= this.language.max || this.quoted.mayEnd(at(this.offsets, 0));
   }

@@ -49,14 +49,14 @@ interface Progression {
 export class NumberLanguage {
   readonly rules: NumberRules;
   /** Decimal places of the unit in which all numbers are counted: 10 to the power of `-scale`. */
-  private readonly scale: number;
-  private readonly all: Progression;
+  readonly #scale: number;
+  readonly #all: Progression;
   /** Maximum number of digits after the point. */
-  private readonly places: number;
-  private readonly except: readonly Progression[];
+  readonly #places: number;
+  readonly #except: readonly Progression[];
   /** Exclusions of a single value. */
-  private readonly points: ReadonlySet<bigint>;
-  private readonly known = new Map<string, boolean>();
+  readonly #points: ReadonlySet<bigint>;
+  readonly #known = new Map<string, boolean>();
   /** True if no number is allowed. */
   readonly empty: boolean;
 
@@ -68,31 +68,31 @@ export class NumberLanguage {
   constructor(rules: NumberRules, except: readonly NumberRules[] = [], spend: (steps: number) => void = () => {}) {
     this.rules = rules;
     const numbers = [rules, ...except].flatMap((r) => [r.minimum, r.maximum, r.above, r.below, ...r.multipleOf]);
-    this.scale = Math.max(DIGITS, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
-    this.all = progression(rules, this.scale);
-    this.plain = except.length === 0 && numbers.every((n) => n === undefined);
-    const sets = except.map((r) => progression(r, this.scale));
-    this.points = new Set(sets.flatMap(({ from, to }) => (from !== null && from === to ? [from] : [])));
-    this.except = sets.filter(({ from, to }) => from === null || to === null || from < to);
-    if (this.except.length > LIMITS.numberExclusions) {
+    this.#scale = Math.max(DIGITS, ...numbers.map((n) => (n === undefined ? 0 : decimal(n).places)));
+    this.#all = progression(rules, this.#scale);
+    this.#plain = except.length === 0 && numbers.every((n) => n === undefined);
+    const sets = except.map((r) => progression(r, this.#scale));
+    this.#points = new Set(sets.flatMap(({ from, to }) => (from !== null && from === to ? [from] : [])));
+    this.#except = sets.filter(({ from, to }) => from === null || to === null || from < to);
+    if (this.#except.length > LIMITS.numberExclusions) {
       throw new TooLarge(`overlaps with more than ${LIMITS.numberExclusions} other branches of oneOf; use anyOf`);
     }
     const steps = rules.multipleOf.map((n) => decimal(n).places);
     // A multiple of a whole number needs no fraction; a multiple of 0.5 needs one digit.
-    this.places = rules.integer ? 0 : Math.min(DIGITS - 1, steps.length === 0 ? DIGITS - 1 : Math.max(...steps));
-    this.spend = spend;
-    this.spend(10 + ((this.scale * numbers.length) >> 6));
+    this.#places = rules.integer ? 0 : Math.min(DIGITS - 1, steps.length === 0 ? DIGITS - 1 : Math.max(...steps));
+    this.#spend = spend;
+    this.#spend(10 + ((this.#scale * numbers.length) >> 6));
     this.empty = !this.fits('');
-    this.spend = null;
+    this.#spend = null;
   }
 
   /** Tells whether `text` is the beginning of an allowed number, or all of it. */
   fits(text: string): boolean {
-    let known = this.known.get(text);
+    let known = this.#known.get(text);
     if (known === undefined) {
-      known = this.computeFits(text);
-      if (this.known.size > 10_000) this.known.clear();
-      this.known.set(text, known);
+      known = this.#computeFits(text);
+      if (this.#known.size > 10_000) this.#known.clear();
+      this.#known.set(text, known);
     }
     return known;
   }
@@ -102,8 +102,8 @@ export class NumberLanguage {
     if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) || !this.fits(text)) return false;
     const { units, places } = decimal(text);
     if (units === 0n && text.startsWith('-')) return false;
-    const value = atScale({ units, places }, this.scale);
-    return this.within(value, value, 1n);
+    const value = atScale({ units, places }, this.#scale);
+    return this.#within(value, value, 1n);
   }
 
   /** Yields the allowed numbers that begin with `text`. Ends after `WORD_STEPS` steps, so it may omit some. */
@@ -129,35 +129,35 @@ export class NumberLanguage {
   }
 
   /** Spends steps while the language is built; null afterwards. */
-  private spend: ((steps: number) => void) | null = null;
+  #spend: ((steps: number) => void) | null = null;
   /** True if only the notation is bounded, not the value. */
-  private readonly plain: boolean;
+  readonly #plain: boolean;
 
-  private computeFits(text: string): boolean {
+  #computeFits(text: string): boolean {
     if (text === '') return [...'0123456789-'].some((first) => this.fits(first));
     if (text === '-') return [...'0123456789'].some((first) => this.fits(`-${first}`));
     const match = /^(-?)(0|[1-9]\d*)(?:\.(\d*))?$/.exec(text);
     if (!match) return false;
     const [, sign, whole = '', fraction] = match;
     const tail = fraction?.length ?? 0;
-    if (this.plain) {
-      const places = Math.max(0, Math.min(this.places, DIGITS - whole.length));
+    if (this.#plain) {
+      const places = Math.max(0, Math.min(this.#places, DIGITS - whole.length));
       if (fraction !== undefined && places === 0) return false;
       const isZero = Number(`${whole}.${fraction ?? ''}`) === 0;
       // -0 is never written, so a digit above 0 must still come.
       return tail + (sign === '-' && isZero ? 1 : 0) <= places && Number(whole) <= Number.MAX_SAFE_INTEGER;
     }
     if (fraction !== undefined) {
-      const places = Math.min(this.places, DIGITS - whole.length);
+      const places = Math.min(this.#places, DIGITS - whole.length);
       if (places < Math.max(1, tail)) return false;
-      return this.anyFrom(BigInt(whole + fraction), tail, places, sign === '-');
+      return this.#anyFrom(BigInt(whole + fraction), tail, places, sign === '-');
     }
     const most = whole === '0' ? 1 : 16;
     for (let digits = whole.length; digits <= most; digits++) {
       const first = BigInt(whole) * power(digits - whole.length);
       const last = first + power(digits - whole.length) - 1n;
-      const places = Math.max(0, Math.min(this.places, DIGITS - digits));
-      if (this.between(first, last, places, sign === '-')) return true;
+      const places = Math.max(0, Math.min(this.#places, DIGITS - digits));
+      if (this.#between(first, last, places, sign === '-')) return true;
     }
     return false;
   }
@@ -166,38 +166,38 @@ export class NumberLanguage {
    * Tells whether an allowed number with at most `places` fraction digits begins with the digits of `units`, the last
    * `tail` of which come after the decimal point.
    */
-  private anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
-    const unit = power(this.scale - tail);
-    const step = power(this.scale - places);
-    return this.mirrored(units * unit, (units + 1n) * unit - 1n, step, negative);
+  #anyFrom(units: bigint, tail: number, places: number, negative: boolean): boolean {
+    const unit = power(this.#scale - tail);
+    const step = power(this.#scale - places);
+    return this.#mirrored(units * unit, (units + 1n) * unit - 1n, step, negative);
   }
 
   /**
    * Tells whether an allowed number has an integer part from `first` to `last` and at most `places` digits after the
    * point.
    */
-  private between(first: bigint, last: bigint, places: number, negative: boolean): boolean {
-    const one = power(this.scale);
+  #between(first: bigint, last: bigint, places: number, negative: boolean): boolean {
+    const one = power(this.#scale);
     const end = last > LARGEST ? LARGEST * one : (last + 1n) * one - 1n;
-    return this.mirrored(first * one, end, power(this.scale - places), negative);
+    return this.#mirrored(first * one, end, power(this.#scale - places), negative);
   }
 
-  private mirrored(first: bigint, last: bigint, step: bigint, negative: boolean): boolean {
-    if (!negative) return this.within(first, last, step);
-    return this.within(-last, first === 0n ? -1n : -first, step);
+  #mirrored(first: bigint, last: bigint, step: bigint, negative: boolean): boolean {
+    if (!negative) return this.#within(first, last, step);
+    return this.#within(-last, first === 0n ? -1n : -first, step);
   }
 
   /** Tells whether a multiple of `step` from `first` to `last` is allowed. */
-  private within(first: bigint, last: bigint, step: bigint): boolean {
-    const { from, to } = this.all;
+  #within(first: bigint, last: bigint, step: bigint): boolean {
+    const { from, to } = this.#all;
     const low = from !== null && from > first ? from : first;
     const high = to !== null && to < last ? to : last;
-    const stride = lcm(this.all.step, step);
+    const stride = lcm(this.#all.step, step);
     let value = ceilTo(low, stride);
     for (let tries = 0; value <= high && tries < TRIES; ) {
-      this.spend?.(1 + (this.except.length >> 1));
-      const set = this.except.find((set) => holds(set, value));
-      const isPoint = this.points.has(value);
+      this.#spend?.(1 + (this.#except.length >> 1));
+      const set = this.#except.find((set) => holds(set, value));
+      const isPoint = this.#points.has(value);
       if (!set && !isPoint) return true;
       // An excluded single number is met at most once, so it does not count as a try.
       if (!isPoint) tries++;

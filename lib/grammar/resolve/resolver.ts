@@ -25,12 +25,12 @@ export class Resolver implements MatchContext {
   readonly fuel: Fuel;
   readonly nodes: Node[] = [];
   readonly strings: StringLanguages;
-  private readonly known = new Map<string, Node>();
-  private readonly settled = new Set<Node>();
-  private readonly numberLanguages = new Map<string, NumberLanguage>();
+  readonly #known = new Map<string, Node>();
+  readonly #settled = new Set<Node>();
+  readonly #numberLanguages = new Map<string, NumberLanguage>();
   /** The items of lists with `uniqueItems`, each with the path of that keyword's schema. */
-  private readonly uniques: { node: Node; path: string }[] = [];
-  private readonly lists = new Map<readonly Json[], ReadonlySet<string>>();
+  readonly #uniques: { node: Node; path: string }[] = [];
+  readonly #lists = new Map<readonly Json[], ReadonlySet<string>>();
 
   constructor(document: SchemaDocument, fuel: Fuel) {
     this.document = document;
@@ -46,13 +46,13 @@ export class Resolver implements MatchContext {
   node(ids: readonly number[]): Node {
     const sorted = [...new Set(ids)].sort((a, b) => a - b);
     const key = sorted.join();
-    let node = this.known.get(key);
+    let node = this.#known.get(key);
     if (!node) {
       if (this.nodes.length >= LIMITS.nodes) {
         refuse(this.path(sorted), `this schema has more than ${LIMITS.nodes} different parts; make it smaller.`);
       }
       node = { ids: sorted, alternatives: [], height: Infinity, size: Infinity };
-      this.known.set(key, node);
+      this.#known.set(key, node);
       this.nodes.push(node);
     }
     return node;
@@ -65,14 +65,14 @@ export class Resolver implements MatchContext {
    */
   resolve(): void {
     // `this.nodes` grows during this loop.
-    for (let i = 0; i < this.nodes.length; i++) this.settle(at(this.nodes, i));
+    for (let i = 0; i < this.nodes.length; i++) this.#settle(at(this.nodes, i));
   }
 
   /**
    * Throws `unsupported_schema` for items that `uniqueItems` cannot keep apart. Called after `resolve`.
    */
   checkUnique(): void {
-    for (const { node, path } of this.uniques) {
+    for (const { node, path } of this.#uniques) {
       if (node.alternatives.some((one) => one.from.generated && (one.kind === 'object' || one.kind === 'array'))) {
         refuse(path, 'uniqueItems can be enforced only for strings, numbers and constants; remove it.');
       }
@@ -80,13 +80,13 @@ export class Resolver implements MatchContext {
   }
 
   /** Computes the alternatives of one node, once. */
-  private settle(node: Node): void {
-    if (this.settled.has(node)) return;
-    this.settled.add(node);
+  #settle(node: Node): void {
+    if (this.#settled.has(node)) return;
+    this.#settled.add(node);
     const found = leaves(node.ids, this.document, (steps) => this.spend(steps));
     for (const id of new Set(found.flatMap(({ exclusions }) => exclusions))) this.node([id]);
     const texts = new Set<string>();
-    node.alternatives = found.flatMap((leaf) => this.alternatives(node, leaf, texts));
+    node.alternatives = found.flatMap((leaf) => this.#alternatives(node, leaf, texts));
   }
 
   /** Returns the path of the first of these subschemas in the caller's input; that of the root for none. */
@@ -100,15 +100,15 @@ export class Resolver implements MatchContext {
   }
 
   holds(list: readonly Json[], value: Json): boolean {
-    let set = this.lists.get(list);
+    let set = this.#lists.get(list);
     if (!set) {
-      set = new Set(list.map((one) => this.canonical(one)));
-      this.lists.set(list, set);
+      set = new Set(list.map((one) => this.#canonical(one)));
+      this.#lists.set(list, set);
     }
-    return set.has(this.canonical(value));
+    return set.has(this.#canonical(value));
   }
 
-  private canonical(value: Json): string {
+  #canonical(value: Json): string {
     const text = canonical(value);
     this.spend(text.length >> 5);
     return text;
@@ -127,7 +127,7 @@ export class Resolver implements MatchContext {
    *
    * @param texts JSON texts of the literals that the node already generates; new ones are added
    */
-  private alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
+  #alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
     const make = (shape: object, generated: boolean): Alternative => {
       const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, generated };
@@ -136,7 +136,7 @@ export class Resolver implements MatchContext {
     };
     const literals = (values: readonly Json[], generated: boolean): Alternative[] => {
       const fresh = values.filter((value) => {
-        const text = this.canonical(value);
+        const text = this.#canonical(value);
         if (texts.has(text) || !node.ids.every((id) => matches(value, id, this))) return false;
         // A literal that is not generated must not keep a later alternative from generating it.
         if (generated) texts.add(text);
@@ -158,14 +158,14 @@ export class Resolver implements MatchContext {
       } else if (type === 'number') {
         const rules = mergeNumbers(constraints, types.integer);
         found.push(make({ kind: 'number', rules, language: this.numbers(rules, leaf.constraints) }, generated));
-      } else if (type === 'object') found.push(make(this.object(constraints), generated));
-      else found.push(make(this.array(constraints), generated));
+      } else if (type === 'object') found.push(make(this.#object(constraints), generated));
+      else found.push(make(this.#array(constraints), generated));
     }
     return found;
   }
 
-  private object(constraints: readonly Subschema[]): ObjectAlternative {
-    const allowed = this.names(constraints);
+  #object(constraints: readonly Subschema[]): ObjectAlternative {
+    const allowed = this.#names(constraints);
     const declared = new Set(constraints.flatMap(({ properties }) => [...properties.keys()]));
     const required = new Set(constraints.flatMap((schema) => schema.required));
     const patterns = [...new Set(constraints.flatMap(({ patternProperties }) => [...patternProperties.keys()]))];
@@ -179,17 +179,17 @@ export class Resolver implements MatchContext {
     const names = new Set([...declared, ...required]);
     this.spend(names.size * constraints.length);
     for (const name of allowed.listed) {
-      if (generated(this.member(name, constraints))) names.add(name);
+      if (generated(this.#member(name, constraints))) names.add(name);
     }
     const members: Member[] = [];
     let possible = true;
     for (const name of names) {
       const isRequired = required.has(name);
       if (!allowed.has(name)) possible &&= !isRequired;
-      else members.push({ name, node: this.node(this.member(name, constraints)), required: isRequired });
+      else members.push({ name, node: this.node(this.#member(name, constraints)), required: isRequired });
     }
     const rules = { members, min, max: possible ? max : -1 };
-    const extras = this.undeclared(constraints, patterns, allowed.language).flatMap(({ names, ids }) =>
+    const extras = this.#undeclared(constraints, patterns, allowed.language).flatMap(({ names, ids }) =>
       generated(ids) ? [{ names, node: this.node(ids) }] : [],
     );
     const byName = patterns.length > 0 || constraints.some(({ has }) => has.has('unevaluatedProperties'));
@@ -203,18 +203,18 @@ export class Resolver implements MatchContext {
   }
 
   /** Returns the indices of all subschemas that hold for the member with this name in an object. */
-  private member(name: string, constraints: readonly Subschema[]): number[] {
+  #member(name: string, constraints: readonly Subschema[]): number[] {
     const found = constraints.map((schema) => memberSchemas(name, schema, this));
     const rest = constraints.flatMap(({ unevaluatedProperties: id }, i) => {
       if (id === undefined) return [];
-      const inside = this.inPlace(at(constraints, i), constraints);
+      const inside = this.#inPlace(at(constraints, i), constraints);
       return constraints.some((one, j) => inside.has(one) && at(found, j).length > 0) ? [] : [id];
     });
     return [...found.flat(), ...rest];
   }
 
   /** Returns those of `constraints` that a subschema applies to its value: itself and what it refers to in place. */
-  private inPlace(schema: Subschema, constraints: readonly Subschema[]): Set<Subschema> {
+  #inPlace(schema: Subschema, constraints: readonly Subschema[]): Set<Subschema> {
     const inside = new Set([schema]);
     for (const one of inside) {
       const next = [
@@ -236,11 +236,11 @@ export class Resolver implements MatchContext {
    * Returns the names that `propertyNames` allows: those that it lists, and a language of others, which is null if
    * there are none. Throws `unsupported_schema` for names that are neither a list nor one set of strings.
    */
-  private names(constraints: readonly Subschema[]): AllowedNames {
+  #names(constraints: readonly Subschema[]): AllowedNames {
     const ids = defined(constraints.map(({ propertyNames }) => propertyNames));
     if (ids.length === 0) return ANY_NAME;
     const node = this.node(ids);
-    this.settle(node);
+    this.#settle(node);
     const listed: string[] = [];
     const languages: StringLanguage[] = [];
     for (const one of node.alternatives) {
@@ -259,7 +259,7 @@ export class Resolver implements MatchContext {
    * Returns the sets of undeclared names that different subschemas apply to, with the indices of these: one for each
    * combination of patterns that a name can match.
    */
-  private undeclared(
+  #undeclared(
     constraints: readonly Subschema[],
     patterns: readonly string[],
     allowed: StringLanguage | null,
@@ -283,20 +283,20 @@ export class Resolver implements MatchContext {
       }).flatMap(({ names }) => {
         const [example] = names.words();
         // Which subschemas apply depends on the patterns alone, so any name of the set shows it.
-        return example === undefined ? [] : [{ names, ids: this.undeclaredMember(example, constraints) }];
+        return example === undefined ? [] : [{ names, ids: this.#undeclaredMember(example, constraints) }];
       }),
     );
   }
 
   /** Returns what `member` returns for a name like this that no schema declares. */
-  private undeclaredMember(name: string, constraints: readonly Subschema[]): number[] {
-    return this.member(
+  #undeclaredMember(name: string, constraints: readonly Subschema[]): number[] {
+    return this.#member(
       name,
       constraints.map((schema) => (schema.properties.has(name) ? { ...schema, properties: new Map() } : schema)),
     );
   }
 
-  private array(constraints: readonly Subschema[]): ArrayAlternative {
+  #array(constraints: readonly Subschema[]): ArrayAlternative {
     const item = (i: number) =>
       this.node(defined(constraints.map(({ prefixItems, items }) => prefixItems[i] ?? items)));
     const length = Math.max(0, ...constraints.map(({ prefixItems }) => prefixItems.length));
@@ -316,7 +316,7 @@ export class Resolver implements MatchContext {
       refuse(demanding.path, 'uniqueItems beside schemas for the first items is not supported; remove one.');
     if (min > MOST_UNIQUE_ITEMS)
       refuse(demanding.path, `uniqueItems with more than ${MOST_UNIQUE_ITEMS} items is not supported.`);
-    this.uniques.push({ node: rest, path: demanding.path });
+    this.#uniques.push({ node: rest, path: demanding.path });
     return { kind: 'array', prefix, rest, min, max: Math.min(max, MOST_UNIQUE_ITEMS), allowed, unique: true };
   }
 
@@ -336,11 +336,11 @@ export class Resolver implements MatchContext {
     }
     // Equal rules share a language, so that a token mask walks over the vocabulary once for all of them.
     const key = JSON.stringify([rules, except]);
-    let language = this.numberLanguages.get(key);
+    let language = this.#numberLanguages.get(key);
     if (!language) {
       const make = () => new NumberLanguage(rules, except, (steps) => this.fuel.resolve(steps));
       language = orRefuse(this.path(constraints), make, 'this number');
-      this.numberLanguages.set(key, language);
+      this.#numberLanguages.set(key, language);
     }
     return language;
   }

@@ -13,11 +13,11 @@ type Side = 'generates' | 'accepts';
 
 /** Compiles the string rules of one schema. Each pattern and each set of rules is compiled once and cached. */
 export class StringLanguages {
-  private readonly schemaPath: string;
-  private readonly fuel: Fuel;
-  private readonly patterns = new Map<string, Dfa>();
-  private readonly byRules = new Map<string, StringLanguage>();
-  private readonly bySubschema = {
+  readonly #schemaPath: string;
+  readonly #fuel: Fuel;
+  readonly #patterns = new Map<string, Dfa>();
+  readonly #byRules = new Map<string, StringLanguage>();
+  readonly #bySubschema = {
     generates: new Map<Subschema, StringLanguage>(),
     accepts: new Map<Subschema, StringLanguage>(),
   };
@@ -27,8 +27,8 @@ export class StringLanguages {
    * @param fuel compile budget
    */
   constructor(schemaPath: string, fuel: Fuel) {
-    this.schemaPath = schemaPath;
-    this.fuel = fuel;
+    this.#schemaPath = schemaPath;
+    this.#fuel = fuel;
   }
 
   /**
@@ -39,16 +39,16 @@ export class StringLanguages {
    */
   language(rules: StringRules, constraints: readonly Subschema[], side: Side = 'generates'): StringLanguage {
     const key = JSON.stringify([side, rules, String(rules.max)]);
-    let language = this.byRules.get(key);
+    let language = this.#byRules.get(key);
     if (!language) {
       for (const { pattern, path } of constraints) if (pattern !== undefined) this.pattern(pattern, path);
       const path = constraints.find(({ has }) =>
         ['pattern', 'format', 'minLength'].some((keyword) => has.has(keyword)),
       )?.path;
-      language = orRefuse(path ?? this.schemaPath, () =>
-        stringLanguage(rules, side, this.fuel, (pattern) => this.patterns.get(pattern)!),
+      language = orRefuse(path ?? this.#schemaPath, () =>
+        stringLanguage(rules, side, this.#fuel, (pattern) => this.#patterns.get(pattern)!),
       );
-      this.byRules.set(key, language);
+      this.#byRules.set(key, language);
     }
     return language;
   }
@@ -59,9 +59,9 @@ export class StringLanguages {
    */
   fits(text: string, schema: Subschema): boolean {
     if (schema.pattern === undefined && schema.format === undefined) return true;
-    orRefuse(this.schemaPath, () => this.fuel.resolve(text.length >> 2), 'this schema');
-    if (this.anyLength(schema, 'generates').has(text)) return true;
-    if (schema.format !== undefined && this.anyLength(schema, 'accepts').has(text)) {
+    orRefuse(this.#schemaPath, () => this.#fuel.resolve(text.length >> 2), 'this schema');
+    if (this.#anyLength(schema, 'generates').has(text)) return true;
+    if (schema.format !== undefined && this.#anyLength(schema, 'accepts').has(text)) {
       refuse(
         schema.path,
         `validators disagree whether ${show(text)} is a valid ${schema.format}; remove the value or the format.`,
@@ -71,11 +71,11 @@ export class StringLanguages {
   }
 
   /** Returns the language of the texts of any length that satisfy a subschema's own `pattern` and `format`. */
-  private anyLength(schema: Subschema, side: Side): StringLanguage {
-    const known = this.bySubschema[side].get(schema);
+  #anyLength(schema: Subschema, side: Side): StringLanguage {
+    const known = this.#bySubschema[side].get(schema);
     if (known) return known;
     const language = this.language({ ...mergeStrings([schema]), min: 0, max: Infinity }, [schema], side);
-    this.bySubschema[side].set(schema, language);
+    this.#bySubschema[side].set(schema, language);
     return language;
   }
 
@@ -84,11 +84,11 @@ export class StringLanguages {
    * `unsupported_schema` for one that is not supported or too large to compile.
    */
   pattern(pattern: string, path: string): Dfa {
-    let dfa = this.patterns.get(pattern);
+    let dfa = this.#patterns.get(pattern);
     if (!dfa) {
       const what = `the pattern ${show(pattern)}`;
-      dfa = orRefuse(pathTo(path, 'pattern'), () => patternDfa(pattern, this.fuel), what);
-      this.patterns.set(pattern, dfa);
+      dfa = orRefuse(pathTo(path, 'pattern'), () => patternDfa(pattern, this.#fuel), what);
+      this.#patterns.set(pattern, dfa);
     }
     return dfa;
   }

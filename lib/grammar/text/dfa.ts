@@ -93,14 +93,14 @@ const STATE_STEPS = 10;
 
 /** Builds an automaton. States are identified by a key that the caller chooses. */
 export class Builder {
-  private readonly rows: Int32Array[] = [];
-  private readonly accepts: number[] = [];
-  private readonly ids = new Map<string, number>();
+  readonly #rows: Int32Array[] = [];
+  readonly #accepts: number[] = [];
+  readonly #ids = new Map<string, number>();
   readonly alphabet: Alphabet;
-  private readonly fuel: Fuel;
+  readonly #fuel: Fuel;
   constructor(alphabet: Alphabet, fuel: Fuel) {
     this.alphabet = alphabet;
-    this.fuel = fuel;
+    this.#fuel = fuel;
   }
 
   /**
@@ -108,32 +108,32 @@ export class Builder {
    * transitions. Throws `TooLarge` for more than `LIMITS.stringStates` states, or if the fuel is used up.
    */
   state(key: string, accepts: boolean): { id: number; isNew: boolean } {
-    this.fuel.spend(STATE_STEPS);
-    const known = this.ids.get(key);
+    this.#fuel.spend(STATE_STEPS);
+    const known = this.#ids.get(key);
     if (known !== undefined) return { id: known, isNew: false };
-    if (this.rows.length >= LIMITS.stringStates) {
+    if (this.#rows.length >= LIMITS.stringStates) {
       throw new TooLarge(`needs more than ${LIMITS.stringStates} states; make it simpler or shorter`);
     }
-    this.fuel.spend(this.alphabet.classes >> 2);
-    const id = this.rows.length;
-    this.ids.set(key, id);
-    this.rows.push(new Int32Array(this.alphabet.classes).fill(-1));
-    this.accepts.push(accepts ? 1 : 0);
+    this.#fuel.spend(this.alphabet.classes >> 2);
+    const id = this.#rows.length;
+    this.#ids.set(key, id);
+    this.#rows.push(new Int32Array(this.alphabet.classes).fill(-1));
+    this.#accepts.push(accepts ? 1 : 0);
     return { id, isNew: true };
   }
 
   /** Sets the transition from a state for all characters of one class. */
   link(from: number, characters: number, to: number): void {
-    this.row(from)[characters] = to;
+    this.#row(from)[characters] = to;
   }
 
   /** Sets the transition from a state for all characters. */
   linkAll(from: number, to: number): void {
-    this.row(from).fill(to);
+    this.#row(from).fill(to);
   }
 
-  private row(state: number): Int32Array {
-    const row = this.rows[state];
+  #row(state: number): Int32Array {
+    const row = this.#rows[state];
     if (!row) throw new RangeError(`there is no state ${state}`);
     return row;
   }
@@ -144,9 +144,9 @@ export class Builder {
    */
   finish(): Dfa {
     const { classes } = this.alphabet;
-    this.fuel.spend(this.rows.length * classes);
-    const before: number[][] = this.rows.map(() => []);
-    this.rows.forEach((row, id) => {
+    this.#fuel.spend(this.#rows.length * classes);
+    const before: number[][] = this.#rows.map(() => []);
+    this.#rows.forEach((row, id) => {
       let last = -1;
       for (const to of row) {
         if (to >= 0 && to !== last) before[to]?.push(id);
@@ -154,7 +154,7 @@ export class Builder {
       }
     });
     const alive = new Set<number>();
-    const open = this.accepts.flatMap((accepts, id) => (accepts ? [id] : []));
+    const open = this.#accepts.flatMap((accepts, id) => (accepts ? [id] : []));
     for (let id = open.pop(); id !== undefined; id = open.pop()) {
       if (alive.has(id)) continue;
       alive.add(id);
@@ -162,17 +162,17 @@ export class Builder {
     }
     if (!alive.has(0)) return { states: 0, accepts: new Uint8Array(), alphabet: this.alphabet, next: new Int32Array() };
     const live = [...alive].sort((a, b) => a - b);
-    const renamed = new Int32Array(this.rows.length).fill(-1);
+    const renamed = new Int32Array(this.#rows.length).fill(-1);
     live.forEach((id, i) => {
       renamed[id] = i;
     });
     const next = new Int32Array(live.length * classes);
     live.forEach((id, i) => {
-      this.row(id).forEach((to, c) => {
+      this.#row(id).forEach((to, c) => {
         next[i * classes + c] = to < 0 ? -1 : (renamed[to] ?? -1);
       });
     });
-    const accepts = Uint8Array.from(live, (id) => this.accepts[id] ?? 0);
+    const accepts = Uint8Array.from(live, (id) => this.#accepts[id] ?? 0);
     return { states: live.length, accepts, alphabet: this.alphabet, next };
   }
 }

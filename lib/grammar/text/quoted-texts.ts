@@ -13,9 +13,9 @@ export class QuotedTexts {
   /** Offsets in `bytes` at which a quotation may begin. */
   readonly beginnings: Int32Array;
   /** For each of the `beginnings`, the number of characters up to the end of its text. */
-  private readonly lengths: Int32Array;
+  readonly #lengths: Int32Array;
   /** For each offset: 0 within a character, 1 after white space, 2 after another character. */
-  private readonly after: Uint8Array;
+  readonly #after: Uint8Array;
 
   constructor(texts: readonly string[]) {
     const encoder = new TextEncoder();
@@ -46,23 +46,23 @@ export class QuotedTexts {
       end += part.length;
     }
     this.beginnings = Int32Array.from(beginnings);
-    this.lengths = Int32Array.from(lengths);
-    this.after = new Uint8Array(offset);
-    for (const [end, kind] of ends) this.after[end] = kind;
+    this.#lengths = Int32Array.from(lengths);
+    this.#after = new Uint8Array(offset);
+    for (const [end, kind] of ends) this.#after[end] = kind;
   }
 
   /** Returns the offsets at which a quotation of at least `min` characters may begin. */
   beginningsOf(min: number): Int32Array {
-    return min <= 1 ? this.beginnings : this.beginnings.filter((_, i) => (this.lengths[i] ?? 0) >= min);
+    return min <= 1 ? this.beginnings : this.beginnings.filter((_, i) => (this.#lengths[i] ?? 0) >= min);
   }
 
   /** Tells whether a character ends before an offset. */
   isBoundary(offset: number): boolean {
-    return this.after[offset] !== 0;
+    return this.#after[offset] !== 0;
   }
 
   /** Tells whether a quotation may end before an offset, after a character that is not white space. */
   mayEnd(offset: number): boolean {
-    return this.after[offset] === 2;
+    return this.#after[offset] === 2;
   }
 }

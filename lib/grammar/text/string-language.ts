@@ -18,7 +18,7 @@ export class StringLanguage {
    * `shortest[state * (min + 1) + n]`: length of the shortest continuation from that state with at least n characters;
    * -1 if there is none.
    */
-  private readonly shortest: Int32Array | null;
+  readonly #shortest: Int32Array | null;
   /**
    * Length of the shortest continuation to an allowed text, without regard to the length bounds, from the state where
    * it is longest; 0 without an automaton.
@@ -29,9 +29,9 @@ export class StringLanguage {
     this.dfa = dfa;
     this.min = min;
     this.max = max;
-    this.shortest = dfa && shortestRests(dfa, min, fuel);
+    this.#shortest = dfa && shortestRests(dfa, min, fuel);
     this.longestRest =
-      this.shortest?.reduce((most, rest, i) => (i % (min + 1) === 0 ? Math.max(most, rest) : most), 0) ?? 0;
+      this.#shortest?.reduce((most, rest, i) => (i % (min + 1) === 0 ? Math.max(most, rest) : most), 0) ?? 0;
   }
 
   get empty(): boolean {
@@ -53,7 +53,7 @@ export class StringLanguage {
   rest(state: number, length: number): number {
     const missing = Math.max(0, this.min - length);
     if (this.dfa?.states === 0) return -1;
-    return this.shortest ? (this.shortest[state * (this.min + 1) + missing] ?? -1) : missing;
+    return this.#shortest ? (this.#shortest[state * (this.min + 1) + missing] ?? -1) : missing;
   }
 
   /**
@@ -72,11 +72,11 @@ export class StringLanguage {
 
   /** Returns the state after one more character; -1 if the text could not become an allowed one with it. */
   step(state: number, length: number, codePoint: number): number {
-    const next = this.move(state, codePoint);
+    const next = this.#move(state, codePoint);
     return next >= 0 && this.fits(next, length + 1) ? next : -1;
   }
 
-  private move(state: number, codePoint: number): number {
+  #move(state: number, codePoint: number): number {
     const { dfa } = this;
     if (!dfa) return isText(codePoint) ? 0 : -1;
     return nextState(dfa, state, classOf(dfa.alphabet, codePoint));
@@ -124,20 +124,20 @@ export class StringLanguage {
     if (!this.fits(state, length)) return;
     if (this.accepts(state, length)) yield '';
     // A stack instead of recursion, because texts may be long.
-    const open = [this.continuations(state, length, '')];
+    const open = [this.#continuations(state, length, '')];
     for (let steps = 0; open.length > 0 && steps < WORD_STEPS; steps++) {
       const next = at(open, open.length - 1).next();
       if (next.done) open.pop();
       else {
         const { state, text, length } = next.value;
         if (this.accepts(state, length)) yield text;
-        open.push(this.continuations(state, length, text));
+        open.push(this.#continuations(state, length, text));
       }
     }
   }
 
   /** Yields what one more character leads to, where a text can still be completed; nearest to an end first. */
-  private *continuations(state: number, length: number, before: string): Generator<Continuation> {
+  *#continuations(state: number, length: number, before: string): Generator<Continuation> {
     const to = (codePoint: number, next: number) => ({
       state: next,
       text: before + String.fromCodePoint(codePoint),

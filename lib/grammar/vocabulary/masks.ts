@@ -24,14 +24,14 @@ const encoder = new TextEncoder();
 export class Masks {
   readonly vocabulary: Vocabulary;
   readonly trie: Trie;
-  private readonly strings: StringMasks;
-  private readonly scratch: Uint32Array;
+  readonly #strings: StringMasks;
+  readonly #scratch: Uint32Array;
 
   constructor(vocabulary: Vocabulary) {
     this.vocabulary = vocabulary;
     this.trie = buildTrie(vocabulary);
-    this.strings = new StringMasks(this.trie, vocabulary.size);
-    this.scratch = new Uint32Array(Math.ceil(vocabulary.size / 32));
+    this.#strings = new StringMasks(this.trie, vocabulary.size);
+    this.#scratch = new Uint32Array(Math.ceil(vocabulary.size / 32));
   }
 
   /**
@@ -55,25 +55,25 @@ export class Masks {
     const others: Frame[] = [];
     const numbers = new Map<NumberLanguage, NumberFrame[]>();
     for (const frame of state.frames) {
-      if (frame instanceof VerbatimFrame) this.addQuotation(frame, state, into);
-      else if (frame instanceof StringFrame) this.addString(frame, state, into);
+      if (frame instanceof VerbatimFrame) this.#addQuotation(frame, state, into);
+      else if (frame instanceof StringFrame) this.#addString(frame, state, into);
       else if (frame instanceof RawTextFrame) {
-        addMask(into, this.strings.insideRaw(frame.language, frame.place));
+        addMask(into, this.#strings.insideRaw(frame.language, frame.place));
         if (frame.closing) others.push(frame.closing);
       } else if (frame instanceof NumberFrame) {
         const alike = numbers.get(frame.language);
         if (alike) alike.push(frame);
         else numbers.set(frame.language, [frame]);
-      } else if (frame instanceof FreshTextFrame && frame.place.pending === PLAIN) this.addFresh(frame, state, into);
+      } else if (frame instanceof FreshTextFrame && frame.place.pending === PLAIN) this.#addFresh(frame, state, into);
       else others.push(frame);
     }
-    for (const alike of numbers.values()) this.addNumber(alike, state, into);
+    for (const alike of numbers.values()) this.#addNumber(alike, state, into);
     const rest = state.with(others);
     if (rest) walk(this.trie, 0, rest, into);
   }
 
   /** Marks the tokens that continue a number. The frames have read the same text, and differ in what follows it. */
-  private addNumber(frames: readonly NumberFrame[], state: State, into: Uint32Array): void {
+  #addNumber(frames: readonly NumberFrame[], state: State, into: Uint32Array): void {
     const after = state.with(frames.map((frame) => frame.after));
     if (after) walkNumber(this.trie, at(frames, 0), after, into);
   }
@@ -81,11 +81,11 @@ export class Masks {
   /** Marks the tokens after which one of these strings is nearer to its shortest end. */
   fillNearerEnd(strings: readonly StringFrame[], into: Uint32Array): void {
     into.fill(0);
-    for (const { language, place } of strings) addMask(into, this.strings.nearerEnd(language, place));
+    for (const { language, place } of strings) addMask(into, this.#strings.nearerEnd(language, place));
   }
 
-  private addString(frame: StringFrame, state: State, into: Uint32Array): void {
-    const { inside, exits } = this.strings.at(frame.language, frame.place);
+  #addString(frame: StringFrame, state: State, into: Uint32Array): void {
+    const { inside, exits } = this.#strings.at(frame.language, frame.place);
     addMask(into, inside);
     const after = state.only(frame.after);
     for (const exit of exits) exit.walk(after, (token) => setBit(into, token));
@@ -95,7 +95,7 @@ export class Masks {
    * Marks the tokens that continue a quotation, or close it and continue after it. Follows the texts and the trie side
    * by side, so it creates no automaton states within the string.
    */
-  private addQuotation(frame: VerbatimFrame, state: State, into: Uint32Array): void {
+  #addQuotation(frame: VerbatimFrame, state: State, into: Uint32Array): void {
     const { trie } = this;
     // A greatest length is counted in characters, which only the frames know.
     if (frame.language.max !== Infinity || frame.place.pending !== PLAIN) {
@@ -138,11 +138,11 @@ export class Masks {
   }
 
   /** Marks the tokens that continue a text which must differ from others, except those that can only lead to these. */
-  private addFresh(frame: FreshTextFrame, state: State, into: Uint32Array): void {
+  #addFresh(frame: FreshTextFrame, state: State, into: Uint32Array): void {
     const own = state.only(frame);
     const { text, place, owner, language } = frame;
-    const { inside, exits } = this.strings.at(language, place);
-    const mask = this.scratch;
+    const { inside, exits } = this.#strings.at(language, place);
+    const mask = this.#scratch;
     mask.set(inside);
     const after = state.only(frame.behind);
     for (const exit of exits) {
@@ -163,7 +163,7 @@ export class Masks {
       const node = descend(this.trie, rest);
       if (node < 0) continue;
       const closed = descend(this.trie, Uint8Array.of(...rest, 0x22));
-      if (closed >= 0) this.unmarkAll(closed, mask);
+      if (closed >= 0) this.#unmarkAll(closed, mask);
     }
     addMask(into, mask);
   }
@@ -176,7 +176,7 @@ export class Masks {
    */
   tokenise(text: Uint8Array): number[] {
     const tokens = this.vocabulary.encode(new TextDecoder('utf-8', { ignoreBOM: true }).decode(text));
-    if (this.writes(tokens, text)) return tokens;
+    if (this.#writes(tokens, text)) return tokens;
     try {
       return longestTokens(this.trie, text);
     } catch (cause) {
@@ -186,7 +186,7 @@ export class Masks {
     }
   }
 
-  private writes(tokens: readonly number[], text: Uint8Array): boolean {
+  #writes(tokens: readonly number[], text: Uint8Array): boolean {
     let at = 0;
     for (const token of tokens) {
       const bytes = this.vocabulary.bytes(token);
@@ -198,10 +198,10 @@ export class Masks {
 
   /** Computes and caches the most expensive mask in advance; otherwise the first answer would wait for it. */
   warm(): void {
-    this.strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
+    this.#strings.at(MEMBER_NAME, { state: 0, length: 0, pending: PLAIN });
   }
 
-  private unmarkAll(node: number, mask: Uint32Array): void {
+  #unmarkAll(node: number, mask: Uint32Array): void {
     const end = this.trie.skip[node] ?? 0;
     for (let at = node; at < end; at++) unmark(this.trie, at, mask);
   }

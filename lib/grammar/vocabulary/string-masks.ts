@@ -27,27 +27,27 @@ const MOST_EXITS = 50;
  * tokens are sorted once by their number of characters; the mask for any bound on the length is then a look-up.
  */
 export class StringMasks {
-  private readonly trie: Trie;
-  private readonly words: number;
-  private readonly masks = new Map<string, StringMask>();
-  private readonly exits = new Map<string, Exits>();
-  private readonly languageIds = new WeakMap<StringLanguage, number>();
-  private lastId = 0;
-  private free: FreeText | undefined;
+  readonly #trie: Trie;
+  readonly #words: number;
+  readonly #masks = new Map<string, StringMask>();
+  readonly #exits = new Map<string, Exits>();
+  readonly #languageIds = new WeakMap<StringLanguage, number>();
+  #lastId = 0;
+  #free: FreeText | undefined;
 
   constructor(trie: Trie, vocabularySize: number) {
-    this.trie = trie;
-    this.words = Math.ceil(vocabularySize / 32);
+    this.#trie = trie;
+    this.#words = Math.ceil(vocabularySize / 32);
   }
 
   /** Returns the tokens that are allowed at a position in a JSON string of this language. */
   at(language: StringLanguage, place: Readonly<Place>): StringMask {
     if (!language.dfa && place.pending === PLAIN) {
-      this.free ??= new FreeText(this.trie, this.words);
-      return this.free.at(language.min - place.length, language.max - place.length);
+      this.#free ??= new FreeText(this.#trie, this.#words);
+      return this.#free.at(language.min - place.length, language.max - place.length);
     }
-    const shared = this.shared(language, place);
-    return cached(this.masks, MOST_MASKS, this.keyOf(language, shared), () => this.compute(language, shared));
+    const shared = this.#shared(language, place);
+    return cached(this.#masks, MOST_MASKS, this.#keyOf(language, shared), () => this.#compute(language, shared));
   }
 
   /**
@@ -56,17 +56,17 @@ export class StringMasks {
    * shorter tokens can write the same.
    */
   insideRaw(language: StringLanguage, place: Readonly<Place>): Uint32Array {
-    const shared = this.shared(language, place);
-    const key = `raw ${this.keyOf(language, shared)}`;
-    return cached(this.masks, MOST_MASKS, key, () => this.compute(language, shared, advanceRaw)).inside;
+    const shared = this.#shared(language, place);
+    const key = `raw ${this.#keyOf(language, shared)}`;
+    return cached(this.#masks, MOST_MASKS, key, () => this.#compute(language, shared, advanceRaw)).inside;
   }
 
   /** Returns the tokens after which a string is nearer to its shortest end than at `place`. */
   nearerEnd(language: StringLanguage, place: Readonly<Place>): Uint32Array {
-    const mask = new Uint32Array(this.words);
+    const mask = new Uint32Array(this.#words);
     const rest = language.rest(place.state, place.length);
-    walkString(this.trie, language, place, (node, { state, length, pending }, closes) => {
-      if (!closes && pending === PLAIN && language.rest(state, length) < rest) mark(this.trie, node, mask);
+    walkString(this.#trie, language, place, (node, { state, length, pending }, closes) => {
+      if (!closes && pending === PLAIN && language.rest(state, length) < rest) mark(this.#trie, node, mask);
     });
     return mask;
   }
@@ -75,37 +75,37 @@ export class StringMasks {
    * Returns a position with the same mask. All positions too far from the maximum length for a token to reach it share
    * one.
    */
-  private shared(language: StringLanguage, place: Readonly<Place>): Readonly<Place> {
+  #shared(language: StringLanguage, place: Readonly<Place>): Readonly<Place> {
     const { min, max, longestRest } = language;
-    const far = place.length >= min && place.length + this.trie.deepest + longestRest <= max;
+    const far = place.length >= min && place.length + this.#trie.deepest + longestRest <= max;
     return far ? { ...place, length: min } : place;
   }
 
-  private keyOf(language: StringLanguage, { state, length, pending }: Readonly<Place>): string {
-    return `${this.idOf(language)},${state},${length},${pending}`;
+  #keyOf(language: StringLanguage, { state, length, pending }: Readonly<Place>): string {
+    return `${this.#idOf(language)},${state},${length},${pending}`;
   }
 
-  private idOf(language: StringLanguage): number {
+  #idOf(language: StringLanguage): number {
     // The language of a format is shared by all schemas, and so are its masks.
-    let id = this.languageIds.get(language);
+    let id = this.#languageIds.get(language);
     if (id === undefined) {
-      id = ++this.lastId;
-      this.languageIds.set(language, id);
+      id = ++this.#lastId;
+      this.#languageIds.set(language, id);
     }
     return id;
   }
 
-  private compute(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
-    const inside = new Uint32Array(this.words);
+  #compute(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
+    const inside = new Uint32Array(this.#words);
     const closing: number[] = [];
     const visit = (node: number, _: Readonly<Place>, closes: boolean) => {
       if (closes) closing.push(node);
-      else mark(this.trie, node, inside);
+      else mark(this.#trie, node, inside);
     };
-    walkString(this.trie, language, start, visit, move);
-    const exits = cached(this.exits, MOST_EXITS, closing.join(), () => {
+    walkString(this.#trie, language, start, visit, move);
+    const exits = cached(this.#exits, MOST_EXITS, closing.join(), () => {
       const made = new Exits();
-      for (const node of closing) made.add(this.trie, node);
+      for (const node of closing) made.add(this.#trie, node);
       return made;
     });
     return { inside, exits: [exits] };
@@ -157,21 +157,21 @@ const ANY_TEXT = new StringLanguage(null, 0, Number.POSITIVE_INFINITY, new Fuel(
 
 /** Computes the masks of text without a pattern, for positions between two characters. */
 class FreeText {
-  private readonly trie: Trie;
+  readonly #trie: Trie;
   /** `upTo[n]`: tokens that begin at most n characters; the last one may be unfinished. */
-  private readonly upTo: readonly Uint32Array[];
+  readonly #upTo: readonly Uint32Array[];
   /** `closes[n]`: tokens that close the string after n characters. */
-  private readonly closes: Exits[] = [];
-  private readonly closesAny = new Exits();
+  readonly #closes: Exits[] = [];
+  readonly #closesAny = new Exits();
 
   constructor(trie: Trie, words: number) {
-    this.trie = trie;
+    this.#trie = trie;
     const starts: number[][] = [];
     walkString(trie, ANY_TEXT, { state: 0, length: 0, pending: PLAIN }, (node, { length, pending }, closes) => {
       if (closes) {
-        this.closes[length] ??= new Exits();
-        this.closes[length].add(trie, node);
-        this.closesAny.add(trie, node);
+        this.#closes[length] ??= new Exits();
+        this.#closes[length].add(trie, node);
+        this.#closesAny.add(trie, node);
       } else if ((trie.token[node] ?? -1) >= 0) {
         const begun = length + (pending === PLAIN ? 0 : 1);
         starts[begun] ??= [];
@@ -179,8 +179,8 @@ class FreeText {
       }
     });
     const mask = new Uint32Array(words);
-    this.upTo = Array.from({ length: Math.max(1, starts.length) }, (_, n) => {
-      for (const node of starts[n] ?? []) mark(this.trie, node, mask);
+    this.#upTo = Array.from({ length: Math.max(1, starts.length) }, (_, n) => {
+      for (const node of starts[n] ?? []) mark(this.#trie, node, mask);
       return mask.slice();
     });
   }
@@ -192,9 +192,9 @@ class FreeText {
    * @param left number of characters that may still come
    */
   at(missing: number, left: number): StringMask {
-    const inside = at(this.upTo, Math.min(left, this.upTo.length - 1));
-    if (missing <= 0 && left >= this.closes.length) return { inside, exits: [this.closesAny] };
-    const exits = this.closes.filter((_, n) => n >= missing && n <= left);
+    const inside = at(this.#upTo, Math.min(left, this.#upTo.length - 1));
+    if (missing <= 0 && left >= this.#closes.length) return { inside, exits: [this.#closesAny] };
+    const exits = this.#closes.filter((_, n) => n >= missing && n <= left);
     return { inside, exits };
   }
 }
@@ -205,7 +205,7 @@ class FreeText {
  */
 class Exits {
   readonly tokens: number[] = [];
-  private readonly children = new Map<number, Exits>();
+  readonly #children = new Map<number, Exits>();
 
   /** Adds the tokens that end at a trie node or below it. The node must be the one directly after a closing quote. */
   add(trie: Trie, node: number): void {
@@ -214,17 +214,18 @@ class Exits {
     const end = skip[node] ?? 0;
     for (let at = node; at < end; at++) {
       const level = depth[at] ?? 0;
-      const here = path[level - 1]?.child(byte[at] ?? 0) ?? this;
+      const above = path[level - 1];
+      const here = above ? above.#child(byte[at] ?? 0) : this;
       path[level] = here;
       for (let id = token[at] ?? -1; id >= 0; id = same[id] ?? -1) here.tokens.push(id);
     }
   }
 
-  private child(byte: number): Exits {
-    let child = this.children.get(byte);
+  #child(byte: number): Exits {
+    let child = this.#children.get(byte);
     if (!child) {
       child = new Exits();
-      this.children.set(byte, child);
+      this.#children.set(byte, child);
     }
     return child;
   }
@@ -238,7 +239,7 @@ class Exits {
     for (let top = open.pop(); top !== undefined; top = open.pop()) {
       const [exits, state, rest] = top;
       for (const token of exits.tokens) found(token, rest);
-      for (const [byte, child] of exits.children) {
+      for (const [byte, child] of exits.#children) {
         const next = state.next(byte);
         if (next) open.push([child, next, rest + 1]);
       }
