@@ -131,6 +131,17 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     );
   });
 
+  it('asks for typed fields and marks them in the text', async () => {
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByRole('button', { name: 'Extractions', exact: true }).click();
+    await page.getByText('Request as code').click();
+    expect(await page.locator('pre code').textContent()).toContain('/v1/extractions');
+    await ask();
+    await page.locator('.answer dd').first().waitFor();
+    expect(await page.locator('.answer dt').first().textContent()).toBe('invoice number');
+    expect(await page.locator('mark').allTextContents()).toContain('INV-7');
+  });
+
   it('is where a browser gets from the root, and asks nothing while the model is being loaded', async () => {
     await page.route('**/health', (route) =>
       route.fulfill({ json: { status: 'loading', state: 'loading', device: 'CPU', active_model: 'none' } }),

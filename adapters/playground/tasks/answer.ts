@@ -1,6 +1,8 @@
+import type * as v from 'valibot';
 import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
+import type { ExtractionsResponse } from '../../../lib/schema/extractions-response.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
-import type { TaskDraft } from './task.ts';
+import { items, type TaskDraft, typedField } from './task.ts';
 
 /** Holds one displayed row of an answer: a value, with its probability and evidence if they are known. */
 export interface AnswerRow {
@@ -73,6 +75,59 @@ export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsRe
   });
   const cut = response.answers.some((answer) => answer.type === 'extract' && !answer.complete);
   return { answers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
+}
+
+/** Converts the response of `POST /v1/extractions` to the displayed answers. `tasks` are the tasks that were sent. */
+export function readExtractions(
+  tasks: readonly TaskDraft[],
+  { answers, usage }: v.InferOutput<typeof ExtractionsResponse>,
+): Answers {
+  const shownAnswers = tasks.map(({ type, name, list }): Answer => {
+    if (type === 'fields') {
+      return { name, rows: items(list).flatMap((line) => fieldRows(typedField(line).name, answers)), options: [] };
+    }
+    const answer = answers[name];
+    if (answer?.type === 'choice') {
+      const options = Object.entries(answer.probabilities).map(([label, probability]) => ({ label, probability }));
+      return { name, rows: [{ label: 'answer', value: answer.choice }], options };
+    }
+    if (answer?.type === 'extract') {
+      const rows = answer.fields.map(({ path, value, probability }) => ({
+        label: memberName(path),
+        value: shown(value),
+        probability,
+      }));
+      return { name, rows, options: [] };
+    }
+    return { name, rows: fieldRows(name, answers), options: [] };
+  });
+  const cut = Object.values(answers).some((answer) => 'x_cut' in answer && answer.x_cut === true);
+  return { answers: shownAnswers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
+}
+
+/** Returns the rows of a typed field: one, or one for each item of a list. */
+function fieldRows(label: string, answers: v.InferOutput<typeof ExtractionsResponse>['answers']): AnswerRow[] {
+  // A server of another version may answer with other members.
+  const answer = Object(answers[label]) as {
+    value?: unknown;
+    p_null?: number;
+    confidence?: number;
+    confidences?: number[];
+    span?: [number, number];
+    spans?: [number, number][];
+  };
+  const place = (span: [number, number] | undefined) => span && { evidence: { start: span[0], end: span[1] } };
+  if (Array.isArray(answer.value) && answer.value.length > 0) {
+    return answer.value.map((item, i) => ({
+      label,
+      value: shown(item),
+      ...(answer.confidences?.[i] === undefined ? {} : { probability: answer.confidences[i] }),
+      ...place(answer.spans?.[i]),
+    }));
+  }
+  const { value = null, p_null: absent = 0, confidence = 1 } = answer;
+  if (value === null) return [{ label, value: null, probability: absent }];
+  return [{ label, value: shown(value), probability: (1 - absent) * confidence, ...place(answer.span) }];
 }
 
 /** Returns a JSON Pointer (RFC 6901) without the leading slash and with its escapes resolved: the name of a member. */

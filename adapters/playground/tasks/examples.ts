@@ -66,6 +66,22 @@ export const EXAMPLES: readonly Example[] = [
       maxOutputTokens: 64,
     }),
   },
+  {
+    title: 'Extractions',
+    make: () => ({
+      context:
+        'Invoice INV-7 issued on 2 March 2026, net 30 days, total 1,080.00 USD. Contacts: Dana Whitfield, Priya Nair.',
+      tasks: [
+        newTask({
+          type: 'fields',
+          name: 'invoice',
+          text: '',
+          list: 'invoice number\ntotal: number\nissued: date\ncontacts: list\nphone',
+        }),
+      ],
+      maxOutputTokens: 256,
+    }),
+  },
 ];
 
 /** Tells whether a draft is an unchanged example, so that nothing is lost if another example replaces it. */

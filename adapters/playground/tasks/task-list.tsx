@@ -92,6 +92,9 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
             <option value="extract" disabled={abilities?.extract === false}>
               extract
             </option>
+            <option value="fields" disabled={abilities?.extract === false}>
+              typed fields
+            </option>
           </select>
         </label>
         <label for={taskElementId(task, 'name')}>
@@ -138,7 +141,11 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
         />
       </label>
       <label for={taskElementId(task, 'list')}>
-        {decide ? optionsLabel(abilities) : 'Keys, one per line'}
+        {decide
+          ? optionsLabel(abilities)
+          : task.type === 'fields'
+            ? 'Fields, one per line (total: number)'
+            : 'Keys, one per line'}
         <textarea
           id={taskElementId(task, 'list')}
           rows={Math.min(6, Math.max(2, task.list.split('\n').length))}

@@ -2,12 +2,23 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { DecisionsRequest } from '../../../lib/schema/decisions-request.ts';
 import type { DecisionsResponse } from '../../../lib/schema/decisions-response.ts';
+import { ExtractionsRequest } from '../../../lib/schema/extractions-request.ts';
 import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { validate } from '../../../lib/validation/validate.ts';
-import { readDecisions, readTasks } from './answer.ts';
+import { readDecisions, readExtractions, readTasks } from './answer.ts';
+import { EXAMPLES } from './examples.ts';
 import { LANGUAGES, requestCode } from './request-code.ts';
-import { anotherTask, decisionsBody, hasProbabilities, moved, newTask, tasksBody } from './task.ts';
+import {
+  anotherTask,
+  decisionsBody,
+  extractionsBody,
+  hasFields,
+  hasProbabilities,
+  moved,
+  newTask,
+  tasksBody,
+} from './task.ts';
 
 const decide = newTask({ type: 'decide', name: '10', text: 'Late?', list: ' yes \n\nno' });
 const free = newTask({ type: 'decide', name: '2', text: 'Why?', list: '' });
@@ -37,6 +48,91 @@ test('a draft becomes the body of POST /v1/decisions, unless an answer is free',
       { type: 'extract', name: 'facts', instructions: 'What?', keys: ['item'] },
     ],
     max_output_tokens: 64,
+  });
+});
+
+const fields = newTask({ type: 'fields', name: 'order', text: 'Of the order', list: 'id\ntotal: number\nnames: list' });
+
+test('a draft with typed fields becomes the body of POST /v1/extractions', () => {
+  const mixed = { ...draft, tasks: [decide, free, extract, fields] };
+  expect([draft, mixed].map(hasFields)).toEqual([false, true]);
+  const body = extractionsBody(mixed, 'a/b');
+  expect(body).toEqual({
+    model: 'a/b',
+    state: "It's late.",
+    fields: {
+      2: { type: 'text', free: true, instructions: 'Why?' },
+      id: { type: 'text', instructions: 'id: Of the order' },
+      total: { type: 'number', instructions: 'total: Of the order' },
+      names: { type: 'list', items: 'text', instructions: 'names: Of the order' },
+    },
+    questions: {
+      10: { type: 'choice', instructions: 'Late?', criteria: ['yes', 'no'] },
+      facts: { type: 'extract', instructions: 'What?', keys: ['item'] },
+    },
+    options: { span_unit: 'utf16' },
+    max_output_tokens: 64,
+  });
+  validate(ExtractionsRequest, body);
+});
+
+test('an example has typed fields that the server accepts', () => {
+  const drafts = EXAMPLES.map(({ make }) => make()).filter(hasFields);
+  expect(drafts).toHaveLength(1);
+  for (const one of drafts) validate(ExtractionsRequest, extractionsBody(one, 'a/b'));
+});
+
+test('typed fields carry probabilities and spans', () => {
+  const response = {
+    answers: {
+      id: { type: 'text', value: "It's", guess: "It's", p_null: 0.5, confidence: 0.5, span: [0, 4] },
+      total: { type: 'number', value: null, guess: 3, p_null: 0.75, confidence: 0.5 },
+      names: {
+        type: 'list',
+        value: ['a', 'b'],
+        spans: [
+          [1, 2],
+          [3, 4],
+        ],
+        confidences: [0.5, 0.25],
+        confidence: 0.1,
+      },
+      2: { type: 'text', value: 'x', p_null: 0, confidence: 1, x_cut: true },
+      10: { type: 'choice', choice: 'no', probabilities: { yes: 0.25, no: 0.75 }, confidence: 0.5 },
+      facts: { type: 'extract', data: {}, fields: [{ path: '/item', value: 'mug', probability: 0.5 }], complete: true },
+    },
+    usage: { input_tokens: 7, output_tokens: 3 },
+  };
+  const read = readExtractions(
+    [fields, free, decide, extract],
+    response as unknown as Parameters<typeof readExtractions>[1],
+  );
+  expect(read).toEqual({
+    answers: [
+      {
+        name: 'order',
+        rows: [
+          { label: 'id', value: "It's", probability: 0.25, evidence: { start: 0, end: 4 } },
+          { label: 'total', value: null, probability: 0.75 },
+          { label: 'names', value: 'a', probability: 0.5, evidence: { start: 1, end: 2 } },
+          { label: 'names', value: 'b', probability: 0.25, evidence: { start: 3, end: 4 } },
+        ],
+        options: [],
+      },
+      { name: '2', rows: [{ label: '2', value: 'x', probability: 1 }], options: [] },
+      {
+        name: '10',
+        rows: [{ label: 'answer', value: 'no' }],
+        options: [
+          { label: 'yes', probability: 0.25 },
+          { label: 'no', probability: 0.75 },
+        ],
+      },
+      { name: 'facts', rows: [{ label: 'item', value: 'mug', probability: 0.5 }], options: [] },
+    ],
+    cut: true,
+    promptTokens: 7,
+    chosenTokens: 3,
   });
 });
 

@@ -3,11 +3,11 @@ import { decisionsInput, type MediaFile, tasksMedia } from '../media/media-file.
 
 /** One task in the editor. */
 const TaskFields = v.object({
-  type: v.picklist(['decide', 'extract']),
+  type: v.picklist(['decide', 'extract', 'fields']),
   name: v.string(),
-  /** The question of a decide task, the instruction of an extract task. */
+  /** The question of a decide task, the instruction of the others. */
   text: v.string(),
-  /** Options of a decide task or keys of an extract task, one on each line. */
+  /** Options of a decide task, keys of an extract task, or typed fields such as `total: number`, one on each line. */
   list: v.string(),
 });
 type TaskFields = v.InferOutput<typeof TaskFields>;
@@ -51,6 +51,44 @@ export function tasksBody({ context, media, tasks, maxOutputTokens }: Draft, mod
       }
       return { type, name, instruction: text, ...(listed.length > 0 ? { keys: listed } : {}) };
     }),
+    max_output_tokens: maxOutputTokens,
+  };
+}
+
+/** Tells whether a draft has typed fields, which only `POST /v1/extractions` answers. */
+export const hasFields = ({ tasks }: Draft): boolean => tasks.some(({ type }) => type === 'fields');
+
+/** Returns the name and type of a typed field; a line without a type is a text. */
+export function typedField(line: string): { name: string; type: string } {
+  const [, name = line, type = 'text'] = /^(.*?)\s*:\s*([a-z]+)$/.exec(line) ?? [];
+  return { name, type };
+}
+
+/** Returns the body of `POST /v1/extractions` for a draft: typed fields, beside questions for its other tasks. */
+export function extractionsBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
+  const fields: Record<string, object> = {};
+  const questions: Record<string, object> = {};
+  for (const { type, name, text, list } of tasks) {
+    const listed = items(list);
+    if (type === 'fields') {
+      for (const line of listed) {
+        const field = typedField(line);
+        const items = field.type === 'list' ? { items: 'text' } : {};
+        const asked = text.trim() === '' ? {} : { instructions: `${field.name}: ${text}` };
+        fields[field.name] = { type: field.type, ...items, ...asked };
+      }
+    } else if (type === 'extract') {
+      questions[name] = { type, instructions: text, ...(listed.length > 0 ? { keys: listed } : {}) };
+    } else if (listed.length > 0) questions[name] = { type: 'choice', instructions: text, criteria: listed };
+    else fields[name] = { type: 'text', free: true, instructions: text };
+  }
+  return {
+    model,
+    state: context,
+    ...(media ? { [media.kind === 'image' ? 'images' : 'audio']: [media.url] } : {}),
+    fields,
+    ...(Object.keys(questions).length > 0 ? { questions } : {}),
+    options: { span_unit: 'utf16' },
     max_output_tokens: maxOutputTokens,
   };
 }

@@ -5,12 +5,26 @@ import { call } from '../api.ts';
 import { MediaField } from '../media/media-field.tsx';
 import { withoutContent } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
-import { readDecisions, readTasks } from './answer.ts';
+import { readDecisions, readExtractions, readTasks } from './answer.ts';
 import { complaint, EXAMPLES, type Example, isExample } from './examples.ts';
 import { RequestView } from './request-view.tsx';
 import { type Outcome, Results } from './results.tsx';
-import { type Draft, decisionsBody, hasProbabilities, newTask, StoredDraft, tasksBody } from './task.ts';
+import {
+  type Draft,
+  decisionsBody,
+  extractionsBody,
+  hasFields,
+  hasProbabilities,
+  newTask,
+  StoredDraft,
+  tasksBody,
+} from './task.ts';
 import { TaskList } from './task-list.tsx';
+
+// The formats in which a draft may be asked. Typed fields need the last one.
+const TASKS = { path: '/v1/tasks', body: tasksBody, read: readTasks };
+const DECISIONS = { path: '/v1/decisions', body: decisionsBody, read: readDecisions };
+const EXTRACTIONS = { path: '/v1/extractions', body: extractionsBody, read: readExtractions };
 
 /**
  * Shows a context, a list of tasks about it, and their answers. `model` is the id of the loaded model, empty if there
@@ -33,8 +47,9 @@ export function TasksTab({
   const [running, setRunning] = useState<AbortController | null>(null);
   const [probabilities, setProbabilities] = useState(true);
   const scored = probabilities && hasProbabilities(draft);
-  const path = scored ? '/v1/decisions' : '/v1/tasks';
-  const bodyOf = (sent: Draft) => (scored ? decisionsBody : tasksBody)(sent, model || 'assay/starter');
+  const form = hasFields(draft) ? EXTRACTIONS : scored ? DECISIONS : TASKS;
+  const { path } = form;
+  const bodyOf = (sent: Draft) => form.body(sent, model || 'assay/starter');
   const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
 
   const start = (example: Example) => {
@@ -51,7 +66,7 @@ export function TasksTab({
     const began = performance.now();
     try {
       const response = await (await call(path, { body: bodyOf(draft), signal: stop.signal })).json();
-      const answers = (scored ? readDecisions : readTasks)(draft.tasks, response);
+      const answers = form.read(draft.tasks, response);
       setOutcome({ ...answers, context: draft.context, milliseconds: Math.round(performance.now() - began) });
     } catch (cause) {
       if (!stop.signal.aborted) setError(cause);
@@ -127,8 +142,8 @@ export function TasksTab({
           <label class="check" title="Asked as POST /v1/decisions; without it, as POST /v1/tasks">
             <input
               type="checkbox"
-              checked={scored}
-              disabled={!hasProbabilities(draft)}
+              checked={scored || hasFields(draft)}
+              disabled={!hasProbabilities(draft) || hasFields(draft)}
               onChange={(event) => setProbabilities(event.currentTarget.checked)}
             />
             Probabilities and evidence
