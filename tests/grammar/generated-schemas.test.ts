@@ -7,8 +7,9 @@ import { generate, randomFrom } from './random-model.ts';
 import { smallVocabulary } from './vocabularies.ts';
 
 /*
- * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.3 and 4.6 and Pydantic 2.13 write them for
- * every kind of value, in each of their dialects. All are accepted, and every answer is valid.
+ * Schemas as zod 3.25 (with zod-to-json-schema and openai's helper), zod 4.3 and 4.6, Pydantic 2.13 and 2.14, the MCP
+ * SDK for Python 2.3 (tools' inputs and outputs), FastAPI 0.165 (OpenAPI 3.1), OpenAPI 3.0 and schemars 0.8 and 1 write
+ * them for every kind of value, in each of their dialects. All are accepted, and every answer is valid.
  */
 
 type Schema = { readonly [keyword: string]: unknown };

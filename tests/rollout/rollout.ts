@@ -137,6 +137,8 @@ function envoyConfig(gateway: number, boxes: readonly Box[]): object {
   const at = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
   listener.address = at(gateway);
   cluster.type = 'STATIC';
+  // Boxes on loopback refuse other names (DNS rebinding), and Envoy sends the name of the cluster.
+  cluster.health_checks[0].http_health_check.host = '127.0.0.1';
   cluster.load_assignment.endpoints = [
     { lb_endpoints: boxes.map(({ port }) => ({ endpoint: { address: at(port) } })) },
   ];
@@ -165,6 +167,7 @@ try {
   const each = after.map((count, i) => count - (before[i] ?? 0));
   console.log(`30 requests of 3 sessions, 10 each, reached the boxes: ${each.join(', ')}`);
   if (each.some((count) => count % 10 !== 0)) throw new Error('A session was spread over boxes.');
+  if (each.reduce((sum, count) => sum + count, 0) !== 30) throw new Error('The boxes have not counted all requests.');
 
   const done = { answered: 0 };
   const loading = load(gateway, requests, done);

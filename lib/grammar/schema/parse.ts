@@ -212,7 +212,8 @@ function settleNumbers(draft: Draft): void {
   const range = NUMBER_FORMATS.get(String(format));
   if (!range) return;
   draft.minimum = Math.max(range[0], draft.minimum ?? -Infinity);
-  draft.maximum = Math.min(range[1], draft.maximum ?? Infinity);
+  const maximum = Math.min(range[1], draft.maximum ?? Infinity);
+  if (maximum < Infinity) draft.maximum = maximum;
   if (!draft.types) draft.has = new Set([...draft.has, 'minimum']);
 }
 
