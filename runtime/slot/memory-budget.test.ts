@@ -64,3 +64,12 @@ it('holds models to no sum without settings', async () => {
   const budget = new MemoryBudget(undefined, async () => undefined);
   await budget.reserve(loading, folder, [held('other', 'loaded', 0, 1e9)]);
 });
+
+it('counts a model that another load has reserved memory for', async () => {
+  const budget = new MemoryBudget({ budgetBytes: 900 * MB, evict: false }, async () => undefined);
+  const first = held('first', 'unloaded', 0, 0);
+  await budget.reserve(first, folder, []);
+  await expect(budget.reserve(loading, folder, [first])).rejects.toMatchObject({ code: 'memory_full' });
+  budget.settle(first.model);
+  await budget.reserve(loading, folder, [first]);
+});

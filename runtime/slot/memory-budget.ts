@@ -19,6 +19,8 @@ export class MemoryBudget {
   readonly #settings: MemorySettings | undefined;
   readonly #unload: (model: ModelId) => Promise<void>;
   readonly #expected = new Map<ModelId, number>();
+  /** Models that have a reservation but may not be in memory yet. */
+  readonly #reserved = new Set<ModelId>();
 
   /** @param settings absent: any number of bytes may be needed */
   constructor(settings: MemorySettings | undefined, unload: (model: ModelId) => Promise<void>) {
@@ -32,7 +34,7 @@ export class MemoryBudget {
   }
 
   figures(held: readonly Held[]): { usedBytes: number; budgetBytes: number } {
-    const usedBytes = held.filter(inMemory).reduce((sum, one) => sum + this.bytesOf(one), 0);
+    const usedBytes = held.filter((one) => this.#counts(one)).reduce((sum, one) => sum + this.bytesOf(one), 0);
     return { usedBytes, budgetBytes: this.#settings?.budgetBytes ?? Number.POSITIVE_INFINITY };
   }
 
@@ -46,16 +48,19 @@ export class MemoryBudget {
     const needed = await expectedBytes(directory);
     const before = this.#expected.get(slot.model);
     this.#expected.set(slot.model, needed);
+    this.#reserved.add(slot.model);
     if (!this.#settings) return;
     const { budgetBytes } = this.#settings;
-    const held = others.filter(inMemory);
+    const held = others.filter((one) => this.#counts(one));
     let free = budgetBytes - this.figures(held).usedBytes;
     if (needed <= free) return;
     const evicted: ModelId[] = [];
     if (evict ?? this.#settings.evict) {
       // A model whose process is busy with a request is in use now.
       const age = (one: Held) => (one.engine.status().admitted > 0 ? Number.POSITIVE_INFINITY : one.usedAt);
-      const idle = held.filter(({ state }) => state !== 'loading').sort((a, b) => age(a) - age(b));
+      const idle = held
+        .filter(({ state }) => state === 'loaded' || state === 'restarting')
+        .sort((a, b) => age(a) - age(b));
       for (const one of idle) {
         if (needed <= free) break;
         free += this.bytesOf(one);
@@ -65,9 +70,19 @@ export class MemoryBudget {
     if (needed > free) {
       if (before === undefined) this.#expected.delete(slot.model);
       else this.#expected.set(slot.model, before);
+      this.settle(slot.model);
       throw this.#refusal(slot.model, needed, held);
     }
     for (const model of evicted) await this.#unload(model);
+  }
+
+  /** Ends the reservation of a model, because its load has ended. */
+  settle(model: ModelId): void {
+    this.#reserved.delete(model);
+  }
+
+  #counts({ model, state }: Held): boolean {
+    return (state !== 'unloaded' && state !== 'failed') || this.#reserved.has(model);
   }
 
   #refusal(model: ModelId, needed: number, held: readonly Held[]): AssayError {
@@ -81,8 +96,4 @@ export class MemoryBudget {
     const message = `${model} needs about ${formatBytes(needed)}, and models may have ${budget}${taken}. ${advice}`;
     return new AssayError('memory_full', message, { param: 'model' });
   }
-}
-
-function inMemory({ state }: Held): boolean {
-  return state !== 'unloaded' && state !== 'failed';
 }

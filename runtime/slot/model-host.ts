@@ -21,7 +21,7 @@ import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { LoadedModels } from '../supervisor/engine-backend.ts';
 import type { EngineStatus } from '../supervisor/engine-process.ts';
-import { type ModelState, shuttingDown } from '../supervisor/life-cycle.ts';
+import { SHOWN, shuttingDown } from '../supervisor/life-cycle.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { DeviceTrials } from './device-trials.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
@@ -47,16 +47,6 @@ export interface HostOptions {
   /** Number format of the weights to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
-
-/** Describes the state of a model in the error that it cannot be deleted. */
-const IN_USE: Readonly<Record<ModelState, string>> = {
-  unloaded: 'being loaded',
-  loading: 'being loaded',
-  loaded: 'loaded',
-  unloading: 'being unloaded',
-  restarting: 'being started again',
-  failed: 'being loaded',
-};
 
 /** Maximum number of requests that wait for the load of their model. */
 const MOST_WAITING = 64;
@@ -214,7 +204,10 @@ export class LocalModelHost implements ModelHost, LoadedModels {
         else if (compiled) await this.#budget.reserve(slot, compiled.directory, others(), evict);
       },
     };
-    return slot.load(request).finally(() => this.#tidy(slot));
+    return slot.load(request).finally(() => {
+      this.#budget.settle(model);
+      this.#tidy(slot);
+    });
   }
 
   /** Loads a model whose compiled files are gone. If its weights are gone, too, its slot says so. */
@@ -239,19 +232,28 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     await this.unload(model);
   }
 
+  /** Loads a model for a request; undefined unless models are loaded on demand. */
+  get demand(): LoadedModels['demand'] {
+    return this.#options.loadOnDemand ? (wanted) => this.#demandOne(wanted) : undefined;
+  }
+
   /** Loads a model for a request; without an id, the one that was loaded last. One such load runs at a time. */
-  readonly demand = async (wanted: ModelId | undefined): Promise<void> => {
+  async #demandOne(wanted: ModelId | undefined): Promise<void> {
     const model = wanted ?? this.#loaded[0];
-    if (!this.#options.loadOnDemand || model === undefined) return;
+    if (model === undefined) return;
     this.#demanded ??= { model, waiting: 0, load: this.#demand(model) };
     const demanded = this.#demanded;
-    if (demanded.model !== model || demanded.waiting >= MOST_WAITING) {
-      const busy = `${demanded.model} is being loaded for another request. Try again after the seconds in Retry-After.`;
-      throw new AssayError('overloaded', busy, { retryAfterSeconds: Math.ceil(this.#demandMs / 1000) });
-    }
+    if (demanded.model !== model || demanded.waiting >= MOST_WAITING) throw this.#tryLater(demanded.model);
     demanded.waiting++;
-    await demanded.load;
-  };
+    await demanded.load.catch((error: unknown) => {
+      throw isAssayError(error, 'operation_in_progress') ? this.#tryLater(model) : error;
+    });
+  }
+
+  #tryLater(loading: ModelId): AssayError {
+    const busy = `${loading} is being loaded or changed now. Try again after the seconds in Retry-After.`;
+    return new AssayError('overloaded', busy, { retryAfterSeconds: Math.max(1, Math.ceil(this.#demandMs / 1000)) });
+  }
 
   async #demand(model: ModelId): Promise<void> {
     const started = performance.now();
@@ -276,7 +278,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     this.#refuseDuringRemoval(model);
     const slot = this.#slots.get(model);
     if (slot?.inUse || this.#loads.has(model)) {
-      const doing = slot ? IN_USE[slot.state] : 'being loaded';
+      const doing = slot ? SHOWN[slot.state].doing : 'being loaded';
       throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload ${model}`, {
         param: 'model',
       });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
-import type { SlotState } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
+import type { ModelState } from '../supervisor/life-cycle.ts';
 import { ModelList, type ModelListOptions } from './model-list.ts';
 
 const id = parseModelId('someone/model');
@@ -16,14 +16,14 @@ const base = mkdtempSync(join(tmpdir(), 'model-list-'));
 const paths = new StorePaths({ hubCache: join(base, 'hub'), assayHome: join(base, 'home'), bundled: null });
 
 interface Case {
-  slot?: SlotState;
+  slot?: ModelState;
   download?: 'downloading' | 'compiling';
 }
 
 it.each<[string, Case, ModelStatus]>([
   ['a model in memory', { slot: 'loaded' }, 'active'],
   ['a model in the slot that is downloaded again', { slot: 'unloading', download: 'downloading' }, 'unloading'],
-  ['a model whose load failed', { slot: 'error' }, 'error'],
+  ['a model whose load failed', { slot: 'failed' }, 'error'],
   ['a download', { download: 'downloading' }, 'downloading'],
   ['a download that compiles', { download: 'compiling' }, 'compiling'],
 ])('lists %s', async (_, given, status) => {
@@ -61,7 +61,7 @@ function listOf(given: Case) {
 
 function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
   const held = {
-    view: () => ({ state: slot, model: id, device: 'CPU' as const }),
+    state: slot,
     compiled: null,
     info: null,
     work: null,

@@ -7,6 +7,7 @@ import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import { capabilitiesOf } from '../supervisor/choose-model.ts';
+import { SHOWN } from '../supervisor/life-cycle.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Downloads } from './downloads.ts';
 import { wouldServe } from './ensure-compiled.ts';
@@ -14,7 +15,7 @@ import type { ModelSlot } from './model-slot.ts';
 import { oneRunAtATime } from './one-run-at-a-time.ts';
 
 export interface ModelListOptions {
-  slots: ReadonlyMap<ModelId, Pick<ModelSlot, 'view' | 'compiled' | 'info' | 'work' | 'isReading'>>;
+  slots: ReadonlyMap<ModelId, Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading'>>;
   downloads: Pick<Downloads, 'models' | 'statusOf'>;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
@@ -92,7 +93,7 @@ export class ModelList {
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'policy_fingerprint' | 'calibration'>> {
     const slot = this.#options.slots.get(id);
     const fingerprint = slot?.compiled?.record.fingerprint.source;
-    if (slot?.view().state !== 'loaded' || !fingerprint) return {};
+    if (slot?.state !== 'loaded' || !fingerprint) return {};
     const policy = this.#policyFingerprint(id);
     const known = { fingerprint, ...(policy === undefined ? {} : { policy_fingerprint: policy }) };
     const active = await this.#options.calibrations.find(id, fingerprint);
@@ -104,7 +105,7 @@ export class ModelList {
   /** Returns what a loaded model can do, and the contract by which it is asked; empty while it is not loaded. */
   #abilities(id: ModelId): Pick<ListedModel, 'capabilities' | 'contract'> {
     const slot = this.#options.slots.get(id);
-    if (!slot?.info || slot.view().state !== 'loaded') return {};
+    if (!slot?.info || slot.state !== 'loaded') return {};
     const { contract } = slot.info;
     return { capabilities: capabilitiesOf(slot.info), ...(contract ? { contract } : {}) };
   }
@@ -118,8 +119,8 @@ export class ModelList {
   async #statusOf(model: ModelId): Promise<ModelStatus | null> {
     const { slots, downloads, compile, find } = this.#options;
     const slot = slots.get(model);
-    const state = slot?.view().state ?? 'unloaded';
-    if (state !== 'unloaded') return state === 'loaded' ? 'active' : state;
+    const shown = slot && SHOWN[slot.state].listed;
+    if (shown) return shown;
     const download = downloads.statusOf(model);
     if (download) return download;
     if (slot?.work) return slot.isReading ? 'loading' : 'compiling';

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
-import type { LoadReport, Slot, SlotState, UnloadReport } from '../../lib/host.ts';
+import type { LoadReport, Slot, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';
 import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts';
-import type { ModelState } from '../supervisor/life-cycle.ts';
+import { type ModelState, SHOWN } from '../supervisor/life-cycle.ts';
 import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
@@ -69,16 +69,6 @@ export interface LoadRequest {
 /** Longest time that a timer of Node can wait, 24 days. A model that is kept longer does not expire. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** State that `GET /health` shows, for each state of the model's life cycle. */
-const SLOT_STATE: Readonly<Record<ModelState, SlotState>> = {
-  unloaded: 'unloaded',
-  loading: 'loading',
-  loaded: 'loaded',
-  unloading: 'unloading',
-  restarting: 'error',
-  failed: 'error',
-};
-
 /**
  * Holds one model in memory. Runs one load or unload at a time. The engine process owns the life cycle
  * (`docs/slot.md`).
@@ -94,7 +84,7 @@ export class ModelSlot {
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
   #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
-  /** Time of the last request, by the clock of `SlotOptions.now`. */
+  /** Time of the load or of the last request, by the clock of `SlotOptions.now`. */
   usedAt = 0;
   #keepAliveMs = Number.POSITIVE_INFINITY;
   #expiry: NodeJS.Timeout | undefined;
@@ -107,7 +97,9 @@ export class ModelSlot {
     options.engine.onEvent(({ state }, event) => {
       if (state === 'unloaded' || state === 'loading' || state === 'failed') this.#active = null;
       if (state === 'restarting' && event === 'failed') void this.#reloadIfGone();
-      if (event === 'loaded') options.onLoaded();
+      if (event !== 'loaded') return;
+      this.usedAt = options.now();
+      options.onLoaded();
     });
   }
 
@@ -145,7 +137,7 @@ export class ModelSlot {
     const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
-      state: SLOT_STATE[state],
+      state: SHOWN[state].slot,
       model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#trials.next,
       ...(shown === null ? {} : { reason: shown }),

@@ -47,7 +47,7 @@ export interface LoadedModels extends Pick<ModelHost, 'listModels'> {
    * Loads a model of this machine because a request needs it; undefined: the one that was in memory last. Absent, or
    * without effect, unless models are loaded on demand. Throws `overloaded` if another model is being loaded so.
    */
-  demand?(model: ModelId | undefined): Promise<void>;
+  demand?: ((model: ModelId | undefined) => Promise<void>) | undefined;
   /** Returns the calibration of a loaded model, or null if it has none. */
   calibration?(model: ModelId): Promise<{ calibration: Calibration } | null>;
 }

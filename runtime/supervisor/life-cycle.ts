@@ -1,4 +1,6 @@
+import type { ModelStatus } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import type { SlotState } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 
@@ -27,6 +29,19 @@ export const LIFE_CYCLE: Readonly<Record<ModelState, Readonly<Partial<Record<Mod
   /** The last load failed; no model is in memory. */
   failed: { load: 'loading', unload: 'unloaded' },
 };
+
+/**
+ * Says how each state is shown: as the `state` of `GET /health`, as the `status` of the model list (null: the files and
+ * downloads decide), and in the error that the model's files are in use.
+ */
+export const SHOWN = {
+  unloaded: { slot: 'unloaded', listed: null, doing: 'being loaded' },
+  loading: { slot: 'loading', listed: 'loading', doing: 'being loaded' },
+  loaded: { slot: 'loaded', listed: 'active', doing: 'loaded' },
+  unloading: { slot: 'unloading', listed: 'unloading', doing: 'being unloaded' },
+  restarting: { slot: 'error', listed: 'error', doing: 'being started again' },
+  failed: { slot: 'error', listed: 'error', doing: 'being loaded' },
+} as const satisfies Record<ModelState, { slot: SlotState; listed: ModelStatus | null; doing: string }>;
 
 /** Returns the state after an event, or null if the event is not possible in that state. */
 export function nextState(state: ModelState, event: ModelEvent): ModelState | null {

@@ -134,6 +134,8 @@ describe('on demand', () => {
   it('is off by default', async () => {
     const box = await start('--memory', '8GB');
     expect((await chat(box, { model: QWEN })).status).toBe(409);
+    await box.call('POST', '/load', { model: QWEN });
+    for (const keep_alive of [0, 0, 0]) expect((await chat(box, { keep_alive })).status).toBe(200);
   });
 });
 
