@@ -4,6 +4,7 @@ import { contractText } from '../contracts/contract-text.ts';
 import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
 import { inWords } from '../contracts/question.ts';
 import { readModelText } from '../text/model-files.ts';
+import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import type { Adapter } from './adapter.ts';
 import { gliclassAdapter } from './contracts/gliclass.ts';
@@ -39,7 +40,8 @@ export async function adapterInFolder(
     const adapter = openAdapter(contract, tokenizer, roles);
     return { adapter, info: contractInfo(contract), pad: tokenizer.special.pad };
   }
-  const opened = contract.open(contractText(createTextModel(text), contract.maxTokens), folder);
+  const mostTokens = COUNTED_LIMITS * contract.maxTokens;
+  const opened = contract.open(contractText(createTextModel(text, { mostTokens }), mostTokens), folder);
   return { adapter: wholeAdapter(contract, opened), info: contract.info, pad: 0 };
 }
 

@@ -46,9 +46,10 @@ function entriesOf(folder: string): { path: string; size: number }[] {
   });
 }
 
-export function contractOf(family: string): EncoderContract {
+/** Returns the contract of a fixture, without some of its files. */
+export function contractOf(family: string, without: readonly string[] = []): EncoderContract {
   const folder = join(FOLDER, family);
-  const paths = new Set(entriesOf(folder).map(({ path }) => path));
+  const paths = new Set(entriesOf(folder).flatMap(({ path }) => (without.includes(path) ? [] : [path])));
   const json = Object.entries(encoderFiles(paths)).map(([name, path]) => [name, readJson(join(folder, path))]);
   return findEncoderContract({ paths, json: Object.fromEntries(json) })!;
 }
@@ -75,19 +76,21 @@ export function tokenizerOf(family: string): EncoderTokenizer {
  * Compiles and loads a fixture as the server would; `close` removes its files.
  *
  * @param checkpoint true to write its graphs from the checkpoint instead of using those in its folder
+ * @param without files to leave out
  */
 export async function loadFixture(
   family: string,
   {
     windows = false,
     checkpoint = false,
+    without = [],
     ...options
-  }: Partial<CompileOptions> & { windows?: boolean; checkpoint?: boolean } = {},
+  }: Partial<CompileOptions> & { windows?: boolean; checkpoint?: boolean; without?: readonly string[] } = {},
 ): Promise<ServedModel & { dir: string; close(): void }> {
   const temporary = mkdtempSync(join(tmpdir(), 'assay-encoder-'));
   const [source, dir] = [join(temporary, 'source'), join(temporary, 'target')];
   const folder = join(FOLDER, family);
-  const contract = contractOf(family);
+  const contract = contractOf(family, without);
   const entries = entriesOf(folder).filter(({ path }) => !checkpoint || !path.endsWith('.onnx'));
   const selection = selectModelFiles(entries, { device: 'CPU', contract });
   if ('missing' in selection) throw new Error(selection.missing);

@@ -307,3 +307,48 @@ describe.each([
     }
   });
 });
+
+/** Lists rows and probabilities of GLiClass 0.1.21 with Verdict's weights, which are those of a GLiClass model. */
+const GLICLASS = [
+  {
+    state: 'The parcel came two weeks late.',
+    question: 'Which team?',
+    options: { billing: null, shipping: 'parcels and couriers', it: null },
+    ids: [
+      413, 417, 65, 374, 75, 301, 417, 82, 71, 72, 358, 301, 25, 286, 318, 353, 82, 287, 278, 282, 81, 72, 263, 82, 417,
+      265, 418, 404, 285, 71, 351, 342, 30, 198, 328, 286, 318, 353, 278, 342, 68, 387, 78, 315, 68, 74, 82, 364, 296,
+      13, 414,
+    ],
+    probabilities: [0.2582999, 0.6661557, 0.0755444],
+  },
+  {
+    state: 'Grüße aus Köln 🎉',
+    question: 'Is it late?',
+    options: { yes: null, no: null },
+    ids: [
+      413, 417, 88, 281, 417, 77, 78, 418, 40, 82, 324, 364, 296, 30, 198, 38, 81, 127, 120, 127, 253, 68, 257, 84, 82,
+      220, 42, 127, 114, 75, 77, 220, 172, 253, 236, 231, 414,
+    ],
+    probabilities: [0.6309173, 0.3690827],
+  },
+];
+
+it('a plain GLiClass model reads and answers as the library does', async () => {
+  const without = ['calibrator.json'];
+  const adapter = openAdapter(contractOf('verdict', without), tokenizerOf('verdict'), new Set(['model']));
+  const model = await loadFixture('verdict', { without });
+  try {
+    for (const { state, question, options, ids, probabilities } of GLICLASS) {
+      const batch = asked(state, { q: { type: 'choice', instructions: question, criteria: options } });
+      const [task] = batch.tasks;
+      const [plan] = [...adapter.decide([questionOf(task!, 'gliclass', { options: 9, levels: 9 })], state, SETTINGS)];
+      expect(plan!.rows[0]!.ids).toEqual(ids);
+      const [answer] = await answersOf(model, batch);
+      for (const [i, p] of probabilities.entries()) {
+        expect(Math.abs(Math.exp(answer!.optionLogprobs![i]!) - p)).toBeLessThan(TOLERANCE);
+      }
+    }
+  } finally {
+    model.close();
+  }
+});
