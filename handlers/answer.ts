@@ -6,7 +6,7 @@ import { type JsonValue, sourceText } from '../lib/json/parse.ts';
 import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
 import { RetryLater } from '../lib/rows/retry-later.ts';
 import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';
-import { checkRight } from './auth.ts';
+import { checkRight, noteModel } from './auth.ts';
 import { callOf } from './call.ts';
 import { compiled } from './compiled.ts';
 import type { AppHandler, Services } from './context.ts';
@@ -60,7 +60,7 @@ function answer(
         })
       : await backend.runTasks(batch, call);
     // A request may omit the model; then only the answer names it.
-    checkRight(c, first.model);
+    noteModel(c, first.model);
     const again = busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal);
     const answer = evidence ? await withEvidence(batch, first, evidence, again) : first;
     const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });

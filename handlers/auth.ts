@@ -83,3 +83,12 @@ export function checkRight(c: AppContext, model: string): void {
     param: 'model',
   });
 }
+
+/**
+ * Notes which model answered a request, for the log and the metrics, and throws as `checkRight` does: a request may
+ * omit the model, and then only its answer names it.
+ */
+export function noteModel(c: AppContext, model: string): void {
+  c.set('model', model);
+  checkRight(c, model);
+}

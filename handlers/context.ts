@@ -124,6 +124,8 @@ export interface RequestRecord {
   stream?: true;
   /** Name of the API key. */
   key?: string;
+  /** Model that answered; absent if none did. */
+  model?: string;
   /** Id of the request's trace (W3C Trace Context), 32 hex digits; absent without a trace. */
   traceId?: string;
   /** Id of this server's span, 16 hex digits; absent without a trace. */
@@ -155,6 +157,8 @@ export interface AppEnv {
     checker?: BodyChecker;
     /** The caller's API key; present on routes that require one. */
     key?: ApiKey;
+    /** Model that answered the request; absent before. */
+    model?: string;
   };
 }
 

@@ -4,6 +4,7 @@ import type { AppContext, RequestRecord, Services } from './context.ts';
 export function logged(c: AppContext, { clock, log }: Services, event: RequestRecord['event'], error?: unknown): void {
   const key = c.get('key')?.name;
   const route = c.get('route');
+  const model = c.get('model');
   try {
     log({
       event,
@@ -14,6 +15,7 @@ export function logged(c: AppContext, { clock, log }: Services, event: RequestRe
       status: c.res.status,
       ms: clock.now() - c.get('begin'),
       ...(key === undefined ? {} : { key }),
+      ...(model === undefined ? {} : { model }),
       ...(isStream(c.res) ? { stream: true } : {}),
       ...traceFields(c),
       ...(error === undefined ? {} : { error }),

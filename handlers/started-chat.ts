@@ -1,7 +1,7 @@
 import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import type { ChatEvent, ChatRequest } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
-import { checkRight } from './auth.ts';
+import { checkRight, noteModel } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
 import { endEarly } from './event-stream.ts';
@@ -60,6 +60,6 @@ function startedModel(c: AppContext, first: ChatEvent | undefined): string {
     );
   }
   // A request may omit the model; then only this event names it.
-  checkRight(c, first.model);
+  noteModel(c, first.model);
   return first.model;
 }

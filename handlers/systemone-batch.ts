@@ -10,7 +10,7 @@ import { mapInOrder } from '../lib/rows/map-in-order.ts';
 import { RetryLater } from '../lib/rows/retry-later.ts';
 import { SystemOneBatchRequest } from '../lib/schema/systemone-batch.ts';
 import { validate } from '../lib/validation/validate.ts';
-import { checkRight } from './auth.ts';
+import { checkRight, noteModel } from './auth.ts';
 import { callOf } from './call.ts';
 import { compiled } from './compiled.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
@@ -67,7 +67,7 @@ export function systemOneBatch(services: Services): AppHandler {
       try {
         // A server that is busy at the first state refuses the request; for the others, it is waited for.
         const answered = index === 0 ? await answer(0) : await later.run(() => answer(index), signal);
-        checkRight(c, answered.model);
+        noteModel(c, answered.model);
         usage.input_tokens += answered.usage.promptTokens;
         usage.output_tokens += answered.usage.completionTokens;
         return systemOneBody({ ...request, state: at(states, index) }, answered, settings);

@@ -25,8 +25,8 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
   });
   const perKey = new Counter({
     name: 'assay_key_requests_total',
-    help: 'Requests with a known API key, by its name.',
-    labelNames: ['key'],
+    help: 'Requests with a known API key, by its name and the model that answered.',
+    labelNames: ['key', 'model'],
     registers,
   });
   const seconds = new Counter({
@@ -61,11 +61,11 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
   // Among them the delay of the event loop, memory, processor time and open files.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
   return {
-    answered({ event, route = 'none', status, ms, key }) {
+    answered({ event, route = 'none', status, ms, key, model = 'none' }) {
       if (event === 'stream_ended' || event === 'stream_failed') return;
       responses.inc({ route, status });
       seconds.inc({ route }, ms / 1000);
-      if (key !== undefined) perKey.inc({ key });
+      if (key !== undefined) perKey.inc({ key, model });
     },
     watch(source) {
       figures = source;

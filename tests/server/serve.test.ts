@@ -442,7 +442,7 @@ describe('metrics', () => {
     expect(text).toContain('assay_http_responses_total{route="none",status="404"} 1\n');
     expect(text).toContain('assay_http_responses_total{route="/v1/tasks",status="401"} 1\n');
     expect(text).toContain('assay_http_responses_total{route="/v1/tasks",status="400"} 1\n');
-    expect(text).toContain('assay_key_requests_total{key="api-key"} 1\n');
+    expect(text).toContain('assay_key_requests_total{key="api-key",model="none"} 1\n');
     expect(text).toMatch(/^assay_connections [1-9]/m);
     expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
     expect(text).toMatch(/^process_resident_memory_bytes [1-9]\d+$/m);
