@@ -20,6 +20,9 @@ test('the defaults', () => {
     chatMaxTokens: 1024,
     orders: 1,
     abstainBelow: 0,
+    escalateBelow: 0.8,
+    metricsQuestions: false,
+    batches: false,
     drainSeconds: 10,
     metricsNames: 'assay',
     load: true,
@@ -62,6 +65,10 @@ describe('flags come before the environment, and the environment before the defa
       chatMaxTokens: '300',
       orders: '8',
       abstainBelow: '1.0',
+      escalate: 'https://a.example/v1',
+      escalateBelow: '.5',
+      metricsQuestions: true,
+      batches: true,
       confidence: 'margin',
       shutdownDelay: '30',
       drainSeconds: '300',
@@ -87,6 +94,7 @@ describe('flags come before the environment, and the environment before the defa
       metricsPort: 9090,
       orders: 8,
       abstainBelow: 1,
+      escalateBelow: 0.5,
     });
   });
   test.each([
@@ -131,6 +139,10 @@ test.each([
   [{ chatMaxTokens: '0' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) must be a whole number, 1 to 1048576.'],
   [{ chatMaxTokens: '1048577' }, '--chat-max-tokens (ASSAY_CHAT_MAX_TOKENS) must be a whole number, 1 to 1048576.'],
   [{ orders: '9' }, '--orders (ASSAY_ORDERS) must be a whole number, 1 to 8.'],
+  [
+    { escalate: 'far' },
+    '--escalate (ASSAY_ESCALATE) must be the id of a model of this server, or the address of a server with /v1/systemone.',
+  ],
   [{ abstainBelow: '1.1' }, '--abstain-below (ASSAY_ABSTAIN_BELOW) must be a number from 0 to 1.'],
   [{ alias: ['a b'] }, '--alias (ASSAY_ALIAS) must be names of 1 to 256 visible ASCII characters.'],
   [{ confidence: 'gini' }, '--confidence (ASSAY_CONFIDENCE) must be one of entropy, margin.'],

@@ -43,6 +43,8 @@ export const DecideResult = v.object({
     v.pipe(v.boolean(), v.description('true if the model answers that the input does not tell.')),
   ),
   x_automated: v.exactOptional(v.nullable(v.boolean())),
+  x_answered_by: v.exactOptional(v.string()),
+  x_escalation: v.exactOptional(v.literal('failed')),
   x_evidence: v.exactOptional(v.array(DecisionEvidence)),
   x_p_unsure: v.exactOptional(
     v.pipe(v.number(), v.description('Probability that the input does not tell, of a task with unsure.')),

@@ -32,7 +32,7 @@ function resultText(
   task: RunTasksRequest['tasks'][number],
   sources: readonly SourceText[],
 ): string {
-  const { json, unsure, labels = [], window } = answer;
+  const { json, unsure, answeredBy, escalation, labels = [], window } = answer;
   const automated = answer.automated === undefined ? {} : { x_automated: certifiedOf(answer) };
   if (task.type === 'multi') {
     const { selected, confidence } = selectedLabels(labels, task);
@@ -42,6 +42,8 @@ function resultText(
   }
   const more = {
     ...automated,
+    ...(answeredBy === undefined ? {} : { x_answered_by: answeredBy }),
+    ...(escalation === undefined ? {} : { x_escalation: escalation }),
     ...(unsure === undefined ? {} : { x_p_unsure: unsure }),
     ...(window ? { x_window: window } : {}),
     ...evidenceMember(answer, sources),
