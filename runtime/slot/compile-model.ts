@@ -10,13 +10,13 @@ import {
   removeStale,
   shareFiles,
 } from '../store/compiled-store.ts';
+import { hashFile } from '../store/digest.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import type { Fingerprint, SourceFile } from '../store/fingerprint.ts';
 import { type LocalModel, linkFile } from '../store/hub-cache.ts';
 import { inheritedFrom } from '../store/model-files.ts';
 import { dirname, join } from '../store/paths.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
-import { verifySource } from './verify-source.ts';
 
 /**
  * Verifies a model's source files, compiles them for one device in a child process, and publishes the result in the
@@ -122,5 +122,30 @@ async function checkSpace(context: CompileContext, model: LocalModel, needed: nu
       'disk_full',
       `Compiling ${model.id} needs about ${formatBytes(needed)} more, with ${formatBytes(SPARE_BYTES)} to spare, and the disk of ASSAY_HOME has ${formatBytes(free)} free. Free space (assay list, assay rm) or set ASSAY_HOME to a directory on a larger disk.`,
     );
+  }
+}
+
+/**
+ * Checks the hashes of a model's source files, so that a damaged file is reported instead of causing wrong answers.
+ * Throws `engine_failed` if one does not match, the file system's error if a file cannot be read, and the reason of
+ * `signal` if it aborts.
+ */
+async function verifySource(
+  model: LocalModel,
+  files: readonly SourceFile[],
+  { signal, onProgress }: Pick<EnsureOptions, 'signal' | 'onProgress'>,
+): Promise<void> {
+  const total = files.reduce((sum, file) => sum + file.size, 0);
+  let checked = 0;
+  for (const file of files) {
+    const onBytes = (bytes: number): void =>
+      onProgress({ stage: 'verifying', bytes: checked + bytes, total, file: file.path });
+    if ((await hashFile(file.real, file.size, file.hash, { signal, onBytes })) !== file.hash) {
+      throw new AssayError(
+        'engine_failed',
+        `${file.path} of ${model.id} is damaged on this machine's disk. Fetch it again: assay pull ${model.id}`,
+      );
+    }
+    checked += file.size;
   }
 }

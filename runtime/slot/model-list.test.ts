@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as tick } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
@@ -9,7 +10,7 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
 import type { ModelState } from '../supervisor/life-cycle.ts';
-import { ModelList, type ModelListOptions } from './model-list.ts';
+import { ModelList, type ModelListOptions, oneRunAtATime } from './model-list.ts';
 
 const id = parseModelId('someone/model');
 const base = mkdtempSync(join(tmpdir(), 'model-list-'));
@@ -102,4 +103,48 @@ describe('thresholds are those of the loaded files, number format and wording', 
     expect((await other.models())[0]?.calibration).not.toHaveProperty('thresholds');
     expect((await other.calibration(id))?.calibration).not.toHaveProperty('thresholds');
   });
+});
+
+/** Creates a wrapped operation whose runs the test ends. */
+function controlled() {
+  const runs: { end(value: string): void; fail(error: Error): void }[] = [];
+  const call = oneRunAtATime(() => new Promise<string>((end, fail) => runs.push({ end, fail })));
+  return { runs, call };
+}
+
+test('callers during a run share the next one', async () => {
+  const { runs, call } = controlled();
+  const [first, second, third] = [call(), call(), call()];
+  expect(runs).toHaveLength(1);
+  runs[0]?.end('a');
+  expect(await first).toBe('a');
+  await tick();
+  expect(runs).toHaveLength(2);
+  const fourth = call();
+  runs[1]?.end('b');
+  expect(await Promise.all([second, third])).toEqual(['b', 'b']);
+  await tick();
+  runs[2]?.end('c');
+  expect(await fourth).toBe('c');
+  expect(runs).toHaveLength(3);
+});
+
+test('a failed run fails only its own callers', async () => {
+  const { runs, call } = controlled();
+  const [first, second] = [call(), call()];
+  runs[0]?.fail(new Error('no'));
+  await expect(first).rejects.toThrow('no');
+  await tick();
+  runs[1]?.end('b');
+  expect(await second).toBe('b');
+});
+
+test('a call after the end starts a run at once', async () => {
+  const { runs, call } = controlled();
+  const first = call();
+  runs[0]?.end('a');
+  await first;
+  await tick();
+  void call();
+  expect(runs).toHaveLength(2);
 });

@@ -12,7 +12,6 @@ import type { CompileContext } from './compile-context.ts';
 import type { Downloads } from './downloads.ts';
 import { wouldServe } from './ensure-compiled.ts';
 import type { ModelSlot } from './model-slot.ts';
-import { oneRunAtATime } from './one-run-at-a-time.ts';
 
 export interface ModelListOptions {
   slots: ReadonlyMap<ModelId, Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading'>>;
@@ -133,4 +132,28 @@ export class ModelList {
     if (compiled.some(({ record }) => wouldServe(compile, local, record.fingerprint))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
   }
+}
+
+/**
+ * Wraps an operation so that it runs at most once at a time, whatever the number of callers. Callers that come during a
+ * run share the next one, so a result is never older than the call.
+ */
+export function oneRunAtATime<T>(operation: () => Promise<T>): () => Promise<T> {
+  /** Settles when the run under way has ended; null if there is none. */
+  let running: Promise<void> | null = null;
+  let next: Promise<T> | null = null;
+  function start(): Promise<T> {
+    next = null;
+    const run = operation();
+    const end = () => {
+      running = null;
+    };
+    running = run.then(end, end);
+    return run;
+  }
+  return () => {
+    if (!running) return next ?? start();
+    next ??= running.then(start);
+    return next;
+  };
 }
