@@ -3,6 +3,7 @@ import { decodeAudio, RecentAudio } from './audio/decode-audio.ts';
 import { AudioFault } from './audio/limits.ts';
 import { logMel } from './audio/log-mel.ts';
 import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
+import { documentText } from './document-text.ts';
 import { MOST_PIXELS } from './limits.ts';
 import { type FromMedia, ToMedia } from './messages.ts';
 
@@ -45,6 +46,7 @@ async function answer(request: ToMedia): Promise<FromMedia> {
     const values = logMel(await decoded(request), request.plan);
     return { type: 'mel', id, data: new Uint8Array(values.buffer) };
   }
+  if (request.type === 'text') return { type: 'text', id, text: await documentText(bytes, request.format) };
   const { width, height } = await imageSize(bytes);
   if (width * height > MOST_PIXELS) return { type: 'failed', id, fault: 'too_large', detail: `${width}x${height}` };
   if (request.type === 'size') return { type: 'size', id, width, height };

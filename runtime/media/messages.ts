@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { DOCUMENT_FORMATS } from './document-text.ts';
 import { MelPlan } from './media-plan.ts';
 import { PixelPlan } from './pixel-plan.ts';
 
@@ -22,6 +23,8 @@ export const ToMedia = v.variant('type', [
   v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes, mostSamples: v.exactOptional(Id) }),
   /** Asks for the log-mel values of a recording. */
   v.object({ type: v.literal('mel'), id: Id, sha256: Sha256, bytes: Bytes, plan: MelPlan }),
+  /** Asks for the text of a document. */
+  v.object({ type: v.literal('text'), id: Id, bytes: Bytes, format: v.picklist(DOCUMENT_FORMATS) }),
 ]);
 export type ToMedia = v.InferOutput<typeof ToMedia>;
 
@@ -32,6 +35,7 @@ export const FromMedia = v.variant('type', [
   v.object({ type: v.literal('length'), id: Id, samples: v.pipe(v.number(), v.integer(), v.minValue(1)) }),
   /** Log-mel values of a recording, as bytes of 32-bit floats. */
   v.object({ type: v.literal('mel'), id: Id, data: Bytes }),
+  v.object({ type: v.literal('text'), id: Id, text: v.string() }),
   /** The file was not decoded, for the reason of an `AudioFault`; `too_large` is an image's only other reason. */
   v.object({
     type: v.literal('failed'),

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../../lib/errors.ts';
 import { systemCode } from '../../../runtime/store/disk-error.ts';
+import { serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
 
 export interface InputFlags {
@@ -24,7 +25,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
   if (flags.context !== undefined && flags.file !== undefined)
     throw new UsageError('--context and --file both give a text. Use only one of them.');
   if (flags.context !== undefined) return flags.context;
-  if (flags.file !== undefined) return readText(flags.file);
+  if (flags.file !== undefined) return readDocument(flags.file);
   if (flags.image || flags.audio) return '';
   if (process.stdin.isTTY) {
     throw new UsageError(
@@ -32,6 +33,42 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
     );
   }
   return readStandardInput();
+}
+
+/**
+ * Returns the text of a file: of a PDF, DOCX or HTML document as a reader sees it, which a process of its own extracts
+ * because the file is not trusted; of any other file as `readText` does.
+ */
+async function readDocument(file: string): Promise<string> {
+  if (file === '-') return readStandardInput();
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
+  });
+  const { documentFormat } = await import('../../../runtime/media/document-text.ts');
+  const format = documentFormat(bytes, file);
+  if (!format) return readText(file);
+  const [{ createMediaProcess }, { openIsolation }, { createLog }] = await Promise.all([
+    import('../../../runtime/supervisor/media/media-process.ts'),
+    import('../../../runtime/supervisor/isolation/isolation.ts'),
+    import('../log.ts'),
+  ]);
+  const { isolation } = serverConfig({}, process.env);
+  const media = createMediaProcess({
+    log: createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'),
+    isolation: await openIsolation(isolation),
+  });
+  try {
+    const text = await media.text(bytes, format, new AbortController().signal);
+    if (text.trim() !== '') return text;
+    throw new UsageError(`${resolve(file)} has no text. If it is a scan, read its pages with --image.`);
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`${resolve(file)} cannot be read as ${format.toUpperCase()}. Convert it to text first.`, {
+      cause,
+    });
+  } finally {
+    media.close();
+  }
 }
 
 let wasRead = false;

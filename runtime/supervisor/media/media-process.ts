@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { FairShares } from '../../../lib/fair-shares.ts';
+import type { DocumentFormat } from '../../media/document-text.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
 import { Child, childEntry } from '../../process/child.ts';
@@ -37,6 +38,8 @@ export interface MediaProcess {
    * (by a `MelPlan`). Throws `MediaFault` if the file cannot be decoded.
    */
   prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal, caller?: string): Promise<Uint8Array>;
+  /** Returns the text of a document. Throws `MediaFault` if it cannot be read. */
+  text(bytes: Uint8Array, format: DocumentFormat, signal: AbortSignal): Promise<string>;
   /** The operating system's id of the media process; null if there is none. */
   readonly pid: number | null;
   /** Kills the process. Calls in progress and later ones throw `MediaFault`. */
@@ -225,6 +228,11 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
         throw new MediaFault('crash', 'the media process answered another question');
       }
       return reply.data;
+    },
+    async text(bytes, format, signal) {
+      const reply = await ask({ type: 'text', bytes, format }, signal);
+      if (reply.type !== 'text') throw new MediaFault('crash', 'the media process answered another question');
+      return reply.text;
     },
     get pid() {
       return child?.pid ?? null;

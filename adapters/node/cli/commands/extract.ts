@@ -1,5 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { messageOf } from '../../../../lib/errors.ts';
 import { splitItems, splitMembers } from '../../../../lib/json/members.ts';
 import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
 import { COMMAND } from '../../command.ts';
@@ -10,7 +13,7 @@ import { type InputFlags, readContext, readJson } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { screen } from '../screen.ts';
 
-type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schema?: string };
+type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schema?: string; textOut?: string };
 
 const TOKENS = 512;
 
@@ -23,7 +26,8 @@ export function addExtract(program: Command): void {
       .argument('[instruction]', 'what to extract; optional with --key or --schema')
       .option('-k, --key <name>', 'a field; repeat the flag for each', distinct)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}', once)
-      .option('-f, --file <path>', 'file with the text (default: standard input)', once)
+      .option('-f, --file <path>', 'file with the text, also .pdf, .docx or .html (default: standard input)', once)
+      .option('--text-out <path>', 'file for the text that was read from --file', once)
       .option('-c, --context <text>', 'the text itself', once)
       .option('-i, --image <path>', IMAGE_HELP, repeated)
       .option('--audio <path>', AUDIO_HELP, repeated),
@@ -36,6 +40,7 @@ export function addExtract(program: Command): void {
       const instruction = asked ?? 'Extract the requested fields.';
       const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema, '--schema') };
       const context = await readContext(flags, `${COMMAND} extract --key total`);
+      if (flags.textOut !== undefined) await writeText(flags.textOut, context);
       const media = await readMedia(flags);
       const answer = await withModel(flags, async (connection, model) => {
         const keys = flags.key === undefined ? {} : { keys: flags.key };
@@ -48,12 +53,20 @@ export function addExtract(program: Command): void {
     });
 }
 
+/** Writes a text to a file. Throws `UsageError` if that fails. */
+async function writeText(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((cause: unknown) => {
+    throw new UsageError(`${resolve(file)} cannot be written: ${messageOf(cause)}`, { cause });
+  });
+}
+
 const EXTRACT_HELP = `
 A field that is not in the text is null.
 
 Examples:
   $ assay extract --key vendor --key total --file invoice.txt
   $ assay extract "The order" --schema '{"vendor":"string","lines":[{"sku":"string","qty":"integer"}]}' < order.txt
+  $ assay extract --windows --file contract.pdf -k tenant -k deposit
   $ assay extract --image receipt.jpg -k total -k date
   $ assay extract -k total -f invoice.txt | jq .total`;
 
