@@ -25,6 +25,7 @@ import { rerankRows } from './rows/rerank.ts';
 import { responsesRows } from './rows/responses.ts';
 import { responsesRefusals } from './rows/responses-refusals.ts';
 import { routeRows } from './rows/routes.ts';
+import { severalModelsRows } from './rows/several-models.ts';
 import { statusRows } from './rows/status.ts';
 import { systemOneBatch } from './rows/systemone-batch.ts';
 import { systemOneErrors } from './rows/systemone-errors.ts';
@@ -36,6 +37,7 @@ export const tables: Record<string, readonly Row[]> = {
   routes: routeRows,
   status: statusRows,
   operations: operationRows,
+  'several models': severalModelsRows,
   downloads: downloadRows,
   'chat requests': chatRequests,
   'chat responses': chatResponses,

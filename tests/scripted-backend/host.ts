@@ -9,10 +9,11 @@ import { pause, throwFault } from './steps.ts';
 export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHost {
   let slot: Slot = { state: 'loaded', model: DEFAULT_MODEL, device: 'CPU' };
   if (script.slot) slot = { ...script.slot, model: script.slot.model === null ? null : asModelId(script.slot.model) };
+  const all = script.slots?.map((one): Slot => ({ ...one, model: one.model === null ? null : asModelId(one.model) }));
   return {
-    slot: () => slot,
-    slots: () => [slot],
-    memory: () => null,
+    slot: () => all?.[0] ?? slot,
+    slots: () => all ?? [slot],
+    memory: () => script.memory ?? null,
     async listModels() {
       recorded.push({ call: 'listModels' });
       return listed(script);
@@ -29,8 +30,8 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
       const max_prompt_len = options.maxPromptLen ?? 4096;
       return { model, device: slot.device, load_ms: 12, compiled: false, max_prompt_len, ...script.load?.report };
     },
-    async unload() {
-      recorded.push({ call: 'unload' });
+    async unload(named) {
+      recorded.push({ call: 'unload', ...(named === undefined ? {} : { model: named }) });
       await pause(script.unload);
       throwFault(script.unload?.fail);
       const { model } = slot;

@@ -7,7 +7,11 @@ export interface Script {
   /** Default: `assay/starter`, active. */
   models?: readonly (Omit<ListedModel, 'id'> & { id: string })[] | Fault;
   /** Default: `assay/starter`, loaded, on the CPU. */
-  slot?: Omit<Slot, 'model'> & { model: string | null };
+  slot?: ScriptedSlot;
+  /** All models in memory, the active one first; replaces `slot`. */
+  slots?: readonly ScriptedSlot[];
+  /** Memory of the models; default: the server holds one. */
+  memory?: { usedBytes: number; budgetBytes: number };
   /** The answer of `runTasks`; absent parts are made up from the batch (`madeUpAnswer`). */
   tasks?: Pause &
     Partial<Omit<BatchAnswer, 'model' | 'answers'>> & {
@@ -37,6 +41,7 @@ export interface Script {
   remove?: Pause & { fail?: Fault; removed?: RemoveReport['removed']; weightsLeft?: boolean };
 }
 
+type ScriptedSlot = Omit<Slot, 'model'> & { model: string | null };
 export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };
 type ScriptedChatEvent = Exclude<ChatEvent, { type: 'start' }> | { type: 'start'; model: string };
 type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
