@@ -146,6 +146,15 @@ it.each<[string, Asked, [prompt: string, labels: number][]]>([
   expect(promptsOf(asked).map(({ prompt, labels }) => [prompt, labels])).toEqual(expected);
 });
 
+test('asks for each label of a question of many by a name of its own', () => {
+  const questions = '{"topics": {"type": "multi", "instructions": "What is it about?", "criteria": ["tea", "mugs"]}}';
+  const [tea = '', mugs = ''] = promptsOf({ files: nimble, state: '"s"', questions }).map(({ prompt }) => prompt);
+  const requested = (prompt: string) => /Requested field: "(.+)"/.exec(prompt)?.[1];
+  expect(requested(tea)).not.toBe(requested(mugs));
+  expect(tea).toContain('Does this apply: tea?');
+  expect(tea).toContain('Does this apply: mugs?');
+});
+
 /** Encodes pairs of letters as one token, which Winnow needs for its labels. */
 const withPairs = (encoder: ContractText): ContractText => ({
   ...encoder,

@@ -101,7 +101,8 @@ export function questionOf(task: Task, model: string, limits: Limits): Question 
   const asked = sent?.instructions === undefined && sent?.criteria === undefined ? whole : parsed(sent.instructions);
   return {
     task: name,
-    id: sent?.id ?? task.id ?? name,
+    // The labels of a question of many have its name in common, and are asked apart.
+    id: sent?.id ?? (task.first === undefined ? task.id : undefined) ?? name,
     kind,
     instructions: asked,
     options: optionsOf({ ...task, kind, options }, criteria),
