@@ -1,5 +1,6 @@
 import { type Label, readLabels, requestOfLabels, type Sample, samplesOf } from '../../../lib/calibration/labels.ts';
 import { messageOf } from '../../../lib/errors.ts';
+import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
 import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { readText } from './read-input.ts';
@@ -8,6 +9,8 @@ import { isWatched } from './screen.ts';
 
 /** Largest number of questions that are sent in one request; all of them are about the same text. */
 const AT_ONCE = 64;
+/** Number of requests that are asked at once: the engine answers them together. */
+const INFLIGHT = 4;
 
 /** Reads a file of labels (`readLabels`). Throws `UsageError` if a line is invalid or there are fewer than `fewest`. */
 export async function labelsIn(file: string, fewest: number, command: string): Promise<Label[]> {
@@ -42,16 +45,18 @@ export async function askLabels(
 ): Promise<Sample[][]> {
   const samples = new Map<Label, Sample[]>();
   let asked = 0;
-  for (const about of Map.groupBy(labels, ({ path, input }) => JSON.stringify([path, input])).values()) {
-    for (const some of requestsOf(about)) {
-      const path = some[0]?.path ?? '';
-      const order = orders === undefined || path === '/v1/extractions' ? {} : { orders };
-      const body = { model, calibrated, ...order, ...requestOfLabels(some) };
-      const text = await (await connection.request(path, { body })).text();
-      for (const [i, label] of some.entries()) samples.set(label, samplesOf([label], answerAt(text, i)));
-      asked += some.length;
-      if (isWatched()) process.stderr.write(`\r${asked} of ${labels.length} questions`);
-    }
+  const groups = Map.groupBy(labels, ({ path, input }) => JSON.stringify([path, input]));
+  const requests = [...groups.values()].flatMap(requestsOf);
+  const answers = mapInOrder(requests, { inflight: INFLIGHT, window: 2 * INFLIGHT }, async (some) => {
+    const path = some[0]?.path ?? '';
+    const order = orders === undefined || path === '/v1/extractions' ? {} : { orders };
+    const body = { model, calibrated, ...order, ...requestOfLabels(some) };
+    return { some, text: await (await connection.request(path, { body })).text() };
+  });
+  for await (const { some, text } of answers) {
+    for (const [i, label] of some.entries()) samples.set(label, samplesOf([label], answerAt(text, i)));
+    asked += some.length;
+    if (isWatched()) process.stderr.write(`\r${asked} of ${labels.length} questions`);
   }
   if (isWatched()) process.stderr.write('\n');
   return labels.map((label) => samples.get(label) ?? []);
