@@ -3,10 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../handlers/app.ts';
 import { INTERNAL_ROUTES, ROUTES } from '../../handlers/routes.ts';
+import type { Batches } from '../../lib/batches.ts';
 import { pointerStep } from '../../lib/json/leaves.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
 import { openApiDocument, openApiText } from '../../lib/openapi/document.ts';
 import { EXAMPLES } from '../../lib/openapi/examples.ts';
+import type { Batch, FileObject } from '../../lib/schema/batches.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Script } from '../scripted-backend/script.ts';
@@ -14,9 +16,29 @@ import { answerProblems, requestProblems } from './bodies.ts';
 
 const headers = { authorization: 'Bearer k', 'content-type': 'application/json' };
 
+const file: FileObject = {
+  ...{ id: 'file-1', object: 'file', bytes: 0, created_at: 1, filename: 'a.jsonl' },
+  ...{ purpose: 'batch', status: 'processed' },
+};
+const batch: Batch = {
+  ...{ id: 'batch_1', object: 'batch', endpoint: '/v1/tasks', input_file_id: 'file-1', completion_window: '24h' },
+  ...{ status: 'validating', created_at: 1, request_counts: { total: 0, completed: 0, failed: 0 }, metadata: null },
+};
+const batches: Batches = {
+  upload: async () => file,
+  files: () => ({ data: [file], more: false }),
+  file: () => file,
+  content: () => new Blob([]).stream(),
+  deleteFile: async () => undefined,
+  create: () => batch,
+  batches: () => ({ data: [batch], more: false }),
+  batch: () => batch,
+  cancel: () => batch,
+};
+
 async function appWith(script: Script) {
   const keys = listedKeys([{ name: 'k', sha256: await hashSecret('k'), models: ['*'], scopes: [] }]);
-  return createApp({ backend: scriptedBackend(script), host: scriptedHost(script), keys });
+  return createApp({ backend: scriptedBackend(script), host: scriptedHost(script), keys, batches });
 }
 
 test('the committed openapi.json is what the schemas say', async () => {
@@ -28,6 +50,25 @@ test('GET /openapi.json serves it, without a key', async () => {
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('application/json');
   expect(await response.text()).toBe(openApiText(ROUTES));
+});
+
+test.each([
+  ['POST', '/v1/files'],
+  ['GET', '/v1/files'],
+  ['GET', '/v1/files/file-1'],
+  ['DELETE', '/v1/files/file-1'],
+  ['GET', '/v1/batches'],
+  ['GET', '/v1/batches/batch_1'],
+  ['POST', '/v1/batches/batch_1/cancel'],
+  ['POST', '/v1/batches', { input_file_id: 'file-1', endpoint: '/v1/tasks', completion_window: '24h' }],
+])('%s %s answers as the contract says', async (method, path, body = undefined) => {
+  const response = await (await appWith({})).request(path, {
+    ...{ method, headers },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  expect(response.status).toBe(200);
+  const route = path.replace(/(file-|batch_)1/, '{id}');
+  expect(answerProblems(method, route, 200, 'application/json', await response.json())).toEqual([]);
 });
 
 describe('every operation of the contract is there, and takes no other method', () => {
