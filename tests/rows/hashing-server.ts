@@ -27,7 +27,7 @@ function answer(batch: TaskBatch): BatchAnswer {
   if (kind % 100 === 1 && first) throw new AssayError('engine_failed', 'The engine failed once.');
   if (kind === 2 && first) throw new AssayError('overloaded', 'Busy once.', { retryAfterSeconds: 1 });
   return {
-    model: batch.model as never,
+    model: (batch.model ?? 'assay/starter') as never,
     answers: batch.tasks.map((task, i) => {
       const options = (task.type === 'decide' && task.options) || [];
       const logprobs = normalised(options.map((_, option) => -digest.readUInt8(i + option) / 64));
