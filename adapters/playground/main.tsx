@@ -7,9 +7,6 @@ import { ModelsTab } from './models/models-tab.tsx';
 import { type Status, useAbilities, useStatus } from './status.ts';
 import { TasksTab } from './tasks/tasks-tab.tsx';
 
-const root = document.getElementById('app');
-if (root) render(<App />, root);
-
 const TABS = ['Tasks', 'Chat', 'Evaluate', 'Models'] as const;
 type Tab = (typeof TABS)[number];
 
@@ -140,3 +137,7 @@ function StatusLine({ status: { reachable, health, running, waiting, memory } }:
     </footer>
   );
 }
+
+// At the end, because it runs what is above.
+const root = document.getElementById('app');
+if (root) render(<App />, root);
