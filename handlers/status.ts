@@ -43,7 +43,8 @@ const HEALTH: Record<Slot['state'], Health['status']> = {
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, precision, precisionReason, devices, maxPromptLen, silentMs, unresponsive } = slot;
+    const { state, device, precision, precisionReason, devices, maxPromptLen, silentMs, unresponsive, dependence } =
+      slot;
     const active_model = activeModel(slot);
     const reason = unresponsive ? silence(slot) : slot.reason;
     const [all, memory] = [host.slots(), host.memory()];
@@ -63,6 +64,8 @@ export function health(host: ModelHost): AppHandler {
       ...(memory
         ? { memory_bytes: Math.round(memory.usedBytes), memory_limit_bytes: Math.round(memory.budgetBytes) }
         : {}),
+      ...(dependence === undefined ? {} : { deterministic: dependence === null }),
+      ...(typeof dependence === 'string' ? { deterministic_reason: dependence } : {}),
     });
   };
 }

@@ -76,6 +76,8 @@ export interface Slot {
   precision?: WeightForm;
   /** Reason for this number format. */
   precisionReason?: string;
+  /** Reason why an answer may depend on what runs beside it; null if it does not; absent if that is not known. */
+  dependence?: string | null;
   /** Maximum tokens of one prompt of the loaded model; absent if there is none. */
   maxPromptLen?: number;
   /** Bytes of memory that the model counts with; absent if the server holds one model. */

@@ -55,6 +55,7 @@ export async function compose(
     | 'escalate'
     | 'escalateBelow'
     | 'metricsQuestions'
+    | 'deterministic'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,

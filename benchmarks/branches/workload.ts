@@ -50,9 +50,9 @@ export function chat(prompt: number, answer: number, seed: number): JobSpec {
   return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
 }
 
-export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}): Engine {
+export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}, apart = false): Engine {
   const { maxPromptLen, contextLength } = manifest;
-  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits });
+  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits, apart });
 }
 
 /** Runs one job on the engine and measures its wall time and processor time. */

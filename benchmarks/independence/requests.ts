@@ -18,8 +18,11 @@ export interface Request {
 export class Requests {
   readonly #text: TextModel;
   readonly #model: Model;
+  readonly #apart: boolean;
 
-  constructor(text: TextModel, model: Model) {
+  /** @param apart true to run each task in a sequence of its own (`assay serve --deterministic on`) */
+  constructor(text: TextModel, model: Model, apart: boolean) {
+    this.#apart = apart;
     this.#text = text;
     this.#model = model;
   }
@@ -57,7 +60,7 @@ export class Requests {
   }
 
   #engine(): Engine {
-    return engineOf(this.#model, { draftRows: DRAFT_ROWS });
+    return engineOf(this.#model, { draftRows: this.#apart ? 0 : DRAFT_ROWS }, this.#apart);
   }
 
   async #answer(engine: Engine, { context, tasks }: Request): Promise<string[]> {

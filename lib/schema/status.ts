@@ -87,6 +87,13 @@ export const Health = v.object({
     ),
   ),
   ...formFields,
+  deterministic: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description('Whether answers at temperature 0 are the same alone and beside other tasks and requests.'),
+    ),
+  ),
+  deterministic_reason: v.optional(v.pipe(v.string(), v.description('Why they may not be.'))),
   devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
   models: v.optional(
     v.pipe(

@@ -1,10 +1,12 @@
+import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { FairShares } from '../../lib/fair-shares.ts';
+import { TokenBudget } from './branches/token-budget.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
 import { type KvShape, prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
 import { LogitRows } from './forward/tensors.ts';
-import { Job, type JobParts } from './job.ts';
+import { Job, type JobParts, promptTokens, shareOf } from './job.ts';
 import type { JobResult, JobSpec } from './job-spec.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
 import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
@@ -22,6 +24,12 @@ export interface EngineOptions {
    */
   maxRunning?: number;
   limits?: Partial<Limits>;
+  /**
+   * True to run each branch of a job in a sequence of its own, beginning with a copy of the prefix, instead of side by
+   * side in one. Attention then adds the same numbers in the same order whatever else runs, so answers do not depend on
+   * the other branches and jobs. Needs a model with several slots; others keep the branches in one sequence.
+   */
+  apart?: boolean;
   /** Returns the current time in milliseconds, on the clock of `JobSpec.deadline`. Default: `performance.now()`. */
   now?(): number;
 }
@@ -53,6 +61,8 @@ export class Engine {
   /** Jobs that hold a sequence, the least recently served first. */
   #running: Job[] = [];
   #stepping: Promise<boolean> | null = null;
+  /** Parts of jobs that have ended (`JobSpec.part`). */
+  readonly #finished = new WeakMap<JobSpec, Job>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -79,6 +89,41 @@ export class Engine {
    * cells of the job within one step.
    */
   submit(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
+    const apart = this.#options.apart && this.#forward.slots > 1 && spec.branches.length > 1;
+    return apart ? this.#submitApart(spec, signal) : this.#submit(spec, signal);
+  }
+
+  /** Queues each branch of a job as a job of its own. They share its budget, in the order of the branches. */
+  async #submitApart(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
+    this.#check(spec);
+    const { onToken, onForced } = spec;
+    const budget = new TokenBudget(spec.budget);
+    const failed = new AbortController();
+    const ended = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
+    const whole = { prefixRead: false };
+    const parts = spec.branches.map(
+      (branch, index): JobSpec => ({
+        ...spec,
+        branches: [branch],
+        part: { share: shareOf(budget, branch), first: index === 0, whole },
+        ...(onToken ? { onToken: (_, token) => onToken(index, token) } : {}),
+        ...(onForced ? { onForced: (_, tokens) => onForced(index, tokens) } : {}),
+      }),
+    );
+    try {
+      const results = await Promise.all(parts.map((part) => this.#submit(part, ended)));
+      const first = at(results, 0);
+      const branches = parts.flatMap((part) => this.#finished.get(part)?.results() ?? []);
+      const ends = results.map(({ queueMs, promptMs, generationMs }) => queueMs + promptMs + generationMs);
+      const generationMs = Math.max(...ends) - first.queueMs - first.promptMs;
+      return { ...first, branches, promptTokens: promptTokens(spec), generationMs };
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  }
+
+  #submit(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
       signal?.throwIfAborted();
       this.#check(spec);
@@ -188,12 +233,15 @@ export class Engine {
 
   /**
    * Returns the oldest waiting job of each caller and priority, in the order in which they should start: interactive
-   * jobs first, and of each priority those of the callers that got least.
+   * jobs first, and of each priority those of the callers that got least. Parts of a job wait until its prefix is read.
    */
   #heads(): readonly Job[] {
     const heads = new Map<string, Job>();
     for (const job of this.#waiting) {
-      const key = `${job.isBatch} ${job.caller}`;
+      const { part } = job.spec;
+      if (part && !part.first && !part.whole.prefixRead) continue;
+      // The parts of a job leave places to other jobs of its caller.
+      const key = `${job.isBatch} ${part ? 'part' : 'whole'} ${job.caller}`;
       if (!heads.has(key)) heads.set(key, job);
     }
     const used = ({ caller }: Job) => this.#shares.used(caller);
@@ -231,6 +279,7 @@ export class Engine {
       job.start(acquired, this.#now());
       this.#waiting.splice(this.#waiting.indexOf(job), 1);
       this.#running.push(job);
+      notePrefix(job);
     } catch (cause) {
       this.#kv.release(acquired.sequence, acquired.cached);
       const message = 'A task could not be prepared. Search the log for the request id.';
@@ -280,6 +329,7 @@ export class Engine {
   /** Passes a job its rows of logits. If that throws, only this job ends. */
   #deliver(job: Job, logits: Float32Array): void {
     if (job.plan.rows.length > 0) job.promptDoneAt ??= this.#now();
+    notePrefix(job);
     try {
       job.deliver(logits);
     } catch (cause) {
@@ -291,7 +341,14 @@ export class Engine {
     const now = this.#now();
     job.finish(now);
     this.#running.splice(this.#running.indexOf(job), 1);
-    this.#kv.release(job.sequence, job.reusablePrefixLength);
+    const { part } = job.spec;
+    if (part) this.#finished.set(job.spec, job);
+    if (part && !part.whole.prefixRead) {
+      // It has ended without reading the prefix, as with a single option, so another part must read it.
+      const next = this.#waiting.find(({ spec }) => spec.part?.whole === part.whole)?.spec.part;
+      if (next) next.first = true;
+    }
+    this.#kv.release(job.sequence, job.reusablePrefixLength, { once: part !== undefined });
     this.#shares.remove(job.caller, now);
   }
 
@@ -308,6 +365,11 @@ export class Engine {
     this.#shares.remove(job.caller, this.#now());
     job.fail(error);
   }
+}
+
+/** Lets the other parts of a job begin once one of them has read the prefix. */
+function notePrefix({ spec: { part }, prefixRead }: Job): void {
+  if (part && prefixRead) part.whole.prefixRead = true;
 }
 
 function sequenceRun({ spec, sequence, plan }: Job): SequenceRun {

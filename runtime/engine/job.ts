@@ -1,11 +1,11 @@
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type BranchContext, BranchRun } from './branches/branch-run.ts';
-import { TokenBudget } from './branches/token-budget.ts';
+import { type BudgetShare, TokenBudget } from './branches/token-budget.ts';
 import type { KvCache } from './cache/kv-cache.ts';
 import type { Sequence } from './cache/sequence.ts';
 import { inImage } from './forward/media-feeds.ts';
-import type { JobResult, JobSpec } from './job-spec.ts';
+import type { BranchResult, BranchSpec, JobResult, JobSpec } from './job-spec.ts';
 import type { Limits } from './scheduler/limits.ts';
 
 /** Maximum number of tokens to draft for one branch in a run. */
@@ -88,7 +88,7 @@ export class Job {
       prefix: spec.prefix,
       contextLength,
       vocabSize,
-      share: branch.unmetered ? budget.unmetered(branch.maxTokens) : budget.addShare(branch.maxTokens),
+      share: spec.part?.share ?? shareOf(budget, branch),
       onToken: (token) => spec.onToken?.(index, token),
       onForced: (tokens) => spec.onForced?.(index, tokens),
     }));
@@ -239,7 +239,9 @@ export class Job {
    */
   #runLength(tokens: number): number {
     const left = this.waitingTokens;
-    return Math.ceil(left / Math.max(1, Math.ceil(left / tokens - 0.5)));
+    // A run of one token uses other kernels, so a prompt is never cut so that one token of several is left alone.
+    const most = Math.max(2, tokens);
+    return Math.ceil(left / Math.max(1, Math.ceil(left / most - 0.5)));
   }
 
   /** Number of tokens of the open branches that have not been fed to the model yet. */
@@ -291,13 +293,22 @@ export class Job {
     return at(this.#branches, index);
   }
 
-  /** Answers the job, whose branches are all done. */
+  /** True once the plans made so far, or the cache, contain the whole prefix. */
+  get prefixRead(): boolean {
+    return this.#prefilled === this.spec.prefix.length;
+  }
+
+  /** Returns the results of the branches, which must all be done, as must those that come before them in the budget. */
+  results(): BranchResult[] {
+    return this.#branches.map((branch) => branch.result());
+  }
+
+  /** Answers the job, whose branches are all done. A part of a job has its results later (`results`). */
   finish(now: number): void {
     const promptDone = this.promptDoneAt ?? now;
-    const branches = this.#branches.map((branch) => branch.result());
     this.status = 'done';
     this.submission.resolve({
-      branches,
+      branches: this.spec.part ? [] : this.results(),
       promptTokens: promptTokens(this.spec),
       cachedTokens: this.cachedTokens,
       queueMs: this.startedAt - this.submission.queuedAt,
@@ -317,14 +328,19 @@ export class Job {
    * which the next request of a chat repeats.
    */
   get reusablePrefixLength(): number {
-    return this.spec.branches.length === 1
+    return this.spec.branches.length === 1 && !this.spec.part
       ? this.sequence.trunkLength
       : Math.min(this.spec.prefix.length, this.sequence.trunkLength);
   }
 }
 
+/** Adds the share of a branch to the budget of its job. */
+export function shareOf(budget: TokenBudget, { unmetered, maxTokens }: BranchSpec): BudgetShare {
+  return unmetered ? budget.unmetered(maxTokens) : budget.addShare(maxTokens);
+}
+
 /** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */
-function promptTokens({ branches, prefix }: JobSpec): number {
+export function promptTokens({ branches, prefix }: JobSpec): number {
   return branches.reduce((sum, branch) => sum + branch.suffix.length, prefix.length);
 }
 

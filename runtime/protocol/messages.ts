@@ -50,6 +50,8 @@ export const LoadSpec = v.object({
   threads: v.exactOptional(Count),
   /** True to read texts that are too long for an encoder model in windows, if its family defines that. */
   windows: v.exactOptional(v.boolean()),
+  /** True to run the tasks of a request in sequences of their own (`EngineOptions.apart`). */
+  apart: v.exactOptional(v.boolean()),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 
@@ -69,6 +71,8 @@ export const ModelInfo = v.object({
   capabilities: v.exactOptional(ModelCapabilities),
   /** Names how a decision model is asked; absent for a model that writes text. */
   contract: v.exactOptional(ModelContract),
+  /** Reason why an answer may depend on what runs beside it; null if it does not; absent if that is not known. */
+  dependence: v.exactOptional(v.nullable(Text)),
   loadMs: v.number(),
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;

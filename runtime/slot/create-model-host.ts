@@ -37,6 +37,8 @@ export interface HostSettings {
   memory?: MemorySettings | undefined;
   /** True to load a model of this machine when the first request for it arrives. */
   loadOnDemand?: boolean;
+  /** `on`: tasks run in sequences of their own (`EngineOptions.apart`). Default: `off`. */
+  deterministic?: 'off' | 'on';
   /** Settings from the `HF_*` variables. Default: those of this process's environment. */
   hub?: HubEnvironment;
 }
@@ -56,7 +58,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
     precision = 'auto',
     hub = hubEnvironment(),
   } = settings;
-  const { longInput = 'refuse', memory, loadOnDemand = false } = settings;
+  const { longInput = 'refuse', memory, loadOnDemand = false, deterministic = 'off' } = settings;
   const resolver = await resolveDevices(device, home);
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
@@ -89,6 +91,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       },
     },
     longInput,
+    apart: deterministic === 'on',
     ...(dtype ? { dtype } : {}),
   });
 }

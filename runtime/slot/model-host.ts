@@ -44,6 +44,8 @@ export interface HostOptions {
   compile: CompileContext;
   /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
   longInput?: LongInput;
+  /** True to run tasks in sequences of their own (`EngineOptions.apart`). Default: false. */
+  apart?: boolean;
   /** Number format of the weights to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
@@ -133,13 +135,14 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   #slotOf(model: ModelId): ModelSlot {
     const known = this.#slots.get(model);
     if (known) return known;
-    const { createEngine, compile, longInput = 'refuse' } = this.#options;
+    const { createEngine, compile, longInput = 'refuse', apart = false } = this.#options;
     const slot: ModelSlot = new ModelSlot({
       model,
       engine: createEngine(model),
       log: compile.log,
       trials: this.#trials(),
       longInput,
+      apart,
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
       onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),

@@ -25,6 +25,8 @@ export type LongInput = (typeof LONG_INPUTS)[number];
 export interface SlotOptions {
   model: ModelId;
   longInput: LongInput;
+  /** True to run tasks in sequences of their own (`EngineOptions.apart`). */
+  apart: boolean;
   /** The process that runs the model, and no other model. */
   engine: SlotEngine;
   log: Logger;
@@ -144,6 +146,7 @@ export class ModelSlot {
       ...(silentMs === null ? {} : { silentMs }),
       ...(unresponsive ? { unresponsive } : {}),
       ...formInSlot(this.#active?.compiled),
+      ...(this.#active?.info.dependence === undefined ? {} : { dependence: this.#active.info.dependence }),
       ...(this.#active ? { maxPromptLen: this.#active.info.maxPromptLen } : {}),
       ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
     };
@@ -280,8 +283,9 @@ export class ModelSlot {
       try {
         const { maxPromptLen } = request;
         const length = maxPromptLen === undefined ? {} : { maxPromptLen };
-        const windows = this.#options.longInput === 'windows';
-        const spec = { model, dir: compiled.directory, windows, ...length, ...(plugin ? { plugin } : {}) };
+        const { apart, longInput } = this.#options;
+        const windows = longInput === 'windows';
+        const spec = { model, dir: compiled.directory, windows, apart, ...length, ...(plugin ? { plugin } : {}) };
         return { info: await engine.load(spec), maxPromptLen, compiled };
       } catch (error) {
         const { device } = compiled.record;

@@ -80,8 +80,11 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
-  const limits = { draftRows: draftRows(manifest) };
-  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits });
+  // A run with drafted tokens has more rows, and a row alone is computed by other kernels.
+  const limits = { draftRows: spec.apart ? 0 : draftRows(manifest) };
+  const { apart = false } = spec;
+  const dependence = dependenceOf(manifest, { apart: apart && forward.slots > 1 });
+  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, apart });
   return new LoadedModel({
     model,
     device,
@@ -89,6 +92,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
     contextLength,
     text,
     engine,
+    dependence,
     ...(decisions ? { decisions } : {}),
     ...media,
   });
@@ -186,6 +190,23 @@ function endingOnFailure(forward: Forward): Forward {
       }
     },
   };
+}
+
+/** CPU kernel families on which answers were measured to be the same in every bit (`EngineOptions.apart`). */
+const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
+
+/** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
+export function dependenceOf(
+  { device, form, path }: Pick<Manifest, 'device' | 'form' | 'path'>,
+  { apart, kernels = kernelFamily() }: { apart: boolean; kernels?: string },
+): string | null {
+  if (device !== 'CPU' || path !== 'packed')
+    return `it was not measured on this ${device} for graphs of the kind ${path}`;
+  if (!apart) {
+    return 'the tasks of a request share a sequence, in which attention adds numbers in an order that depends on them; --deterministic on gives each its own, for models without layers that keep a state';
+  }
+  if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
+  return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 
 /**

@@ -20,6 +20,8 @@ export interface LoadedModelParts {
   contextLength: number;
   text: TextModel;
   engine: Engine;
+  /** Reason why an answer may depend on what runs beside it; null if it does not. */
+  dependence: string | null;
   /** Contract of a decision model, which answers only questions with options; absent for a model that writes text. */
   decisions?: LoadedContract;
   /** Encoder of images or audio; absent if the model reads only text. */

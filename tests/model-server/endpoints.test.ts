@@ -183,6 +183,8 @@ describe('no model loaded → load → model loaded', () => {
       device: 'CPU',
       active_model: QWEN,
       max_prompt_len: 512,
+      deterministic: false,
+      deterministic_reason: expect.any(String),
       heartbeat_age_ms: expect.any(Number),
     });
     expect((await server.call('GET', '/')).body.active_model).toBe(QWEN);

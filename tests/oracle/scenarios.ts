@@ -78,6 +78,8 @@ function scenarios(vocabSize: number) {
         { minLength: 1, maxLength: 6 },
       ),
       together: fc.boolean(),
+      /** Each branch in a sequence of its own (`EngineOptions.apart`). */
+      parts: fc.boolean(),
       limits: fc.record({
         tokens: fc.integer({ min: 1, max: 60 }),
         tokensBesideDecode: fc.integer({ min: 1, max: 30 }),
@@ -112,7 +114,7 @@ export async function checkAgainstOracle(
   const oracle = new Oracle(plain);
   const { contextLength, vocabSize } = model.manifest;
   await fc.assert(
-    fc.asyncProperty(scenarios(vocabSize), async ({ jobs, together, limits, kvBytes, maxRunning }) => {
+    fc.asyncProperty(scenarios(vocabSize), async ({ jobs, together, parts, limits, kvBytes, maxRunning }) => {
       const expected: OracleBranch[][] = [];
       oracle.gap = Number.POSITIVE_INFINITY;
       for (const [id, plan] of jobs.entries()) {
@@ -121,7 +123,7 @@ export async function checkAgainstOracle(
       fc.pre(nearTie === 0 || oracle.gap > nearTie);
 
       const clock = { steps: 0 };
-      const engine = engineFor(model, { limits, kvBytes, maxRunning, now: () => clock.steps });
+      const engine = engineFor(model, { limits, kvBytes, maxRunning, apart: parts, now: () => clock.steps });
       const results: Outcome[] = [];
       if (together) results.push(...(await run(engine, jobs, clock)));
       else for (const plan of jobs) results.push(...(await run(engine, [plan], clock)));

@@ -106,12 +106,15 @@ export class KvCache {
   }
 
   /**
-   * Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job. Throws if the
-   * sequence is not in use.
+   * Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job; with `once`, only
+   * if no other sequence of its scope holds them. Throws if the sequence is not in use.
    */
-  release(sequence: Sequence, keep: number): void {
+  release(sequence: Sequence, keep: number, { once = false } = {}): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
-    sequence.truncate(Math.min(keep, sequence.trunkLength));
+    const kept = Math.min(keep, sequence.trunkLength);
+    const cached = once ? this.#longestMatch([...sequence.tokens.subarray(0, kept)], sequence.scope) : undefined;
+    if (cached && cached.cached >= kept) return;
+    sequence.truncate(kept);
     this.#idle.push(sequence);
     this.#evict(0);
   }

@@ -120,6 +120,23 @@ export const statusRows: readonly Row[] = [
       },
     },
   },
+  ...[null, 'it shares a sequence'].map(
+    (dependence): Row => ({
+      name: `GET /health of a model whose answers ${dependence === null ? 'do not depend' : 'may depend'} on company (M-4)`,
+      script: { slot: { state: 'loaded', model: 'assay/starter', device: 'CPU', dependence } },
+      request: { path: '/health' },
+      expect: {
+        json: {
+          status: 'ok',
+          state: 'loaded',
+          device: 'CPU',
+          active_model: 'assay/starter',
+          deterministic: dependence === null,
+          ...(dependence === null ? {} : { deterministic_reason: dependence }),
+        },
+      },
+    }),
+  ),
   {
     name: 'GET /v2: the server, in the format of the Open Inference Protocol',
     request: { path: '/v2', headers: onModels.noKey },

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { at } from '../../lib/at.ts';
+import type { Engine } from '../../runtime/engine/engine.ts';
+import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
+import type { Model } from '../../runtime/engine/model.ts';
+import { Random } from '../../runtime/engine/random.ts';
+import { compileFixture, engineFor } from './fixtures.ts';
+
+const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 1 };
+const random = new Random(5);
+const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
+
+/** Returns a question with options, or one that is answered with eight tokens. */
+function question(index: number): BranchSpec {
+  const choice = { paths: [0, 1, 2].map(() => [...tokens(1 + (index % 3)), 9]) };
+  const common = { constraint: null, sampling: GREEDY, maxTokens: 8, endTokens: new Set<number>() };
+  return { suffix: tokens(2 + (index % 7)), ...common, ...(index % 2 === 0 ? { choice } : {}) };
+}
+
+/** Answers questions about a text; numbers are as exact as they are computed. */
+async function answer(engine: Engine, prefix: number[], branches: BranchSpec[]): Promise<string[]> {
+  const job = { id: 'x', prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
+  const chosen: number[][] = branches.map(() => []);
+  let done = false;
+  const running = engine
+    .submit({
+      ...job,
+      onToken(branch, { logprob }) {
+        at(chosen, branch).push(logprob ?? 0);
+        return undefined;
+      },
+    })
+    .finally(() => {
+      done = true;
+    });
+  while (!done && (await engine.step()));
+  const text = ({ option, tokens: answered }: BranchResult, index: number) =>
+    JSON.stringify([option?.logprobs, answered, chosen[index]]);
+  return (await running).branches.map(text);
+}
+
+test.each(['float', 'int8', 'int8-blocks'] as const)(
+  'in %s, an answer is the same in every bit alone and in company',
+  async (form) => {
+    const model: Model = await compileFixture('genai/llama', form);
+    const engine = () => engineFor(model, { apart: true });
+    const [prefix, other] = [tokens(70), tokens(45)];
+    const questions = Array.from({ length: 12 }, (_, index) => question(index));
+    const alone: string[] = [];
+    for (const one of questions) alone.push(...(await answer(engine(), prefix, [one])));
+    expect(await answer(engine(), prefix, questions)).toEqual(alone);
+    expect((await answer(engine(), prefix, questions.toReversed())).toReversed()).toEqual(alone);
+    const shared = engine();
+    const beside = Array.from({ length: 3 }, (_, chat) =>
+      answer(shared, tokens(30 + chat), [{ ...question(1), maxTokens: 40 }]),
+    );
+    const busy = await Promise.all([answer(shared, prefix, questions), answer(shared, other, questions), ...beside]);
+    expect(busy[0]).toEqual(alone);
+    expect(await answer(shared, prefix, questions)).toEqual(alone);
+    shared.checkIntegrity();
+    await model.close();
+  },
+);
