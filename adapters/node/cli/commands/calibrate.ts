@@ -120,7 +120,8 @@ async function calibrate(connection: Connection, { model, fingerprints, labels, 
   if (flags.targetError && policy === undefined) {
     throw new UsageError('The server is older than thresholds. Update it, or leave out --target-error.');
   }
-  const { orders } = flags;
+  // Thresholds are valid for the number of orders that they were certified with.
+  const orders = flags.orders ?? (flags.targetError ? 1 : undefined);
   const asked = await askLabels(connection, {
     model,
     labels,
