@@ -126,6 +126,8 @@ function fieldRows(label: string, answers: v.InferOutput<typeof ExtractionsRespo
     }));
   }
   const { value = null, p_null: absent = 0, confidence = 1 } = answer;
+  // A list that is empty is as sure as the whole list.
+  if (Array.isArray(value)) return [{ label, value: null, probability: confidence }];
   if (value === null) return [{ label, value: null, probability: absent }];
   return [{ label, value: shown(value), probability: (1 - absent) * confidence, ...place(answer.span) }];
 }

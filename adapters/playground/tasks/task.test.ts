@@ -52,6 +52,7 @@ test('a draft becomes the body of POST /v1/decisions, unless an answer is free',
 });
 
 const fields = newTask({ type: 'fields', name: 'order', text: 'Of the order', list: 'id\ntotal: number\nnames: list' });
+const empty = newTask({ type: 'fields', name: 'empty', text: '', list: 'none: list' });
 
 test('a draft with typed fields becomes the body of POST /v1/extractions', () => {
   const mixed = { ...draft, tasks: [decide, free, extract, fields] };
@@ -97,6 +98,7 @@ test('typed fields carry probabilities and spans', () => {
         confidences: [0.5, 0.25],
         confidence: 0.1,
       },
+      none: { type: 'list', value: [], spans: [], confidences: [], confidence: 0.5 },
       2: { type: 'text', value: 'x', p_null: 0, confidence: 1, x_cut: true },
       10: { type: 'choice', choice: 'no', probabilities: { yes: 0.25, no: 0.75 }, confidence: 0.5 },
       facts: { type: 'extract', data: {}, fields: [{ path: '/item', value: 'mug', probability: 0.5 }], complete: true },
@@ -104,7 +106,7 @@ test('typed fields carry probabilities and spans', () => {
     usage: { input_tokens: 7, output_tokens: 3 },
   };
   const read = readExtractions(
-    [fields, free, decide, extract],
+    [fields, empty, free, decide, extract],
     response as unknown as Parameters<typeof readExtractions>[1],
   );
   expect(read).toEqual({
@@ -119,6 +121,7 @@ test('typed fields carry probabilities and spans', () => {
         ],
         options: [],
       },
+      { name: 'empty', rows: [{ label: 'none', value: null, probability: 0.5 }], options: [] },
       { name: '2', rows: [{ label: '2', value: 'x', probability: 1 }], options: [] },
       {
         name: '10',
