@@ -193,7 +193,7 @@ function endingOnFailure(forward: Forward): Forward {
 }
 
 /** CPU kernel families on which answers were measured to be the same in every bit (`EngineOptions.apart`). */
-const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
+export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
 
 /** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
 export function dependenceOf(

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { at } from '../../lib/at.ts';
+import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
 import type { Model } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
+import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { compileFixture, engineFor } from './fixtures.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 1 };
@@ -39,7 +41,7 @@ async function answer(engine: Engine, prefix: number[], branches: BranchSpec[]):
   return (await running).branches.map(text);
 }
 
-test.each(['float', 'int8', 'int8-blocks'] as const)(
+test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each(['float', 'int8', 'int8-blocks'] as const)(
   'in %s, an answer is the same in every bit alone and in company',
   async (form) => {
     const model: Model = await compileFixture('genai/llama', form);
