@@ -19,7 +19,7 @@ export interface BatchLimits {
   /** Batches of one key, and of all keys, that are not ended. */
   open: number;
   totalOpen: number;
-  /** Batches that are answered at once, and requests of each. */
+  /** Batches that are answered at once, and requests of each: few, because interactive requests wait for them. */
   running: number;
   inflight: number;
 }
@@ -30,8 +30,8 @@ export const BATCH_LIMITS: BatchLimits = {
   totalBytes: 20_000_000_000,
   open: 16,
   totalOpen: 256,
-  running: 4,
-  inflight: 4,
+  running: 2,
+  inflight: 1,
 };
 
 /** Seconds that a batch may take, that ended batches are remembered, and that files exist by default. */
