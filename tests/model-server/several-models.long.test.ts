@@ -9,7 +9,7 @@ import { type Json, newBase, processTree, type ServerProcess, startServer } from
 const QWEN = 'acme/qwen3';
 const LLAMA = 'acme/llama';
 /** Kills; ASSAY_PROPERTY_RUNS sets more. */
-const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 6);
+const KILLS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 3);
 let hub: HubServer;
 let base: string;
 let server: ServerProcess | undefined;
