@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { object } from '../validation/objects.ts';
+import { object, record } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 
 /* Files and batches as OpenAI's client sends and reads them (npm `openai` 7.55.0, `resources/files` and `batches`). */
@@ -48,7 +48,7 @@ export const CreateBatchRequest = object({
   ),
   metadata: v.nullish(
     v.pipe(
-      v.record(v.pipe(v.string(), v.maxLength(64)), v.pipe(v.string(), v.maxLength(512))),
+      record(v.pipe(v.string(), v.maxLength(64)), v.pipe(v.string(), v.maxLength(512))),
       rule<Record<string, string>>((pairs) =>
         Object.keys(pairs).length > 16 ? { code: 'invalid_value', message: 'must have at most 16 pairs' } : null,
       ),

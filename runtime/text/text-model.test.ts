@@ -6,7 +6,7 @@ import type { TemplateMessage } from './template/template-message.ts';
 import { withTextTags, withToolTemplate } from './text-model.ts';
 
 const compile = (name: string) =>
-  createChatTemplate(readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));
+  createChatTemplate(readFileSync(new URL(`../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));
 
 const tools: Tool[] = [{ name: 'f', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
 const user: TemplateMessage = { role: 'user', content: 'Hi' };
