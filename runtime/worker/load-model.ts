@@ -206,6 +206,7 @@ export function dependenceOf(
     return 'the tasks of a request share a sequence, in which attention adds numbers in an order that depends on them; --deterministic on gives each its own, for models without layers that keep a state';
   }
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
+  if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 

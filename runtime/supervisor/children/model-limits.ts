@@ -85,7 +85,7 @@ export async function loadLimits(dir: string): Promise<ModelLimits> {
   };
 }
 
-/** Memory that an engine process needs besides weights and KV cells: Node, onnxruntime and a tokenizer. Measured. */
+/** Memory to expect for an engine process besides weights and KV cells: Node, onnxruntime and a tokenizer. A guess. */
 const PROCESS_BYTES = 250 * 2 ** 20;
 
 /**
