@@ -41,7 +41,7 @@ import * as response from '../schema/task-response.ts';
  * The schemas of `components.schemas` in the contract, by their names there. Where one contains another, the contract
  * has a `$ref`.
  */
-export const COMPONENTS = {
+export const COMPONENTS: Readonly<Record<string, v.GenericSchema>> = {
   // the decision service
   RunTasksRequest: request.RunTasksRequest,
   DecideRequest: request.DecideRequest,
@@ -294,4 +294,4 @@ export const COMPONENTS = {
   // both APIs
   ErrorBody,
   ErrorDetails,
-} satisfies Record<string, v.GenericSchema>;
+};

@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
       page.evaluate<string>('(({ ariaLabel, value }) => ariaLabel ?? value)(document.activeElement)');
     await page.getByRole('button', { name: 'Add task' }).press('Enter');
     await page.getByLabel('Name').nth(3).fill('late');
-    await page.getByLabel('Question').last().fill('Did it come late?');
+    await page.getByLabel('Question', { exact: true }).last().fill('Did it come late?');
     await page.getByRole('button', { name: 'Move late up' }).press('Enter');
     expect(await focused()).toBe('Move late up');
     await page.getByRole('button', { name: 'Move refund down' }).press('Enter');
@@ -235,7 +235,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
   it('gives a new task the focus and a name of its own', async () => {
     await page.getByRole('button', { name: 'Add task' }).press('Enter');
     await page.keyboard.type('Is it new?');
-    expect(await page.getByLabel('Question').last().inputValue()).toBe('Is it new?');
+    expect(await page.getByLabel('Question', { exact: true }).last().inputValue()).toBe('Is it new?');
     await page.getByRole('button', { name: 'Delete topic' }).press('Enter');
     await page.getByRole('button', { name: 'Add task' }).press('Enter');
     const names = page.getByLabel('Name');

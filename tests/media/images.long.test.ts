@@ -107,7 +107,7 @@ describe.each(MODELS)('%s', (name) => {
       expect((await machine.metric(encoder)) - before).toBe(2);
       const different = new Set(logprobs.map((one) => one[0]!.toFixed(4)));
       expect(different.size).toBeGreaterThan(1);
-      for (const [i, task] of tasks.entries()) {
+      for (const [i, task] of tasks.slice(0, 2).entries()) {
         await machine.load();
         const alone = await decide({ media, input: { context: 'a cat and a dog' }, tasks: [task] });
         for (const [option, logprob] of alone.logprobs[0]!.entries()) {
