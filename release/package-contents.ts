@@ -20,7 +20,8 @@ const RUNTIME = [
   /^dist\/pages\/.+\.(html|js|css|svg|png|md|txt)$/,
   /^models\/[a-z-]+\/([^/]+\.(json|md)|onnx\/[^/]+\.onnx)$/,
 ];
-const NOT_RUNTIME = /\.(test|fixture)\.|\/(training|tests|benchmarks)\//;
+// The report of benchmarks is among the documents that the server shows.
+const NOT_RUNTIME = /\.(test|fixture)\.|\/(training|tests|benchmarks)\/(?!report\.md$)/;
 
 /** Returns the problems of the package, one line each; an empty list if there are none. */
 export function packageProblems({ size, unpackedSize, files }: Packed): string[] {
