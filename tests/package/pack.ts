@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = [
   ...['adapters', 'handlers', 'lib', 'runtime', 'docs', 'examples', 'models', 'openapi.json'],
   ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'clients/README.md'],
+  ...['benchmarks/report.md', 'release/other-systems.js'],
   ...['tsconfig.base.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.pages.json'],
 ];
 
