@@ -8,8 +8,8 @@ import { fixtureModel } from '../slot/machine.ts';
 import { type Json, newBase, residentBytes, type ServerProcess, startServer } from './server.ts';
 
 /*
- * Attacks on a real server process, from a hub, from a model's author and from a caller. Each runs twice: once to its
- * end, and once with SIGTERM in the middle.
+ * Attacks on a real server process, from a hub, from a model's author and from a caller. Each runs to its end, and some
+ * once more with SIGTERM in the middle.
  */
 
 const MODEL = 'acme/hostile';
@@ -112,6 +112,9 @@ interface Attack {
   status: number;
   says?: RegExp;
 }
+
+/** Matches attacks that hold the server from each side: an endless hub, a process that never answers, and callers. */
+const HELD = /trickle|never ends|doubles an array|slow senders/;
 
 const lie = (name: string, answer: (hub: HubServer) => Parameters<typeof lieAboutFiles>[1], says: RegExp): Attack => ({
   name: `a hub whose list of files is ${name}`,
@@ -229,7 +232,7 @@ describe.runIf(process.platform === 'linux').each(ATTACKS)('$name', { timeout: 1
     expect((await target.server.call('GET', '/health')).status).toBe(200);
   });
 
-  it('does not keep the server from stopping', async () => {
+  it.runIf(HELD.test(attack.name))('does not keep the server from stopping', async () => {
     const target = await prepared();
     const attacked = attack.run(target).catch(() => null);
     await sleep(500);
