@@ -4,7 +4,7 @@ import { type Machine, MODEL, newCall, startMachine } from '../engine-process/ma
 import { qnnEmulator } from './installed.ts';
 
 /** 50 by hand. */
-const KILLS = Number(process.env.ASSAY_PLUGIN_KILLS ?? 4);
+const KILLS = Number(process.env.ASSAY_PLUGIN_KILLS ?? 1);
 const TASKS: Task[] = [
   { type: 'decide', name: 'wet', question: 'Is it wet?', options: ['yes', 'no'] },
   { type: 'decide', name: 'late', question: 'Is it late?', options: ['yes', 'no', 'unknown'] },

@@ -9,8 +9,8 @@ import { openvinoCpu, qnnEmulator } from './installed.ts';
 
 /** Texts of the natural test set; `Infinity` for all of them, by hand. */
 const TEXTS = Number(process.env.ASSAY_PLUGIN_TEXTS ?? 4);
-/** Requests to the emulator, which takes seconds for each. */
-const EMULATED = Number(process.env.ASSAY_EMULATED_REQUESTS ?? 1);
+/** Requests to the emulator, by hand: it needs minutes for the starter. Small models run on it in the other suites. */
+const EMULATED = Number(process.env.ASSAY_EMULATED_REQUESTS ?? 0);
 const keys = listedKeys([{ name: 'k', sha256: await hashSecret('k'), models: ['*'], scopes: [] }]);
 const STARTER = fileURLToPath(new URL('../../models/starter', import.meta.url));
 
@@ -71,13 +71,17 @@ describe.skipIf(!openvino)("the starter model on OpenVINO's CPU device", { timeo
   });
 });
 
-describe.skipIf(!qnn)("the starter model on the emulator of Qualcomm's NPU", { timeout: 1_800_000 }, () => {
-  test(`decides ${EMULATED} requests as on the CPU`, async () => {
-    const texts = (await readTestSet('natural'))
-      .map((text) => ({ ...text, tasks: text.tasks.filter(({ type }) => type === 'decide').slice(0, 2) }))
-      .filter(({ tasks }) => tasks.length > 0)
-      .slice(0, EMULATED);
-    const [cpu, device] = [await start(), await start({ plugin: qnn! })];
-    for (const text of texts) expect(await answersOf(device, text), text.context).toEqual(await answersOf(cpu, text));
-  });
-});
+describe.skipIf(!qnn || EMULATED === 0)(
+  "the starter model on the emulator of Qualcomm's NPU",
+  { timeout: 1_800_000 },
+  () => {
+    test(`decides ${EMULATED} requests as on the CPU`, async () => {
+      const texts = (await readTestSet('natural'))
+        .map((text) => ({ ...text, tasks: text.tasks.filter(({ type }) => type === 'decide').slice(0, 2) }))
+        .filter(({ tasks }) => tasks.length > 0)
+        .slice(0, EMULATED);
+      const [cpu, device] = [await start(), await start({ plugin: qnn! })];
+      for (const text of texts) expect(await answersOf(device, text), text.context).toEqual(await answersOf(cpu, text));
+    });
+  },
+);
