@@ -157,7 +157,7 @@ const unavailable = 'Not ready: no model answers, or the server is stopping.';
 const readiness = { ...probe, response: Readiness, unavailable, handler: ready } as const;
 const listing = { ...get, response: ModelList, handler: listModels } as const;
 const own = { ...get, own: true } as const;
-const filing = { api: 'openai', method: 'GET', key: 'always' } as const;
+const filing = { api: 'openai', part: 'bulk', method: 'GET', key: 'always' } as const;
 const BODY = [400, 413, 415, 429] as const;
 const loading = {
   ...post,
@@ -250,6 +250,7 @@ export const ROUTES: readonly Route[] = [
   {
     ...asking,
     api: 'systemone',
+    part: 'bulk',
     path: '/v1/systemone/batch',
     id: 'askSystemOneBatch',
     summary: 'Ask the same questions about many states',

@@ -39,6 +39,11 @@ export function openApiDocument(operations: readonly Operation[]): object {
           "Typed fields of a text with probabilities and spans, in the format of Cloudflare's Clairic. Every call needs an API key.",
       },
       {
+        name: TAGS.bulk,
+        description:
+          "Many states in one request, and files of requests answered in the background, as OpenAI's Batch API. Every call needs an API key.",
+      },
+      {
         name: TAGS.models,
         description: 'Manage the models on this machine, and chat. On the loopback address no API key is needed.',
       },
@@ -60,6 +65,7 @@ const TAGS = {
   google: 'decision formats',
   workersai: 'extractions',
   extractions: 'extractions',
+  bulk: 'bulk',
   models: 'model server',
   own: 'this server',
 };

@@ -33,7 +33,7 @@ export interface Operation {
    */
   key: 'always' | 'off loopback' | 'never';
   /** Part of the contract that the operation belongs to; by default, the one of its format of errors. */
-  part?: 'extractions';
+  part?: 'extractions' | 'bulk';
   /** True if the operation belongs to the server itself and to neither API, such as `GET /metrics`. */
   own?: true;
   /** Describes the status 503, with which the operation answers in the same form; absent if it never does. */
