@@ -134,7 +134,8 @@ class Supervisor implements EngineProcess, EngineCalls {
       await this.#end('did not load the model');
       throw error;
     });
-    this.#options.log.info({ ...info, pid: child.pid }, 'model loaded');
+    // `/health` says why answers may depend on their company; the line would become too long.
+    this.#options.log.info({ ...info, dependence: undefined, pid: child.pid }, 'model loaded');
     return info;
   }
 
