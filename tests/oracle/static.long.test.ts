@@ -9,7 +9,7 @@ import { compileFixture } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
 
-const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 30);
+const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 15);
 /**
  * Small shapes, so that the few tokens of a scenario take several runs, of both sizes, with and without a copy of the
  * cells.
