@@ -8,8 +8,8 @@ import { orderings } from '../../lib/tasks/orders.ts';
 import { isObject, type PyValue, parsePython, pyObject, textOrJson } from './python-json.ts';
 
 /*
- * What decision models are asked, whatever their prompt: the state and the questions of a request, and its answers from
- * the options' probabilities.
+ * The state and the questions of a request, which are the same for the prompts of all decision models, and its answers
+ * from the options' probabilities.
  */
 
 /** Describes a question as it was sent. Options are in the order of the answer: true before false, low levels first. */

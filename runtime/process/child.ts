@@ -42,7 +42,7 @@ export interface SilenceLimit {
 export interface ChildEvents<Received> {
   message(message: Received): void;
   /**
-   * Receives the end of the process, once. `reason` completes the sentence "The process …"; `silent` is true if it was
+   * Receives the end of the process, once. `reason` completes the sentence "The process …"; `silent` tells that it was
    * killed for its silence.
    */
   exit(reason: string, silent: boolean): void;

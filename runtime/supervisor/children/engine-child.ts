@@ -56,7 +56,7 @@ const SILENCE_LIMITS = {
 /** Limit of the phase `text`, in wall time, that applies once callers wait for the process to end. */
 const HURRIED_TEXT_MS = 2_000;
 
-/** Words that complete "The engine process … for 10 s." for a silent process, by phase, for the log and the caller. */
+/** Completes "The engine process … for 10 s." for a silent process, by phase, for the log and the caller. */
 const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
   start: 'did not start',
   open: 'did not open the model',

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Row, RowRequest } from '../row.ts';
 
 /*
- * What the formats say beyond probabilities: that the input does not tell, and which labels of many apply.
+ * Answers beyond probabilities: that the input does not tell, and which of many labels apply.
  */
 
 const model = 'assay/starter';
