@@ -53,23 +53,26 @@ function answer(
     const call = callOf(c, quota, { keepAlive });
     if (batch.model !== undefined && aliases.has(batch.model)) delete batch.model;
     if (batch.model !== undefined) checkRight(c, batch.model);
+    const run = busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal);
     const first = windows
       ? await answerInWindows(batch, windows.windows, windows.rules, {
-          run: busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal),
+          run,
           mostTokens: mostTokensOf(await backend.listModels(call), batch.model),
         })
-      : await backend.runTasks(batch, call);
+      : await run(batch);
     // A request may omit the model; then only the answer names it.
     noteModel(c, first.model);
-    const again = busyLater(clock, (one) => backend.runTasks(one, callOf(c, quota, { keepAlive })), c.req.raw.signal);
-    const answer = evidence ? await withEvidence(batch, first, evidence, again) : first;
+    const answer = evidence ? await withEvidence(batch, first, evidence, run) : first;
     const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });
   };
 }
 
-/** Returns a function that runs batches: the first at once or never, the others when the server is not too busy. */
+/**
+ * Returns a function that runs the batches of one request: the first at once or never, the others, such as those of
+ * further windows and of evidence, when the server is not too busy.
+ */
 function busyLater(
   clock: Clock,
   run: (batch: TaskBatch) => Promise<BatchAnswer>,
