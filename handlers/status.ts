@@ -1,4 +1,5 @@
 import type { DeviceDecision, ModelHost, Slot } from '../lib/host.ts';
+import { MODEL_STATES } from '../lib/model-states.ts';
 import type {
   Health,
   InferenceModel,
@@ -31,30 +32,17 @@ export function browsersToPlayground(handler: AppHandler): AppHandler {
   };
 }
 
-const HEALTH: Record<Slot['state'], Health['status']> = {
-  unloaded: 'idle',
-  loading: 'loading',
-  loaded: 'ok',
-  unloading: 'loading',
-  error: 'error',
-};
-
 /** Handles `GET /health` and `GET /currentmodel`: reports the state of the model slot. */
 export function health(host: ModelHost): AppHandler {
   return (c) => {
     const slot = host.slot();
-    const { state, device, precision, precisionReason, devices, maxPromptLen, silentMs, unresponsive, dependence } =
-      slot;
-    const active_model = activeModel(slot);
-    const reason = unresponsive ? silence(slot) : slot.reason;
+    const { device, precision, precisionReason, devices, maxPromptLen, silentMs, dependence } = slot;
     const [all, memory] = [host.slots(), host.memory()];
     const several = memory !== null || all.length > 1;
     return c.json<Health>({
-      status: unresponsive ? 'error' : HEALTH[state],
-      state,
+      ...shown(slot),
       device,
-      active_model,
-      ...(reason === undefined ? {} : { reason }),
+      active_model: activeModel(slot),
       ...(silentMs === undefined ? {} : { heartbeat_age_ms: Math.round(silentMs) }),
       ...(maxPromptLen === undefined ? {} : { max_prompt_len: maxPromptLen }),
       ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
@@ -72,19 +60,23 @@ export function health(host: ModelHost): AppHandler {
 
 /** Describes one of several models; an empty list for a slot without one. */
 function modelHealth(slot: Slot): ModelHealth[] {
-  const { model: id, state, device, reason, memoryBytes } = slot;
+  const { model: id, device, memoryBytes } = slot;
   if (id === null) return [];
-  const why = slot.unresponsive ? silence(slot) : reason;
   return [
     {
       id,
-      state,
-      status: slot.unresponsive ? 'error' : HEALTH[state],
+      ...shown(slot),
       device,
-      ...(why === undefined ? {} : { reason: why }),
       ...(memoryBytes === undefined ? {} : { memory_bytes: Math.round(memoryBytes) }),
     },
   ];
+}
+
+/** Returns the fields that say how a model is. */
+function shown(slot: Slot): Pick<ModelHealth, 'state' | 'status' | 'reason'> {
+  const { slot: state, health } = MODEL_STATES[slot.state];
+  const reason = slot.unresponsive ? silence(slot) : slot.reason;
+  return { status: slot.unresponsive ? 'error' : health, state, ...(reason === undefined ? {} : { reason }) };
 }
 
 function silence({ silentMs = 0 }: Slot): string {
@@ -116,7 +108,7 @@ function whyNoneReady(host: ModelHost): string | null {
 function whyNotReady(slot: Slot): string | null {
   if (slot.unresponsive) return silence(slot);
   if (slot.state === 'loaded') return null;
-  return slot.reason ?? `No model is loaded (state: ${slot.state}).`;
+  return slot.reason ?? `No model is loaded (state: ${MODEL_STATES[slot.state].slot}).`;
 }
 
 /** Handles `GET /v2`, the metadata of the Open Inference Protocol. */

@@ -1,10 +1,8 @@
 import type { Device, ListedModel } from './backend.ts';
 import type { ModelId } from './model-id.ts';
+import type { ModelState } from './model-states.ts';
 import type { DeviceFigures } from './schema/device-figures.ts';
 import type { WeightForm } from './schema/form-choice.ts';
-import type { SlotState } from './schema/status.ts';
-
-export type { SlotState } from './schema/status.ts';
 
 /**
  * Manages the models of a machine: their files, and those that are in memory. Every method reports failures
@@ -56,12 +54,12 @@ export interface DeviceDecision {
 
 /** Describes one model in memory, or the lack of one. */
 export interface Slot {
-  state: SlotState;
+  state: ModelState;
   /** The model that is loaded, is being loaded or unloaded, or failed; null for an empty slot. */
   model: ModelId | null;
   /** The device in use; for an empty slot, the device that a model would use. */
   device: Device;
-  /** Reason for the state `error`. */
+  /** Reason for the states `restarting` and `failed`. */
   reason?: string;
   /**
    * The devices that were tried before the one in use, and that one too if it was measured; absent if only the CPU was

@@ -1,6 +1,7 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { DownloadEvent, DownloadReport, ModelHost } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { ModelRegistry } from './model-registry.ts';
 import { Operation } from './operation.ts';
 
 export type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
@@ -9,8 +10,7 @@ type Download = Operation<DownloadProgress, DownloadReport> & { readonly options
 
 /** Holds the functions that admit and run a download, and its timeout. */
 export interface DownloadSettings {
-  /** Throws `operation_in_progress` while the model is being deleted. */
-  checkBegin(model: ModelId): void;
+  registry: Pick<ModelRegistry, 'apply'>;
   /**
    * Downloads and compiles one model. `unfollowed` aborts once no caller has followed the download for `unfollowedMs`.
    */
@@ -24,9 +24,6 @@ export interface DownloadSettings {
   unfollowedMs: number;
 }
 
-/** Names what each stage of a download does to its model, in the error for a model that is busy. */
-const DOING = { downloading: 'downloaded', verifying: 'verified', compiling: 'compiled' } as const;
-
 /** Runs at most one download per model, which any number of callers can follow. */
 export class Downloads {
   readonly #running = new Map<ModelId, Download>();
@@ -34,22 +31,6 @@ export class Downloads {
 
   constructor(settings: DownloadSettings) {
     this.#settings = settings;
-  }
-
-  /** Ids of the models that are being downloaded or compiled. */
-  get models(): Iterable<ModelId> {
-    return this.#running.keys();
-  }
-
-  has(model: ModelId): boolean {
-    return this.#running.has(model);
-  }
-
-  /** Returns the status of a model that is being downloaded or compiled by a download; undefined for other models. */
-  statusOf(model: ModelId): 'downloading' | 'compiling' | undefined {
-    const download = this.#running.get(model);
-    if (!download) return undefined;
-    return download.latest?.stage === 'compiling' ? 'compiling' : 'downloading';
   }
 
   /**
@@ -82,30 +63,23 @@ export class Downloads {
   }
 
   #begin(model: ModelId, options: DownloadOptions): Download {
-    this.#settings.checkBegin(model);
+    const { registry, unfollowedMs } = this.#settings;
+    registry.apply(model, 'download');
     const operation = new Operation<DownloadProgress, DownloadReport>(async (report, unfollowed) => {
+      const reported = (progress: DownloadProgress) => {
+        registry.apply(model, progress.stage, progress);
+        report(progress);
+      };
       try {
-        return await this.#settings.download(model, options, report, unfollowed);
+        return await this.#settings.download(model, options, reported, unfollowed);
       } finally {
         this.#running.delete(model);
+        registry.apply(model, 'ended');
       }
-    }, this.#settings.unfollowedMs);
+    }, unfollowedMs);
     const download = Object.assign(operation, { options });
     this.#running.set(model, download);
     return download;
-  }
-
-  /**
-   * Throws `operation_in_progress` while a model is being downloaded or compiled by a download. The message has the
-   * progress in percent if the total is known.
-   */
-  refuseDuring(model: ModelId, verb: 'load' | 'delete'): void {
-    const download = this.#running.get(model);
-    if (!download) return;
-    const { stage, bytes, total } = download.latest ?? { stage: 'downloading', bytes: 0, total: null };
-    const far = total ? ` (${Math.floor((100 * bytes) / total)} %)` : '';
-    const message = `${model} is being ${DOING[stage]} now${far}. Try to ${verb} it again when that has finished.`;
-    throw new AssayError('operation_in_progress', message, { param: 'model' });
   }
 
   /** Resolves once all downloads have ended, successfully or not. */

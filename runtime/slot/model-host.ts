@@ -21,7 +21,7 @@ import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import { removeModel } from '../store/remove-model.ts';
 import type { LoadedModels } from '../supervisor/engine-backend.ts';
 import type { EngineStatus } from '../supervisor/engine-process.ts';
-import { SHOWN, shuttingDown } from '../supervisor/life-cycle.ts';
+import { shuttingDown } from '../supervisor/life-cycle.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { DeviceTrials } from './device-trials.ts';
 import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
@@ -30,6 +30,7 @@ import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
 import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
 import { ModelList } from './model-list.ts';
+import { ModelRegistry } from './model-registry.ts';
 import { type LoadRequest, type LongInput, ModelSlot, type SlotEngine } from './model-slot.ts';
 
 export interface HostOptions {
@@ -61,8 +62,8 @@ const MOST_REMEMBERED = 64;
  */
 export class LocalModelHost implements ModelHost, LoadedModels {
   readonly #options: HostOptions;
-  /** The models in memory, being loaded or unloaded, and those that failed to load. */
-  readonly #slots = new Map<ModelId, ModelSlot>();
+  readonly #registry = new ModelRegistry();
+  readonly #slots = this.#registry.slots;
   /** Ids of the models that were loaded, the last one first. */
   #loaded: readonly ModelId[] = [];
   readonly #budget: MemoryBudget;
@@ -74,22 +75,18 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   #demanded: { model: ModelId; waiting: number; load: Promise<void> } | null = null;
   /** Milliseconds that the last load for a request took. */
   #demandMs = 5_000;
-  /** Models whose load has begun but has not reached their slot yet. */
-  readonly #loads = new Set<ModelId>();
-  readonly #removals = new Set<ModelId>();
   readonly #closing = new AbortController();
 
   constructor(options: HostOptions) {
     this.#options = options;
     this.#downloads = new Downloads({
-      checkBegin: (model) => this.#refuseDuringRemoval(model),
+      registry: this.#registry,
       download: (...request) => this.#download(...request),
       unfollowedMs: options.pull.settings.unfollowedMs,
     });
     this.#budget = new MemoryBudget(options.memory, (model) => this.#unload(model));
     this.#list = new ModelList({
-      slots: this.#slots,
-      downloads: this.#downloads,
+      registry: this.#registry,
       calibrations: options.calibrations,
       compile: options.compile,
       find: (model) => this.#find(model),
@@ -169,11 +166,11 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   }
 
   async load(model: ModelId, options: LoadOptions): Promise<LoadReport> {
-    const loaded = this.#downloads.has(model) ? this.#slots.get(model)?.loaded(options.maxPromptLen) : null;
+    const registry = this.#registry;
+    const loaded = registry.changesFiles(model) ? this.#slots.get(model)?.loaded(options.maxPromptLen) : null;
     if (loaded) return loaded;
-    this.#downloads.refuseDuring(model, 'load');
-    this.#refuseDuringRemoval(model);
-    this.#loads.add(model);
+    registry.refuseDuringFileWork(model, 'load');
+    const release = registry.claim(model);
     try {
       const local = await this.#find(model);
       if (!local) throw await this.#modelNotFound(model);
@@ -183,7 +180,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       // Not awaited: the slot tracks the load from now on.
       return this.#loadInto(model, options, maxPromptLen, async () => local);
     } finally {
-      this.#loads.delete(model);
+      release();
     }
   }
 
@@ -277,21 +274,14 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   }
 
   async remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport> {
-    this.#downloads.refuseDuring(model, 'delete');
-    this.#refuseDuringRemoval(model);
-    const slot = this.#slots.get(model);
-    if (slot?.inUse || this.#loads.has(model)) {
-      const doing = slot ? SHOWN[slot.state].doing : 'being loaded';
-      throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload ${model}`, {
-        param: 'model',
-      });
-    }
-    this.#removals.add(model);
+    this.#registry.refuseDuringFileWork(model, 'delete');
+    this.#registry.refuseInUse(model);
+    this.#registry.apply(model, 'delete');
     try {
       const done = await removeModel(this.#options.compile.paths, model, options);
       if (done) return { model, ...done };
     } finally {
-      this.#removals.delete(model);
+      this.#registry.apply(model, 'ended');
     }
     throw new AssayError(
       'model_not_found',
@@ -422,11 +412,5 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   async #find(model: ModelId): Promise<LocalModel | null> {
     const found = await findModel(this.#options.compile.paths, model, this.#variant);
     return found && 'lacksBase' in found ? null : found;
-  }
-
-  #refuseDuringRemoval(model: ModelId): void {
-    if (!this.#removals.has(model)) return;
-    const busy = `${model} is being deleted now. Try again when that has finished.`;
-    throw new AssayError('operation_in_progress', busy, { param: 'model' });
   }
 }

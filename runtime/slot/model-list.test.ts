@@ -7,10 +7,11 @@ import { pino } from 'pino';
 import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import type { ModelState } from '../../lib/model-states.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
-import type { ModelState } from '../supervisor/life-cycle.ts';
 import { ModelList, type ModelListOptions, oneRunAtATime } from './model-list.ts';
+import { ModelRegistry } from './model-registry.ts';
 
 const id = parseModelId('someone/model');
 const base = mkdtempSync(join(tmpdir(), 'model-list-'));
@@ -18,7 +19,7 @@ const paths = new StorePaths({ hubCache: join(base, 'hub'), assayHome: join(base
 
 interface Case {
   slot?: ModelState;
-  download?: 'downloading' | 'compiling';
+  download?: 'downloading' | 'verifying' | 'compiling';
 }
 
 it.each<[string, Case, ModelStatus]>([
@@ -26,6 +27,7 @@ it.each<[string, Case, ModelStatus]>([
   ['a model in the slot that is downloaded again', { slot: 'unloading', download: 'downloading' }, 'unloading'],
   ['a model whose load failed', { slot: 'failed' }, 'error'],
   ['a download', { download: 'downloading' }, 'downloading'],
+  ['a download that is verified', { download: 'verifying' }, 'downloading'],
   ['a download that compiles', { download: 'compiling' }, 'compiling'],
 ])('lists %s', async (_, given, status) => {
   expect(await listOf(given)).toEqual([{ id, status }]);
@@ -56,21 +58,29 @@ it('lists the other models where one cannot be read', async () => {
   expect(warned).toMatchObject([{ model: 'someone/one' }]);
 });
 
+type Held = ModelListOptions['registry']['slots'] extends Map<unknown, infer One> ? One : never;
+
 function listOf(given: Case) {
   return new ModelList(listOptions(given)).models();
 }
 
-function listOptions({ slot = 'unloaded', download }: Case): ModelListOptions {
-  const held = {
+function listOptions({ slot = 'unloaded', download }: Case, compiled: Held['compiled'] = null): ModelListOptions {
+  const held: Held = {
     state: slot,
-    compiled: null,
+    compiled,
     info: null,
     work: null,
     isReading: false,
+    inUse: false,
   };
+  const registry = new ModelRegistry<Held>();
+  if (slot !== 'unloaded') registry.slots.set(id, held);
+  if (download) {
+    registry.apply(id, 'download');
+    registry.apply(id, download);
+  }
   return {
-    slots: new Map(slot === 'unloaded' ? [] : [[id, held]]),
-    downloads: { models: download ? [id] : [], statusOf: () => download },
+    registry,
     calibrations: { find: async () => null },
     // Only `paths` is read for models that have no files.
     compile: { paths } as ModelListOptions['compile'],
@@ -83,10 +93,8 @@ describe('thresholds are those of the loaded files, number format and wording', 
   const listed = (form: string, fingerprint = '') => {
     const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
     const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
-    const base = listOptions({ slot: 'loaded' });
     return new ModelList({
-      ...base,
-      slots: new Map([...base.slots].map(([id, slot]) => [id, { ...slot, compiled: { record } as never }])),
+      ...listOptions({ slot: 'loaded' }, { record } as never),
       calibrations: { find: async () => ({ from: 'own', calibration: { ...calibration, thresholds } }) },
     });
   };

@@ -1,21 +1,23 @@
 import { createHash } from 'node:crypto';
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { MODEL_STATES } from '../../lib/model-states.ts';
 import { taskPrompt } from '../../lib/prompt/tasks.ts';
 import { withUnsure } from '../../lib/questions/question-answers.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import { capabilitiesOf } from '../supervisor/choose-model.ts';
-import { SHOWN } from '../supervisor/life-cycle.ts';
 import type { CompileContext } from './compile-context.ts';
-import type { Downloads } from './downloads.ts';
 import { wouldServe } from './ensure-compiled.ts';
+import type { ModelRegistry } from './model-registry.ts';
 import type { ModelSlot } from './model-slot.ts';
 
 export interface ModelListOptions {
-  slots: ReadonlyMap<ModelId, Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading'>>;
-  downloads: Pick<Downloads, 'models' | 'statusOf'>;
+  registry: Pick<
+    ModelRegistry<Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading' | 'inUse'>>,
+    'slots' | 'models' | 'stateOf'
+  >;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
   /** Returns the model's files on this machine; null if a usable set is not there. */
@@ -41,7 +43,7 @@ function withoutVoid(active: ActiveCalibration, policyFingerprint: string | unde
   return { ...active, calibration };
 }
 
-/** Lists the models of this machine with their status, from the slots, the downloads and the files in the store. */
+/** Lists the models of this machine with their status, from the registry and the files in the store. */
 export class ModelList {
   readonly #options: ModelListOptions;
 
@@ -57,8 +59,8 @@ export class ModelList {
   readonly models = oneRunAtATime(() => this.#models());
 
   async #models(): Promise<readonly ListedModel[]> {
-    const { slots, downloads, compile } = this.#options;
-    const ids = new Set([...(await localModelIds(compile.paths)), ...downloads.models, ...slots.keys()]);
+    const { registry, compile } = this.#options;
+    const ids = new Set([...(await localModelIds(compile.paths)), ...registry.models]);
     const listed = [...ids].sort().map(async (id) => ({
       id,
       status: await this.#statusOf(id),
@@ -71,14 +73,14 @@ export class ModelList {
 
   /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
   async calibration(model: ModelId): Promise<ActiveCalibration | null> {
-    const fingerprint = this.#options.slots.get(model)?.compiled?.record.fingerprint.source;
+    const fingerprint = this.#options.registry.slots.get(model)?.compiled?.record.fingerprint.source;
     const active = fingerprint ? await this.#options.calibrations.find(model, fingerprint) : null;
     return active && withoutVoid(active, this.#policyFingerprint(model));
   }
 
   /** Returns the hash of what decides the probabilities of a loaded model; undefined if it is not loaded. */
   #policyFingerprint(model: ModelId): string | undefined {
-    const { fingerprint, form } = this.#options.slots.get(model)?.compiled?.record ?? {};
+    const { fingerprint, form } = this.#options.registry.slots.get(model)?.compiled?.record ?? {};
     if (!fingerprint) return undefined;
     return createHash('sha256')
       .update(JSON.stringify([fingerprint.source, form ?? null, WORDING]))
@@ -90,7 +92,7 @@ export class ModelList {
    * not loaded.
    */
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'policy_fingerprint' | 'calibration'>> {
-    const slot = this.#options.slots.get(id);
+    const slot = this.#options.registry.slots.get(id);
     const fingerprint = slot?.compiled?.record.fingerprint.source;
     if (slot?.state !== 'loaded' || !fingerprint) return {};
     const policy = this.#policyFingerprint(id);
@@ -103,7 +105,7 @@ export class ModelList {
 
   /** Returns what a loaded model can do, and the contract by which it is asked; empty while it is not loaded. */
   #abilities(id: ModelId): Pick<ListedModel, 'capabilities' | 'contract'> {
-    const slot = this.#options.slots.get(id);
+    const slot = this.#options.registry.slots.get(id);
     if (!slot?.info || slot.state !== 'loaded') return {};
     const { contract } = slot.info;
     return { capabilities: capabilitiesOf(slot.info), ...(contract ? { contract } : {}) };
@@ -116,13 +118,9 @@ export class ModelList {
 
   /** Returns the status of a model; null if it is not on this machine. */
   async #statusOf(model: ModelId): Promise<ModelStatus | null> {
-    const { slots, downloads, compile, find } = this.#options;
-    const slot = slots.get(model);
-    const shown = slot && SHOWN[slot.state].listed;
-    if (shown) return shown;
-    const download = downloads.statusOf(model);
-    if (download) return download;
-    if (slot?.work) return slot.isReading ? 'loading' : 'compiling';
+    const { registry, compile, find } = this.#options;
+    const { listed } = MODEL_STATES[registry.stateOf(model)];
+    if (listed) return listed;
     const local = await find(model).catch((err: unknown) => {
       compile.log.warn({ model, err }, 'a model on this machine cannot be read, so it is not listed');
       return null;

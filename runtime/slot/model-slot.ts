@@ -3,12 +3,12 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { LoadReport, Slot, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { ModelState } from '../../lib/model-states.ts';
 import { refusedForm } from '../../lib/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';
 import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts';
-import { type ModelState, SHOWN } from '../supervisor/life-cycle.ts';
 import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
@@ -139,7 +139,7 @@ export class ModelSlot {
     const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
     return {
-      state: SHOWN[state].slot,
+      state,
       model,
       device: this.#active?.info.device ?? this.#loading?.record.device ?? this.#trials.next,
       ...(shown === null ? {} : { reason: shown }),

@@ -1,52 +1,7 @@
-import type { ModelStatus } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { SlotState } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { type ModelEvent, type ModelState, nextState } from '../../lib/model-states.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
-
-export const MODEL_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'restarting', 'failed'] as const;
-export type ModelState = (typeof MODEL_STATES)[number];
-
-/**
- * Events that change the state of the model. Callers request `load` and `unload`; the others report what the engine
- * process did.
- */
-export const MODEL_EVENTS = ['load', 'unload', 'loaded', 'failed', 'unloaded', 'died', 'recovered'] as const;
-export type ModelEvent = (typeof MODEL_EVENTS)[number];
-
-/** Next state for each state and event; all other combinations are errors. `docs/slot.md` prints this table. */
-export const LIFE_CYCLE: Readonly<Record<ModelState, Readonly<Partial<Record<ModelEvent, ModelState>>>>> = {
-  /** No model is in memory. */
-  unloaded: { load: 'loading', unload: 'unloaded' },
-  /** The model is compiled if needed, then loaded into memory. */
-  loading: { loaded: 'loaded', failed: 'failed' },
-  /** The model answers requests. */
-  loaded: { unload: 'unloading', died: 'restarting' },
-  /** Requests in flight finish and no new ones start; then the engine process ends. */
-  unloading: { unloaded: 'unloaded' },
-  /** The engine process died. The same model is loaded again, after a pause that grows with every failure. */
-  restarting: { unload: 'unloaded', failed: 'restarting', recovered: 'loaded' },
-  /** The last load failed; no model is in memory. */
-  failed: { load: 'loading', unload: 'unloaded' },
-};
-
-/**
- * Says how each state is shown: as the `state` of `GET /health`, as the `status` of the model list (null: the files and
- * downloads decide), and in the error that the model's files are in use.
- */
-export const SHOWN = {
-  unloaded: { slot: 'unloaded', listed: null, doing: 'being loaded' },
-  loading: { slot: 'loading', listed: 'loading', doing: 'being loaded' },
-  loaded: { slot: 'loaded', listed: 'active', doing: 'loaded' },
-  unloading: { slot: 'unloading', listed: 'unloading', doing: 'being unloaded' },
-  restarting: { slot: 'error', listed: 'error', doing: 'being started again' },
-  failed: { slot: 'error', listed: 'error', doing: 'being loaded' },
-} as const satisfies Record<ModelState, { slot: SlotState; listed: ModelStatus | null; doing: string }>;
-
-/** Returns the state after an event, or null if the event is not possible in that state. */
-export function nextState(state: ModelState, event: ModelEvent): ModelState | null {
-  return LIFE_CYCLE[state][event] ?? null;
-}
 
 /** Describes the model that is in memory, being loaded or unloaded, or that failed to load. */
 export interface ModelLife {
@@ -63,7 +18,7 @@ export type LifeListener = (now: ModelLife, event: ModelEvent | 'close') => void
 
 const EMPTY: ModelLife = { state: 'unloaded', model: null, info: null, reason: null };
 
-/** Holds the state of the model, changes it by `LIFE_CYCLE`, and reports every event to its listeners. */
+/** Holds the state of the model, changes it by `MODEL_STATES`, and reports every event to its listeners. */
 export class LifeCycle {
   #now = EMPTY;
   #closed = false;

@@ -221,7 +221,7 @@ describe('decide', () => {
 
   it('says what to do where no model is loaded', async () => {
     const { run } = await beside({
-      slot: { state: 'error', model: 'assay/starter', device: 'CPU', reason: 'It broke.' },
+      slot: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'It broke.' },
     });
     const { code, err } = await run(['decide', 'Urgent?'], 'x');
     expect({ code, err }).toEqual({

@@ -323,7 +323,7 @@ describe('load', () => {
     box.engine.loading = failing(new AssayError('engine_failed', 'The graph has a node that nobody knows.'));
     await expect(box.host.load(STARTER, {})).rejects.toThrow('nobody knows');
     expect(box.host.slot()).toMatchObject({
-      state: 'error',
+      state: 'failed',
       model: STARTER,
       reason: 'The graph has a node that nobody knows.',
     });
@@ -510,7 +510,7 @@ describe('load', () => {
       throw wrongNumbers(form, 0.4, 0.2);
     };
     await expect(box.host.load(STARTER, {})).rejects.toThrow('--precision auto');
-    expect(box.host.slot()).toMatchObject({ state: 'error', reason: expect.stringContaining('--precision auto') });
+    expect(box.host.slot()).toMatchObject({ state: 'failed', reason: expect.stringContaining('--precision auto') });
   });
 
   it('of another model while the engine is started again ends that engine, also where the load then fails', async () => {
@@ -521,7 +521,7 @@ describe('load', () => {
     box.engine.loading = failing(new AssayError('engine_failed', 'no'));
     await expect(box.host.load(QWEN, {})).rejects.toThrow('no');
     expect(box.engine.calls).toContain('unload');
-    expect(box.host.slot()).toMatchObject({ state: 'error', model: QWEN });
+    expect(box.host.slot()).toMatchObject({ state: 'failed', model: QWEN });
     expect(await box.host.remove(STARTER, { compiledOnly: true })).toMatchObject({ model: STARTER });
   });
 
@@ -594,7 +594,7 @@ describe('load', () => {
     await box.host.load(STARTER, {});
     box.engine.die('The engine process was ended by SIGSEGV.');
     expect(box.host.slot()).toMatchObject({
-      state: 'error',
+      state: 'restarting',
       model: STARTER,
       reason: expect.stringContaining('SIGSEGV'),
     });
@@ -850,7 +850,7 @@ describe('a compiled form', () => {
     await expect(box.host.load(QWEN, {})).rejects.toThrow(
       "onnx/model.onnx of acme/qwen3 is damaged on this machine's disk. Fetch it again: assay pull acme/qwen3",
     );
-    expect(box.host.slot().state).toBe('error');
+    expect(box.host.slot().state).toBe('failed');
     expect((await box.download(QWEN)).bytes).toBe(bytes.length);
     await box.host.load(QWEN, {});
   });

@@ -5,7 +5,7 @@ const [model, other] = ['assay/starter', 'org/other'];
 const memory = { usedBytes: 700e6, budgetBytes: 8e9 };
 const slots = [
   { state: 'loaded', model, device: 'CPU', memoryBytes: 300e6 },
-  { state: 'error', model: other, device: 'CPU', reason: 'It is damaged.', memoryBytes: 400e6 },
+  { state: 'failed', model: other, device: 'CPU', reason: 'It is damaged.', memoryBytes: 400e6 },
 ] as const;
 const models = [
   { id: model, state: 'loaded', status: 'ok', device: 'CPU', memory_bytes: 300e6 },

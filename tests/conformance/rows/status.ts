@@ -62,7 +62,9 @@ export const statusRows: readonly Row[] = [
     },
     {
       name: `GET ${path} of a failed slot gives the reason`,
-      script: { slot: { state: 'error', model: 'assay/starter', device: 'CPU', reason: 'The weights are cut short.' } },
+      script: {
+        slot: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'The weights are cut short.' },
+      },
       request: { path },
       expect: {
         json: {
@@ -90,12 +92,20 @@ export const statusRows: readonly Row[] = [
       request: { path, headers: onModels.noKey },
       expect: { json: { ready: true } },
     },
-    ...(['unloaded', 'loading', 'unloading', 'error'] as const).map(
-      (state): Row => ({
+    ...(
+      [
+        ['unloaded', 'unloaded'],
+        ['loading', 'loading'],
+        ['unloading', 'unloading'],
+        ['restarting', 'error'],
+        ['failed', 'error'],
+      ] as const
+    ).map(
+      ([state, shown]): Row => ({
         name: `GET ${path} in the state ${state}: 503, with the reason`,
         script: { slot: { state, model: state === 'unloaded' ? null : 'assay/starter', device: 'CPU' } },
         request: { path },
-        expect: { status: 503, json: { ready: false, reason: expect.stringContaining(state) } },
+        expect: { status: 503, json: { ready: false, reason: expect.stringContaining(shown) } },
       }),
     ),
     {
