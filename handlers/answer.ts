@@ -63,7 +63,7 @@ function answer(
     // A request may omit the model; then only the answer names it.
     noteModel(c, first.model);
     const answer = evidence ? await withEvidence(batch, first, evidence, run) : first;
-    const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: await contextHash(batch) });
+    const headers = new Headers({ 'content-type': 'application/json', [CONTEXT_HEADER]: contextHash(batch) });
     if (answer.cut && format.api === 'decisions') headers.set(CUT_TASKS_HEADER, cutTasksText(answer.cut));
     return new Response(bodyOf(answer, { requestId: call.requestId, questions: settings }), { headers });
   };

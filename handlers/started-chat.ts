@@ -46,7 +46,7 @@ export async function startChat(
     endEarly(events);
     throw error;
   }
-  c.header(CONTEXT_HEADER, await contextHash(request));
+  c.header(CONTEXT_HEADER, contextHash(request));
   const created = Math.floor(services.clock.now() / 1000);
   return { model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
 }

@@ -14,7 +14,7 @@ const PLOT = new URL('../../docs/fleet-routing.svg', import.meta.url);
  * the figures are the same on every machine.
  */
 export async function run(report: Report): Promise<void> {
-  const ranks = await rank(WORLD);
+  const ranks = rank(WORLD);
   const hits: Series[] = [];
   const waits: Series[] = [];
   for (const [system, policy] of Object.entries(POLICIES)) {

@@ -23,11 +23,11 @@ const RANKED = 32;
 /**
  * Returns, for every context, the indices of its `RANKED` best upstreams in the order in which the edge tries them.
  */
-export async function rank(world: World): Promise<readonly (readonly number[])[]> {
+export function rank(world: World): readonly (readonly number[])[] {
   const upstreams = Array.from({ length: world.upstreams }, (_, i) => ({ name: `npu-${i}`, weight: 1, i }));
   const ranks: number[][] = [];
   for (let context = 0; context < world.contexts; context++) {
-    const ranked = rendezvous(await hash64(`context ${context}`), upstreams);
+    const ranked = rendezvous(hash64(`context ${context}`), upstreams);
     ranks.push(ranked.slice(0, RANKED).map(({ i }) => i));
   }
   return ranks;

@@ -1,5 +1,5 @@
 import { AssayError } from '../errors.ts';
-import { excessOf, hasLoneSurrogate, MAX_DEPTH, MAX_PARTS } from './scan.ts';
+import { hasLoneSurrogate, MAX_DEPTH, MAX_PARTS, outlineOf } from './scan.ts';
 import { parseAsWritten } from './written-numbers.ts';
 
 /** Represents a value as `JSON.parse` returns it. */
@@ -16,9 +16,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  *   half a surrogate pair, or a syntax error; `request_too_large` for more than `maxParts` members and items
  */
 export function parseJson(bytes: Uint8Array, maxParts = MAX_PARTS): JsonValue {
-  const text = checked(bytes, maxParts);
+  const { text, hasDigits } = checked(bytes, maxParts);
   try {
-    const value = parseAsWritten(text);
+    const value = hasDigits ? parseAsWritten(text) : JSON.parse(text);
     if (typeof value === 'object' && value !== null) sources.set(value, text);
     return value;
   } catch (cause) {
@@ -37,11 +37,12 @@ export function sourceText(value: JsonValue): string | undefined {
   return typeof value === 'object' && value !== null ? sources.get(value) : undefined;
 }
 
-/** Decodes a body and checks its limits. Returns its text, whose syntax is not checked. */
-function checked(bytes: Uint8Array, maxParts: number): string {
+/** Decodes a body and checks its limits. Returns its text, whose syntax is not checked, and whether it may
+ * have digits that a value does not show as written. */
+function checked(bytes: Uint8Array, maxParts: number): { text: string; hasDigits: boolean } {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const text = decode(bytes);
-  const excess = excessOf(text, maxParts);
+  const { excess, hasDigits } = outlineOf(text, maxParts);
   if (excess === 'parts') {
     throw new AssayError(
       'request_too_large',
@@ -56,7 +57,7 @@ function checked(bytes: Uint8Array, maxParts: number): string {
       'The body escapes half of a surrogate pair (such as \\ud83d alone), which is not text. Send whole pairs.',
     );
   }
-  return text;
+  return { text, hasDigits };
 }
 
 function decode(bytes: Uint8Array): string {

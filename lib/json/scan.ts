@@ -10,30 +10,52 @@ export const MAX_DEPTH = 64;
  */
 export const MAX_PARTS = 250_000;
 
-/**
- * Returns the limit that a JSON text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once,
- * `parts` for more than `maxParts` members and items, counted by their commas and opening brackets; null if it exceeds
- * neither. Reads the text once, without recursion, and does not check its syntax.
- */
-export function excessOf(text: string, maxParts = MAX_PARTS): 'depth' | 'parts' | null {
+/** Describes a JSON text whose syntax was not checked. */
+export interface JsonOutline {
+  /**
+   * The limit that the text exceeds first: `depth` for more than `MAX_DEPTH` objects and arrays open at once, `parts`
+   * for more than `maxParts` members and items, counted by their commas and opening brackets; null if it exceeds
+   * neither.
+   */
+  excess: 'depth' | 'parts' | null;
+  /** Tells whether the text may have a number, or a name of digits. */
+  hasDigits: boolean;
+}
+
+/** Returns the limit that a JSON text exceeds first (`JsonOutline.excess`). */
+export function excessOf(text: string, maxParts = MAX_PARTS): JsonOutline['excess'] {
+  return outlineOf(text, maxParts).excess;
+}
+
+/** Reads a JSON text once, without recursion. */
+export function outlineOf(text: string, maxParts: number): JsonOutline {
   let depth = 0;
   let parts = 0;
+  let hasDigits = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
+      const first = text.charCodeAt(at + 1);
       at = endOfString(text, at) - 1;
+      hasDigits ||= isDigit(first) && isDigit(text.charCodeAt(at - 1));
     } else if (code === 0x7b || code === 0x5b) {
       depth++;
       parts++;
-      if (depth > MAX_DEPTH) return 'depth';
+      if (depth > MAX_DEPTH) return { excess: 'depth', hasDigits };
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
     } else if (code === 0x2c) {
       parts++;
+    } else if (isDigit(code)) {
+      hasDigits = true;
     }
-    if (parts > maxParts) return 'parts';
+    if (parts > maxParts) return { excess: 'parts', hasDigits };
   }
-  return null;
+  return { excess: null, hasDigits };
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }
 
 /**

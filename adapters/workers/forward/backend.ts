@@ -86,7 +86,7 @@ export class ForwardingBackend implements InferenceBackend {
     if (model === undefined) throw noModelLoaded();
     // The public format needs a name.
     const named = { ...batch, model };
-    const upstreams = await this.#upstreams(model, call.session ?? taskPrefix(named));
+    const upstreams = this.#upstreams(model, call.session ?? taskPrefix(named));
     await call.admit(sizeOfRequest(batch).tokens);
     const body = JSON.stringify(this.#mayChoose(call) ? batch : named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
@@ -109,7 +109,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
-    const upstreams = await this.#upstreams(request.model, call.session ?? chatPrefix(request));
+    const upstreams = this.#upstreams(request.model, call.session ?? chatPrefix(request));
     await call.admit(sizeOfRequest(request).tokens);
     const body = JSON.stringify(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
@@ -148,7 +148,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   /** Returns the upstreams to try for a model, best first. Throws `model_not_found` if none is configured for it. */
-  async #upstreams(model: string | undefined, shared: string): Promise<Upstream[]> {
+  #upstreams(model: string | undefined, shared: string): Upstream[] {
     if (model !== undefined && !this.#fleet.serves(model)) {
       const upstreams = this.#fleet.status();
       // While an upstream's health is unknown, all models configured for it count as loaded.
@@ -156,7 +156,7 @@ export class ForwardingBackend implements InferenceBackend {
       const known = upstreams.flatMap(({ upstream }) => upstream.models);
       throw unknownModel(model, { served: [...new Set(served)], known });
     }
-    return this.#fleet.candidates(model, await hash64(shared));
+    return this.#fleet.candidates(model, hash64(shared));
   }
 
   /** Begins an attempt at an upstream. It counts as running on the upstream until it ends; then it is logged. */

@@ -63,7 +63,7 @@ const status = (some: Partial<FleetStatus[string]>): FleetStatus[string] => ({
 describe('Fleet', () => {
   it('offers the boxes of a model in the order of the key, the same each time', async () => {
     const { fleet, names } = setUp();
-    const key = await hash64('context');
+    const key = hash64('context');
     expect([...names(key)].sort()).toEqual(['a', 'b', 'c']);
     expect(names(key)).toEqual(names(key));
     expect(names(key, 'other/model')).toEqual(['d']);
@@ -73,7 +73,7 @@ describe('Fleet', () => {
 
   it('skips a box while it is too busy', async () => {
     const { names, fleet, upstream, pass } = setUp();
-    const key = await hash64('context');
+    const key = hash64('context');
     const [first] = names(key);
     const ends = Array.from({ length: LOAD.idle }, () => fleet.begin(upstream(first!)));
     expect(names(key).at(-1)).toBe(first);
@@ -84,7 +84,7 @@ describe('Fleet', () => {
 
   it('counts what other edges send, but not its own requests twice', async () => {
     const { names, told, attempt, pass, settled, fleet, upstream } = setUp();
-    const key = await hash64('context');
+    const key = hash64('context');
     const [first] = names(key);
     for (let i = 0; i < LOAD.idle - 2; i++) fleet.begin(upstream(first!));
     await settled();
@@ -102,7 +102,7 @@ describe('Fleet', () => {
 
   it('prefers boxes that have the model loaded', async () => {
     const { names, told, attempt, settled } = setUp();
-    const key = await hash64('context');
+    const key = hash64('context');
     const [first, second, third] = names(key);
     told.status = { [first!]: status({ active: [] }), [second!]: status({ active: ['other/model', MODEL] }) };
     attempt('d', 'left');
@@ -125,7 +125,7 @@ describe('Fleet', () => {
 
   it('leaves a failing box alone, then tries it with one request', async () => {
     const { names, attempt, pass, fleet, upstream } = setUp();
-    const key = await hash64('context');
+    const key = hash64('context');
     const [first] = names(key);
     for (let i = 0; i < BREAKER.failuresToOpen; i++) attempt(first!, 'failed');
     expect(names(key)).not.toContain(first);
@@ -141,7 +141,7 @@ describe('Fleet', () => {
     const { names, told, attempt, pass, settled } = setUp({
       a: status({ failures: 3, openings: 1, opensForMs: 5_000 }),
     });
-    const key = await hash64('context');
+    const key = hash64('context');
     attempt('d', 'left');
     await settled();
     expect(names(key)).not.toContain('a');
@@ -156,7 +156,7 @@ describe('Fleet', () => {
     const { names, attempt, settled } = setUp();
     for (let i = 0; i < BREAKER.failuresToOpen; i++) attempt('a', 'failed');
     await settled();
-    expect(names(await hash64('context'))).not.toContain('a');
+    expect(names(hash64('context'))).not.toContain('a');
   });
 
   it('reports once a second, sooner after a failure, and only what there is to say', async () => {
@@ -183,20 +183,20 @@ describe('Fleet', () => {
     told.status = new Error('the object is away');
     attempt('a', 'answered');
     await settled();
-    expect(names(await hash64('context'))).toHaveLength(3);
+    expect(names(hash64('context'))).toHaveLength(3);
   });
 });
 
 const fleet = (count: number, weight = 1) => Array.from({ length: count }, (_, i) => ({ name: `npu-${i}`, weight }));
 
-async function keys(count: number): Promise<Hash64[]> {
-  return Promise.all(Array.from({ length: count }, (_, i) => hash64(`context ${i}`)));
+function keys(count: number): Hash64[] {
+  return Array.from({ length: count }, (_, i) => hash64(`context ${i}`));
 }
 
 describe('rendezvous', () => {
   it('does not depend on the order of the list', async () => {
     const upstreams = fleet(20);
-    for (const key of await keys(50)) {
+    for (const key of keys(50)) {
       expect(rendezvous(key, upstreams)).toEqual(rendezvous(key, upstreams.toReversed()));
     }
   });
@@ -205,7 +205,7 @@ describe('rendezvous', () => {
     const upstreams = fleet(10);
     const left = upstreams.filter((upstream) => upstream.name !== 'npu-3');
     const heirs = new Set<string>();
-    for (const key of await keys(2_000)) {
+    for (const key of keys(2_000)) {
       const [before, second] = rendezvous(key, upstreams);
       const after = rendezvous(key, left)[0];
       expect(after).toBe(before?.name === 'npu-3' ? second : before);
@@ -217,7 +217,7 @@ describe('rendezvous', () => {
   it('gives every box its share, also the weighted one', async () => {
     const upstreams = [...fleet(9), { name: 'big', weight: 3 }];
     const first = new Map<string, number>();
-    const all = await keys(24_000);
+    const all = keys(24_000);
     for (const key of all) {
       const [upstream] = rendezvous(key, upstreams);
       first.set(upstream!.name, (first.get(upstream!.name) ?? 0) + 1);

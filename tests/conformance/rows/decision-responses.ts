@@ -2,8 +2,8 @@ import type { Row } from '../row.ts';
 
 const model = 'assay/starter';
 const context = 'I want my money back!';
-/** Begin of the SHA-256 hash of a NUL and the context. */
-const HASH = 'a9312c52db6c78a3';
+/** Hash of a NUL and the context (`hash64`). */
+const HASH = 'f779d1c38eeb5241';
 const task = (name: string) => ({ type: 'decide', name, question: 'Angry?' });
 const batch = (...names: string[]) => ({ path: '/v1/tasks', json: { model, context, tasks: names.map(task) } });
 const usage = { promptTokens: 40, completionTokens: 3 };
