@@ -5,10 +5,21 @@ import { tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
-  /** Returns the ids of a text alone, without the special tokens around it. */
+  /**
+   * Returns the ids of a user's text alone, without the special tokens around it. The text of a control token becomes
+   * ordinary tokens, so that no text can end a part of a row or begin another one.
+   */
   encode(text: string): number[];
-  /** Returns the id of the token with exactly this text. Throws `engine_failed` if there is none. */
+  /**
+   * Returns the id of the token with exactly this text, which `encode` never returns from then on. Throws
+   * `engine_failed` if there is none.
+   */
   id(token: string): number;
+  /** Returns this tokenizer for a model whose author reads the texts of these tokens as control tokens. */
+  reading(kinds: readonly ('sep' | 'mask')[]): EncoderTokenizer;
+  /** Texts of the control tokens by their ids, and the ids of those that `encode` does return. */
+  readonly control: ReadonlyMap<number, string>;
+  readonly kept: ReadonlySet<number>;
   readonly special: SpecialTokens;
   /** Ids in front of, between and behind the two texts of a pair. */
   readonly pair: readonly [before: readonly number[], between: readonly number[], after: readonly number[]];
@@ -36,7 +47,7 @@ export function createEncoderTokenizer({
   tokenizerConfig: config,
 }: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
   const library = readable(() => new Tokenizer(json, config));
-  const encode = (text: string): number[] =>
+  const raw = (text: string): number[] =>
     text === ''
       ? []
       : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
@@ -54,17 +65,43 @@ export function createEncoderTokenizer({
   };
   const mask = found('mask');
   const special = { cls: needed('cls'), sep: needed('sep'), pad: needed('pad'), ...(mask ? { mask } : {}) };
-  return {
-    encode,
-    id(token) {
-      const id = library.token_to_id(token);
-      if (id === undefined) throw unusable(`it has no token ${token}`);
-      return id;
-    },
-    special,
-    pair: pairOf(library, encode) ?? [[special.cls], [special.sep], [special.sep]],
+  const pair = pairOf(library, raw) ?? ([[special.cls], [special.sep], [special.sep]] as const);
+  // What a text has no token for becomes the unknown token, so that one is no control token.
+  const unknown = tokenText(config.unk_token);
+  const control = new Map(
+    json.added_tokens.flatMap(({ id, content, special }) =>
+      (special || CONTROL.test(content)) && content !== unknown ? [[id, content] as const] : [],
+    ),
+  );
+  const reading = (kept: ReadonlySet<number>): EncoderTokenizer => {
+    const plain = (id: number): boolean => !control.has(id) || kept.has(id);
+    return {
+      encode: (text) =>
+        raw(text).flatMap((id) => {
+          if (plain(id)) return [id];
+          // The text is split inside the token, and thus encoded as several tokens.
+          const spelling = control.get(id) ?? '';
+          return [...raw(spelling.slice(0, 1)), ...raw(spelling.slice(1))].filter(plain);
+        }),
+      id(token) {
+        const id = library.token_to_id(token);
+        if (id === undefined) throw unusable(`it has no token ${token}`);
+        control.set(id, token);
+        return id;
+      },
+      reading: (kinds) =>
+        reading(new Set(kinds.flatMap((kind) => (kind === 'sep' ? special.sep : (special.mask?.id ?? []))))),
+      control,
+      kept,
+      special,
+      pair,
+    };
   };
+  return reading(new Set());
 }
+
+/** Matches the texts of control tokens that a tokenizer does not declare as special. */
+const CONTROL = /^<\|.*\|>$|^<unused\d+>$|^\[unused\d+\]$/su;
 
 /** Two texts of which every tokenizer makes tokens, to find the special tokens around them. */
 const SAMPLE = ['a', 'b'] as const;

@@ -56,9 +56,24 @@ export function openAdapter(
   tokenizer: EncoderTokenizer,
   roles: ReadonlySet<string>,
 ): Adapter {
-  const adapter = adapterOf(contract, tokenizer, roles);
+  const adapter = adapterOf(contract, tokenizer.reading(READ_IN_TEXTS[contract.name] ?? []), roles);
   return { ...adapter, decide: (questions, ...about) => adapter.decide(questions.map(inWords), ...about) };
 }
+
+/**
+ * Control tokens that the authors' code reads in users' texts, as the reference's rows show: their numbers are kept.
+ * All others, and those that mark options and questions above all, are ordinary text.
+ */
+export const READ_IN_TEXTS: Partial<Record<EncoderContract['name'], readonly ('sep' | 'mask')[]>> = {
+  laya: ['sep'],
+  jevhome: ['sep'],
+  julia: ['mask'],
+  opendecider: ['sep', 'mask'],
+  nli: ['sep', 'mask'],
+  'open-decision': ['sep', 'mask'],
+  verdict: ['sep', 'mask'],
+  'open-jev': ['sep', 'mask'],
+};
 
 function adapterOf(contract: EncoderContract, tokenizer: EncoderTokenizer, roles: ReadonlySet<string>): Adapter {
   switch (contract.name) {

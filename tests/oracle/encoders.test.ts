@@ -8,7 +8,7 @@ import { questionOf, stateOf } from '../../runtime/contracts/question.ts';
 import type { Planned, Row, RowOutput } from '../../runtime/encoder/adapter.ts';
 import { type SchemaPart, SchemaReader, schemaRow, wordsOf } from '../../runtime/encoder/contracts/gliner2.ts';
 import { openEncoderGraphs } from '../../runtime/encoder/encoder-graphs.ts';
-import { openAdapter } from '../../runtime/encoder/open-adapter.ts';
+import { openAdapter, READ_IN_TEXTS } from '../../runtime/encoder/open-adapter.ts';
 import type { PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { contractOf, FAMILIES, goldenOf, loadFixture, tokenizerOf } from './encoder-fixtures.ts';
 
@@ -103,6 +103,36 @@ describe.each(FAMILIES.filter((family) => family !== 'gliner2'))('%s', (family) 
     }
   });
 });
+
+describe.each(FAMILIES)('%s, asked with control tokens in the texts', (family) => {
+  const plain = tokenizerOf(family);
+  const { control } = plain;
+  // Of these, the reference's rows have the ids: tests/fixtures/encoders, cases `special-text`.
+  const read = new Set(plain.reading(READ_IN_TEXTS[contractOf(family).name] ?? []).kept);
+  const texts = [...control].flatMap(([id, text]) => (read.has(id) ? [] : [text, wide(text)]));
+  const hostile = `one ${texts.join(' ')}${texts.join('')} two`;
+  /** Returns the control tokens of the rows of questions, in order. */
+  const controls = (state: string, word: string): number[][] => {
+    const adapter = openAdapter(contractOf(family), tokenizerOf(family), new Set(['model', 'classifier', 'encoder']));
+    const batch = asked(state, {
+      a: { type: 'choice', instructions: word, criteria: { [word]: word, other: null } },
+      b: { type: 'noul', instructions: word, criteria: { true: word, false: 'no' } },
+      c: { type: 'score', instructions: 'How?', criteria: [word, 'high'] },
+    });
+    const questions = batch.tasks.map((task) => questionOf(task, family, { options: 255, levels: 255 }));
+    const plans = [...adapter.decide(questions, state, SETTINGS)];
+    return plans.flatMap(({ rows }) => rows.map(({ ids }) => ids.filter((id) => control.has(id) && !read.has(id))));
+  };
+
+  it('reads none in the state, the questions and the options', () => {
+    expect(controls(hostile, 'word')).toEqual(controls('plain', 'word'));
+    for (const text of texts) expect(controls('plain', `${text} word`), text).toEqual(controls('plain', 'word'));
+  });
+});
+
+/** Returns a text in wide letters, which some tokenizers read as the usual ones. */
+const wide = (text: string): string =>
+  text.replace(/[!-~]/gu, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0));
 
 const noHeads = (): never => {
   throw new Error('this family has no heads');

@@ -7,8 +7,8 @@ import { type Adapter, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
- * GLiClass: all labels of a question and the text are one string, `<<LABEL>>one<<LABEL>>two<<SEP>>text`, with a logit
- * for each label. Verdict is a GLiClass model with its own texts, and with a last label for which it abstains.
+ * GLiClass: all labels of a question and the text are one row, `<<LABEL>>one<<LABEL>>two<<SEP>>text`, with a logit for
+ * each label. Verdict is a GLiClass model with its own texts, and with a last label for which it abstains.
  */
 
 interface Layout {
@@ -61,7 +61,7 @@ function layoutOf(contract: ContractOf<'gliclass' | 'verdict'>): Layout {
 export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, tokenizer: EncoderTokenizer): Adapter {
   const { maxTokens, maxOptions, texts, temperature, abstains } = layoutOf(contract);
   const { cls, sep } = tokenizer.special;
-  const marker = tokenizer.id(LABEL);
+  const [marker, separator] = [tokenizer.id(LABEL), tokenizer.id(SEPARATOR)];
   return {
     capabilities: {
       decide: 'options',
@@ -80,18 +80,14 @@ export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, to
           throw new AssayError('invalid_value', message);
         }
         const { labels, text } = texts(question, stateText);
-        const asked = labels.map((label) => LABEL + label).join('');
-        const ids = [cls, ...tokenizer.encode(`${asked}${SEPARATOR}${text}`), sep];
+        const ids = [cls];
+        const markers = labels.map((label) => {
+          const position = ids.length;
+          ids.push(marker, ...tokenizer.encode(label));
+          return position;
+        });
+        ids.push(separator, ...tokenizer.encode(text), sep);
         if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
-        // The labels are the first markers: one in the text that is judged cannot take the place of one of them, and
-        // one inside a label is refused.
-        const markers = ids.flatMap((id, i) => (id === marker ? [i] : [])).slice(0, labels.length);
-        if (labels.some((label) => label.includes(LABEL))) {
-          throw new AssayError(
-            'invalid_value',
-            `An option contains ${LABEL}, which marks options for this model. Remove it.`,
-          );
-        }
         yield {
           rows: [{ ids, shared, markers }],
           read(outputs) {

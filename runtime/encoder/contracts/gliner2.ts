@@ -99,7 +99,10 @@ export function schemaRow(
     const write = (text: string): void => void ids.push(...tokenizer.encode(text));
     write('(');
     mark('[P]');
-    write(promptOf(part));
+    for (const [k, text] of promptOf(part).entries()) {
+      if (k > 0) ids.push(tokenizer.id('[DESCRIPTION]'));
+      write(text);
+    }
     write('(');
     for (const label of labelsOf(part)) {
       mark(MARKS[part.kind]);
@@ -124,12 +127,12 @@ function labelsOf(part: SchemaPart): string[] {
   return part.kind === 'structure' ? part.fields.map(({ name }) => name) : part.labels.map(({ label }) => label);
 }
 
-function promptOf(part: SchemaPart): string {
-  if (part.kind === 'structure') return part.name;
-  const described = part.labels.flatMap(({ label, description }) =>
-    description ? ` [DESCRIPTION] ${label}: ${description}` : [],
-  );
-  return (part.kind === 'entities' ? 'entities' : part.prompt) + described.join('');
+/** Returns the texts of a prompt, between which `[DESCRIPTION]` is. */
+function promptOf(part: SchemaPart): string[] {
+  if (part.kind === 'structure') return [part.name];
+  const described = part.labels.flatMap(({ label, description }) => (description ? [` ${label}: ${description}`] : []));
+  const texts = [part.kind === 'entities' ? 'entities' : part.prompt, ...described];
+  return texts.map((text, i) => (i < described.length ? `${text} ` : text));
 }
 
 /** Returns the words that list the choices of a structure's fields: `( order: currency ( EUR | USD ) )`. */
