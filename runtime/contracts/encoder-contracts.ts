@@ -330,7 +330,9 @@ function hasKnownHead({ json }: PublishedFiles): boolean {
 
 const gliner2: Find = (files) => {
   const config = files.json['config.json'];
-  const architecture = property(config, 'architecture');
+  // The first checkpoints name no architecture, and their class as "extractor".
+  const architecture =
+    property(config, 'architecture') ?? (property(config, 'model_type') === 'extractor' ? 'span' : '');
   if (!files.paths.has('gliner2_config.json') && architecture !== 'span' && architecture !== 'boundary') return null;
   const pooling = property(config, 'token_pooling');
   if (pooling !== undefined && pooling !== 'first') {
@@ -352,11 +354,14 @@ const gliner2: Find = (files) => {
   };
 };
 
-/** Tells which graphs can be written from a checkpoint of GLiNER2: spans need the plainest of its counters. */
+/** Counters of GLiNER2 whose graphs can be written; a checkpoint that names none has the first. */
+const COUNTERS: readonly unknown[] = [undefined, null, 'count_lstm', 'count_lstm_v2', 'count_lstm_moe'];
+
+/** Tells which graphs can be written from a checkpoint of GLiNER2: spans need a known counter. */
 function checkpointOf({ json }: PublishedFiles, architecture: unknown): 'spans' | 'classes' | null {
   const isKnown = property(json['encoder_config.json'], 'model_type') === 'deberta-v2';
   if (!isKnown || architecture !== 'span') return null;
-  return property(json['config.json'], 'counting_layer') === 'count_lstm' ? 'spans' : 'classes';
+  return COUNTERS.includes(property(json['config.json'], 'counting_layer')) ? 'spans' : 'classes';
 }
 
 const OpenJevMember = v.strictObject({

@@ -3,6 +3,7 @@ import type { WeightSource } from '../checkpoint/weight-source.ts';
 import { type EncoderContract, rowTokens } from '../contracts/encoder-contracts.ts';
 import { DataType, type Model } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
+import { Refused } from './config-keys.ts';
 import { deberta, readDeberta } from './deberta.ts';
 import { GraphBuilder } from './graph-builder.ts';
 import { exactLinear } from './linear.ts';
@@ -68,6 +69,25 @@ export function buildEncoder(contract: EncoderContract, config: object, source: 
   }
   weights.checkAllGiven(OTHERS);
   return graph.model(contract.name);
+}
+
+/** Returns the configuration of a model's encoder among its parsed files; it may be a part of `config.json`. */
+export function encoderConfig(json: Readonly<Record<string, unknown>>): unknown {
+  const config = json['encoder_config.json'] ?? json['config.json'];
+  return property(config, 'encoder_config') ?? config;
+}
+
+/** Returns why no graph can be written for an encoder's parsed configuration; null if one can. */
+export function encoderRefusal(config: unknown): string | null {
+  try {
+    if (typeof config !== 'object' || config === null) throw new Refused('config.json is not an object');
+    if (property(config, 'model_type') === 'deberta-v2') readDeberta(config);
+    else readModernBert(config);
+    return null;
+  } catch (error) {
+    if (error instanceof Refused) return error.message;
+    throw error;
+  }
 }
 
 /** Returns the state of the first token of each row, `[rows, hidden]`. */

@@ -76,6 +76,7 @@ export function readModernBert(config: object): ModernBert {
   const global = theta('full_attention', 'global_rope_theta', 160_000);
   const local = theta('sliding_attention', 'local_rope_theta', 10_000);
   const window = Math.floor(keys.size('local_attention') / 2);
+  if (window === 0) throw keys.refusal('local_attention');
   const pooling = keys.text('classifier_pooling', 'cls');
   if (pooling !== 'cls' && pooling !== 'mean') throw keys.refusal('classifier_pooling');
   const encoder: ModernBert = {
