@@ -13,6 +13,7 @@ import type { Dtype } from '../store/dtypes.ts';
 import { GENAI_PROCESSORS } from '../store/genai-config.ts';
 import {
   type ModelFiles,
+  needsGraph,
   pathsOf,
   type SelectOptions,
   selectModelFiles,
@@ -111,7 +112,7 @@ export async function examineModel(
     genai: await read('genai_config.json'),
     processor: files.layout === 'genai' ? await read(processor) : undefined,
     ownHead: contract?.lastLayer !== undefined || (options.base ?? false),
-    checkpoint: layout === 'checkpoint' && !adapter,
+    checkpoint: needsGraph(files),
   });
   const { reads, mediaRefusal, kvBytes } = verdict;
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));

@@ -17,6 +17,7 @@ import { recordedChoice } from '../store/model-choice.ts';
 import {
   GGUF_SUFFIX,
   type ModelFiles,
+  needsGraph,
   pathsOf,
   type SelectOptions,
   selectModelFiles,
@@ -136,7 +137,7 @@ async function fetchAll(
   await checkSpace(context, model, missing);
   const size = sum(withoutEncoder);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: size - sum(missing), total: size });
-  const { refusal, reads, contract, base } = await judgeConfiguration(context, published);
+  const { refusal, reads, contract, base } = await judgeConfiguration(context, published, options);
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
   const below = base ? await pullBase(context, base, options) : 0;
   const selection = selectModelFiles(listing.files, { ...options, contract });
@@ -223,9 +224,10 @@ const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path)
 async function judgeConfiguration(
   { paths }: PullContext,
   published: PublishedModel,
+  options: SelectOptions,
 ): Promise<ArchitectureVerdict & { base: BaseModelId | null }> {
   const files = filesFor(published, null);
-  const { layout, adapter, support, data } = published.selected;
+  const { adapter, support, data } = published.selected;
   const locate = (name: string) => {
     const file = files.find(({ path }) => path === (support[name] ?? name));
     return file ? paths.blob(published.model, file.hash) : null;
@@ -243,7 +245,11 @@ async function judgeConfiguration(
   });
   const encoder = { paths: all, json: Object.fromEntries(await Promise.all(json)) };
   const judged = published.base ? null : judgeArchitecture({ files: encoder });
-  if (judged?.contract) return { ...judged, base: null };
+  if (judged?.contract) {
+    const selection = selectModelFiles(published.listing.files, { ...options, contract: judged.contract });
+    const checkpoint = 'files' in selection && needsGraph(selection.files);
+    return { ...judgeArchitecture({ files: encoder, checkpoint }), base: null };
+  }
   const contractFiles = await readContractFiles(all, locate);
   const found = published.base ? null : findContract(contractFiles, published.model);
   const contract = found && 'contract' in found ? found.contract : null;
@@ -254,7 +260,7 @@ async function judgeConfiguration(
     processor: processors.find((one) => one !== undefined),
     ownHead: contract?.lastLayer !== undefined || (published.base ?? false),
     // The weights of an adapter's base model are judged when they are fetched.
-    checkpoint: layout === 'checkpoint' && !adapter,
+    checkpoint: needsGraph(published.selected),
   });
   const base =
     adapter && !(found && 'refusal' in found)
@@ -274,7 +280,7 @@ async function reportOtherProcess(
   published: PublishedModel,
   options: PullOptions,
 ): Promise<void> {
-  const { reads } = await judgeConfiguration(context, published).catch(() => ({ reads: null }));
+  const { reads } = await judgeConfiguration(context, published, options).catch(() => ({ reads: null }));
   const blobs = blobsOf(filesFor(published, reads));
   const bytes = await bytesThere(context, published.model, blobs);
   const step = 'another process is fetching it';

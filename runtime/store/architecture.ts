@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { type EncoderContract, findEncoderContract } from '../contracts/encoder-contracts.ts';
 import { type PublishedFiles, RefusedContract } from '../contracts/published-files.ts';
+import { encoderConfig, encoderRefusal } from '../graph/encoder-graph.ts';
 import { architectureRefusal } from '../graph/families.ts';
 import { GenaiConfig, genaiFamily, genaiMediaRefusal, genaiRefusal } from './genai-config.ts';
 import { INSTEAD, MEDIA_FAMILIES, mediaRead, mediaRefusal, type PublishedMedia } from './media-models.ts';
@@ -83,7 +84,7 @@ export interface ModelConfiguration {
   processor?: unknown;
   /** True if a decision model's own layer takes the place of the head that generates text. */
   ownHead?: boolean;
-  /** True if the files have no graph, so that it is written here, for text alone. Default: false. */
+  /** True if the files have no graph, so that it is written here, of a generator for text alone. Default: false. */
   checkpoint?: boolean;
   /** The names of all files, and those that tell the contract of an encoder model. */
   files?: PublishedFiles;
@@ -97,7 +98,10 @@ export function judgeArchitecture({ files, ...configuration }: ModelConfiguratio
   const encoder = { reads: null, mediaRefusal: null, kvBytes: null };
   try {
     const contract = files ? findEncoderContract(files) : null;
-    if (contract) return { ...encoder, refusal: null, contract };
+    if (files && contract) {
+      const refusal = configuration.checkpoint ? encoderRefusal(encoderConfig(files.json)) : null;
+      return { ...encoder, refusal, contract };
+    }
   } catch (error) {
     if (!(error instanceof RefusedContract)) throw error;
     return { ...encoder, refusal: error.message, contract: null };

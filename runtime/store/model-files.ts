@@ -377,6 +377,11 @@ export function pathInVariant({ layout, support }: ModelFiles, path: string): st
   return layout === 'genai' ? path.slice(folderOf(support[GENAI_CONFIG] ?? '').length) : baseName(path);
 }
 
+/** Tells whether the files have weights without a graph, which is written here. */
+export function needsGraph({ layout, adapter, graph }: ModelFiles): boolean {
+  return layout === 'encoder' ? graph === SINGLE_FILE : layout === 'checkpoint' && !adapter;
+}
+
 /** Returns `files` without the encoders of images and audio, except the encoder of the kind in `reads` (null: none). */
 export function withEncoderFor(reads: MediaKind | null, files: ModelFiles): ModelFiles {
   const { parts, data } = files;

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import { property } from '../../lib/json/property.ts';
 import { readCheckpoint, readSafetensors, SINGLE_FILE } from '../checkpoint/safetensors.ts';
 import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
 import { writtenGraph } from '../compile/compile-form.ts';
@@ -19,7 +18,7 @@ import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits, probeMs } from '../encoder/probe.ts';
 import { logitError } from '../engine/self-check/self-check.ts';
 import { Refused } from '../graph/config-keys.ts';
-import { buildEncoder } from '../graph/encoder-graph.ts';
+import { buildEncoder, encoderConfig } from '../graph/encoder-graph.ts';
 import { buildGliner2, GLINER2_ROLES } from '../graph/gliner2-heads.ts';
 import { buildJointHead } from '../graph/joint-head.ts';
 import type { Graph, Model } from '../onnx/format/model.ts';
@@ -141,9 +140,10 @@ async function graphOf(
 
 /** Writes the graph of the checkpoint in a folder; its head may be in a file of its own. */
 function checkpointGraph(source: string, role: string, contract: EncoderContract): Model {
-  const own = join(source, 'encoder_config.json');
-  const config: unknown = JSON.parse(readFileSync(existsSync(own) ? own : join(source, 'config.json'), 'utf8'));
-  const encoder = property(config, 'encoder_config') ?? config;
+  const json = ['encoder_config.json', 'config.json'].flatMap((name) =>
+    existsSync(join(source, name)) ? [[name, JSON.parse(readFileSync(join(source, name), 'utf8'))] as const] : [],
+  );
+  const encoder = encoderConfig(Object.fromEntries(json));
   const head = join(source, 'head.safetensors');
   const weights = new Map([...readCheckpoint(source), ...(existsSync(head) ? readSafetensors(head) : [])]);
   try {

@@ -59,6 +59,12 @@ beforeAll(async () => {
       'cpu-int4/phi-3.5-v-instruct-text.onnx': 'graph',
       'cpu-int4/phi-3.5-v-instruct-vision.onnx': 'graph',
     }),
+    hubRepository('acme/encoder', {
+      'config.json':
+        '{"model_type":"deberta-v2","architectures":["DebertaV2ForSequenceClassification"],"share_att_key":false,"id2label":{"0":"entailment","1":"not_entailment"}}',
+      'tokenizer.json': '{}',
+      'model.safetensors': 'weights',
+    }),
     hubRepository('acme/torch', { 'config.json': '{}', 'pytorch_model.bin': 'x' }),
   );
 });
@@ -88,6 +94,7 @@ it('of the other layout says that the graph decides, and of a configuration with
 it.each([
   ['acme/mamba', /mamba2/],
   ['acme/torch', /for model\.safetensors\. It has pytorch_model\.bin\./],
+  ['acme/encoder', /config\.json says share_att_key: false/],
   ['acme/speech', /granite_speech.*use Voxtral or Ultravox/],
   [
     'acme/genai-vision',
@@ -96,6 +103,12 @@ it.each([
   ['acme/genai-parts', /several graphs.*layout of transformers\.js/],
 ])('%s is refused with the reason', async (id, reason) => {
   expect((await examine(id)).refusal).toMatch(reason);
+});
+
+it('an encoder whose graph cannot be written is refused before its weights are fetched', async () => {
+  const { pull } = await machine(hub);
+  await expect(pull({}, parseModelId('acme/encoder'))).rejects.toThrow(/share_att_key/);
+  expect(hub.bytesSent('model.safetensors')).toBe(0);
 });
 
 it('a Gemma 3 with images is for text alone, which assay doctor says too', async () => {

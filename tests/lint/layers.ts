@@ -36,8 +36,14 @@ const LAYERS: readonly Layer[] = [
   runtime('onnx'),
   runtime('process'),
   runtime('ort-plugin'),
-  // `graph/families.ts` tells from a configuration whether a graph can be written for a checkpoint.
-  runtime('store', 'contracts/encoder-contracts.ts', 'contracts/published-files.ts', 'graph/families.ts'),
+  // These two files of `graph/` tell from a configuration whether a graph can be written for a checkpoint.
+  runtime(
+    'store',
+    'contracts/encoder-contracts.ts',
+    'contracts/published-files.ts',
+    'graph/encoder-graph.ts',
+    'graph/families.ts',
+  ),
   runtime('hub', 'contracts', 'store'),
   runtime('plugins', 'hub', 'store'),
   runtime('device', 'ort-plugin', 'plugins', 'process'),
