@@ -23,6 +23,8 @@ const SLICES_A_TURN = 32;
  * so it must be short.
  */
 const CONNECTIONS_A_TURN = 4;
+/** Time in ms for which waiting bytes give way to new connections, of which a turn of the event loop accepts one. */
+const NEW_ONES_FIRST_MS = 50;
 
 /** Reports the connections of a server, for its metrics. */
 export interface ConnectionFigures {
@@ -51,6 +53,10 @@ export class Connections {
   readonly #due = new Set<Connection>();
   #evicted = 0;
   #refused = 0;
+  /** True if a connection has been accepted since the last turn. */
+  #accepted = false;
+  /** Holds `performance.now()` of the last turn of waiting bytes. */
+  #fedAt = 0;
 
   /** Takes over the connections and requests of `server`, and answers the requests with `serve`. */
   constructor(server: Server, serve: RequestListener, most = maxConnections()) {
@@ -81,6 +87,7 @@ export class Connections {
   }
 
   #accept(socket: Socket): void {
+    this.#accepted = true;
     const address = addressOf(socket);
     const mine = this.#ofAddress.get(address) ?? 0;
     const full = this.#open.size >= this.#most;
@@ -110,6 +117,14 @@ export class Connections {
   }
 
   #turn(): void {
+    const time = performance.now();
+    const giveWay = this.#accepted && time - this.#fedAt < NEW_ONES_FIRST_MS;
+    this.#accepted = false;
+    if (giveWay) {
+      setImmediate(() => this.#turn());
+      return;
+    }
+    this.#fedAt = time;
     const now = [...this.#due].slice(0, CONNECTIONS_A_TURN);
     for (const connection of now) this.#due.delete(connection);
     if (this.#due.size > 0) setImmediate(() => this.#turn());

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type RunningServer, startServer } from '../../adapters/node/server.ts';
 
 /*
@@ -11,6 +11,7 @@ import { type RunningServer, startServer } from '../../adapters/node/server.ts';
 
 const open: { server?: RunningServer; sockets: Socket[] } = { sockets: [] };
 afterEach(async () => {
+  vi.useRealTimers();
   for (const socket of open.sockets.splice(0)) socket.destroy();
   await open.server?.close(0);
 });
@@ -93,6 +94,19 @@ describe('pipelined requests', () => {
     expect(server.figures().open).toBe(2);
     gate.open = true;
     await expect.poll(() => answers(text()), { timeout: 20_000 }).toBe(count);
+  });
+
+  test('give way to new connections', async () => {
+    // The clock stands still, so that new connections come first for as long as some arrive.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { seen, port } = await start();
+    const sender = await connected(port);
+    const others = Array.from({ length: 100 }, () => connected(port).then(({ socket }) => socket.write(get('/new'))));
+    sender.socket.write(get('/n').repeat(1000));
+    await Promise.all(others);
+    await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(1100);
+    const before = seen.slice(0, seen.lastIndexOf('/new')).filter((path) => path === '/n');
+    expect(before.length).toBeLessThan(30);
   });
 
   test('of a client that leaves are not served', async () => {
