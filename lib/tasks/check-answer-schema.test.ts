@@ -63,6 +63,9 @@ describe('refuses', () => {
   test.each<[string, unknown, string, string]>([
     ['no object', 'string', 'invalid_type', 'schema'],
     ['a list', [], 'invalid_type', 'schema'],
+    ['a list as the root', { type: 'array', items: {} }, 'unsupported_schema', 'schema'],
+    ['a list without a type as the root', { items: {}, minItems: 1 }, 'unsupported_schema', 'schema'],
+    ['a text without a type as the root', { allOf: [{ minLength: 1 }] }, 'unsupported_schema', 'schema'],
     ['another keyword', { ...object({}), if: { required: ['a'] } }, 'unsupported_schema', 'schema.if'],
     [
       'a keyword deep inside',

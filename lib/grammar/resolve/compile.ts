@@ -43,8 +43,8 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   // keys.
   const root: Node = { ...found, alternatives: [] };
   for (const alternative of found.alternatives) {
-    if (alternative.kind === 'object')
-      root.alternatives.push(alternative.from.generated ? alternative : asGenerated(alternative));
+    // A schema without `type` whose keywords are about lists only, such as `items`, means a list.
+    if (alternative.kind === 'object' && alternative.from.generated) root.alternatives.push(alternative);
     else if (alternative.kind === 'literals') {
       const values = alternative.values.filter(
         (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -60,10 +60,6 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
   if (root.size === Infinity) refuseEmpty(root, path);
   orRefuse(path, () => resolver.fuel.spend(LIMITS.stepsPerByte * root.size), 'this schema');
   return root;
-}
-
-function asGenerated<T extends Node['alternatives'][number]>(alternative: T): T {
-  return { ...alternative, from: { ...alternative.from, generated: true } };
 }
 
 /**

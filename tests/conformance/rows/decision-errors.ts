@@ -224,6 +224,9 @@ export const decisionErrors: readonly Row[] = [
     'tasks[0].schema.dependentRequired',
     tasks({ ...extract, schema: { type: 'object', dependentRequired: { a: ['b'] } } }),
   ),
+  ...[{ type: 'array', items: { type: 'string' } }, { items: { type: 'string' } }].map((schema) =>
+    badTasks('a list as the root', 422, 'unsupported_schema', 'tasks[0].schema', tasks({ ...extract, schema })),
+  ),
   badTasks(
     'a key that the schema lacks',
     422,
