@@ -10,7 +10,7 @@ import { ROUTES } from '../../handlers/routes.ts';
 
 /*
  * Renders the Helm chart with helm and checks the result with kubeconform against schemas of Kubernetes, KEDA and the
- * Gateway API (tests/fixtures/kubernetes). Both tools are Go modules, which .ci/run installs where Go is.
+ * Gateway API (tests/fixtures/kubernetes). .ci/run installs both tools.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
