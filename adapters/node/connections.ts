@@ -26,6 +26,9 @@ const CONNECTIONS_A_TURN = 4;
 /** Time in ms for which waiting bytes give way to new connections, of which a turn of the event loop accepts one. */
 const NEW_ONES_FIRST_MS = 50;
 
+/** Milliseconds that the rest of a body may take after the answer, before the connection is closed. */
+const UNREAD_BODY_MS = 500;
+
 /** Reports the connections of a server, for its metrics. */
 export interface ConnectionFigures {
   open: number;
@@ -215,6 +218,8 @@ class Connection {
     this.exchanges.push(exchange);
     response.once('close', () => {
       this.exchanges.splice(this.exchanges.indexOf(exchange), 1);
+      // Node would read a body that nobody wants until the time for a whole request is over.
+      if (!request.complete) setTimeout(() => request.complete || this.socket.destroy(), UNREAD_BODY_MS).unref();
       if (this.exchanges.length === 0) this.#events.answered();
       const [next] = this.exchanges;
       if (next && !this.socket.destroyed) this.#events.serve(next.request, next.response);

@@ -122,6 +122,16 @@ describe('pipelined requests', () => {
   });
 });
 
+test.each(['GET', 'POST'])('a body of %s that goes on after the answer ends the connection', async (method) => {
+  open.server = await startServer(() => new Response('done'), { host: '127.0.0.1', port: 0 });
+  const { socket, text, ended } = await connected(Number(new URL(open.server.url).port));
+  socket.write(`${method} / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
+  const more = setInterval(() => socket.write('1\r\nx\r\n'), 20);
+  await ended;
+  clearInterval(more);
+  expect(answers(text())).toBe(1);
+});
+
 describe('when all connections are in use', () => {
   test('the one that has been idle longest gives way, and running requests stay', async () => {
     const { seen, gate, server, port } = await start({ slow: true, most: 5 });
