@@ -22,7 +22,13 @@ async function run(program: string) {
   const log = { warn: ({ line }: { line: string }) => void lines.push(line) };
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const child = new Child<{ go: true }, v.InferOutput<typeof received>>(
-    { entry: pathToFileURL(file), received, watchMs: 50, output: { log: log as never, name: 'test process' } },
+    {
+      entry: pathToFileURL(file),
+      received,
+      watchMs: 50,
+      maxMessageBytes: 2 ** 20,
+      output: { log: log as never, name: 'test process' },
+    },
     { message: resolve, exit: (reason, silent) => resolve({ reason, silent }) },
   );
   child.limitSilence({ ms: 1_000, failedTo: 'said nothing' });
@@ -44,6 +50,20 @@ it.runIf(process.platform === 'linux').each([
     'sends what it must not',
     'process.send({ works: 1 })',
     { reason: 'sent a message that is not valid (works: true)', silent: false },
+  ],
+  [
+    'sends too much',
+    'process.send({ works: "x".repeat(2 ** 22) }); setInterval(() => {}, 1000)',
+    { reason: 'sent a message of more than 1 MB', silent: false },
+  ],
+  [
+    'announces a message that it does not finish',
+    // Writes the length of a message, then a part of it, to the channel itself, which takes little at a time.
+    `const part = Buffer.alloc(2 ** 16);
+    part.writeUInt32BE(1.5e9);
+    for (let sent = 0; sent < 2 ** 21; ) try { sent += require("fs").writeSync(3, part); } catch {}
+    setInterval(() => {}, 1000)`,
+    { reason: 'sent a message of more than 1 MB', silent: false },
   ],
   ['reads a message', 'process.once("message", ({ go }) => process.send({ works: go }))', { works: true }],
 ])('watches a process that %s', async (_, program, expected) => {

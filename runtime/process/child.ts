@@ -25,6 +25,8 @@ export interface ChildOptions<Received> {
   output?: { log: Pick<Logger, 'warn'>; name: string };
   /** Resident bytes of the process and its descendants above which it is killed; absent: any number. */
   memoryLimitBytes?: number;
+  /** Bytes of the largest message that the process may send. */
+  maxMessageBytes?: number;
   /** Milliseconds between two checks of the process's memory and of its silence. */
   watchMs: number;
 }
@@ -52,6 +54,8 @@ export interface ChildEvents<Received> {
 const MAX_LINE = 2_000;
 /** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
+/** Default of `maxMessageBytes`: more than the pixels of the largest image. */
+const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
 
 /**
  * Runs a program of this package in its own process group, because native code and untrusted files may crash or hang
@@ -70,6 +74,8 @@ export class Child<Sent extends object, Received> {
   #lastCheckAt = performance.now();
   #killed: { reason: string; silent: boolean } | null = null;
   #gone = false;
+  /** Bytes that the process has sent since its last whole message. */
+  #bytesOfMessage = 0;
 
   constructor(options: ChildOptions<Received>, events: ChildEvents<Received>) {
     this.#options = options;
@@ -85,6 +91,11 @@ export class Child<Sent extends object, Received> {
     });
     this.#process.on('exit', () => killGroup(this.#process));
     this.#process.on('message', (message) => this.#onMessage(message));
+    const most = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
+    onChannelRead(this.#process, (bytes) => {
+      this.#bytesOfMessage += bytes;
+      if (this.#bytesOfMessage > most) this.kill(`sent a message of more than ${megabytes(most)}`);
+    });
     this.#process.on('error', (error) => this.#exited(`could not be started (${error.message})`));
     this.#process.on('exit', (code, signal) => this.#exited(ending(code, signal ?? signalIn(code))));
     for (const one of [this.#process.stdout, this.#process.stderr]) {
@@ -127,6 +138,7 @@ export class Child<Sent extends object, Received> {
   }
 
   #onMessage(message: unknown): void {
+    this.#bytesOfMessage = 0;
     // Messages of a process that is being killed are ignored.
     if (this.#gone || this.#killed) return;
     this.#silence.heard(performance.now());
@@ -179,6 +191,22 @@ export class Child<Sent extends object, Received> {
       if (line.trim()) output?.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, `${output.name} wrote`);
     }
   }
+}
+
+/**
+ * Calls `onBytes` with the size of whatever is read from a process's message channel. Node collects a message until it
+ * is complete, however long the process says that it is, and has no public way to see it grow.
+ */
+function onChannelRead(child: ChildProcess, onBytes: (bytes: number) => void): void {
+  const symbol = Object.getOwnPropertySymbols(child).find(({ description }) => description === 'kChannelHandle');
+  // Casts: the handle is not declared. `child.test.ts` notices if a version of Node has another one.
+  const handle = symbol && (child as unknown as Record<symbol, { onread(data?: ArrayBuffer): void } | null>)[symbol];
+  if (!handle) return;
+  const { onread } = handle;
+  handle.onread = function (this: unknown, data) {
+    onBytes(data?.byteLength ?? 0);
+    onread.call(this, data);
+  };
 }
 
 /**
