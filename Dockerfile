@@ -3,7 +3,8 @@
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
-WORKDIR /src
+# npm names the bill of materials after the folder.
+WORKDIR /assay
 COPY package.json package-lock.json .npmrc ./
 # Runs no install scripts: none is needed, and "prepare" would build pages whose sources are not copied yet.
 RUN npm ci --ignore-scripts
@@ -19,16 +20,18 @@ COPY adapters adapters
 COPY models models
 COPY release/other-systems.js release/
 RUN npm run build \
- && npm prune --omit=dev --ignore-scripts \
+ && npm pkg delete devDependencies \
+ && npm prune --ignore-scripts \
+ && npm sbom --sbom-format cyclonedx --sbom-type application > assay.cdx.json \
  && node release/other-systems.js \
  && rm -rf models/*/training
 
 FROM ${NODE_IMAGE}
 WORKDIR /opt/assay
-COPY --from=build /src/package.json /src/openapi.json ./
-COPY --from=build /src/node_modules node_modules
-COPY --from=build /src/models models
-COPY --from=build /src/dist dist
+COPY --from=build /assay/package.json /assay/openapi.json /assay/assay.cdx.json ./
+COPY --from=build /assay/node_modules node_modules
+COPY --from=build /assay/models models
+COPY --from=build /assay/dist dist
 # Creates the folders because named volumes inherit their owner.
 RUN ln -s /opt/assay/dist/adapters/node/bin.js /usr/local/bin/assay \
  && chmod +x dist/adapters/node/bin.js \

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { checksumLines, provenanceOf } from './provenance.ts';
 
@@ -63,15 +64,22 @@ console.log(`${OUT}: ${Object.keys(files).join(', ')}, SHA256SUMS`);
 if (values.publish) run('npm', 'publish', join(OUT, packed!.filename), '--provenance', '--access', 'public');
 
 /**
- * Returns a bill of materials as JSON: every package that an install brings, with its version, licence and hash. The
- * name of the root is set here, because npm names it after the folder.
+ * Returns a bill of materials as JSON: every package that an install brings, on any system, with its version, licence
+ * and hash. It is made from a lockfile without the development packages, because `npm sbom --omit dev` also omits what
+ * these need beside the server, such as onnxruntime-node. npm names the root after the folder.
  */
 function billOfMaterials(): string {
-  const bill = JSON.parse(
-    run('npm', 'sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'),
-  );
-  bill.metadata.component.name = name;
-  return `${JSON.stringify(bill, null, 2)}\n`;
+  const folder = join(mkdtempSync(join(tmpdir(), 'assay-bill-')), name);
+  mkdirSync(folder);
+  for (const file of ['package.json', 'package-lock.json', '.npmrc']) copyFileSync(file, join(folder, file));
+  try {
+    const inFolder = (...args: string[]): string => run('npm', '--prefix', folder, ...args);
+    inFolder('pkg', 'delete', 'devDependencies');
+    inFolder('prune', '--package-lock-only', '--ignore-scripts');
+    return inFolder('sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application');
+  } finally {
+    rmSync(dirname(folder), { recursive: true });
+  }
 }
 
 /** Returns the address of the repository, or `local` for one without a remote. */

@@ -59,7 +59,7 @@ describe('the Dockerfile', async () => {
     const taken = last.filter(({ name }) => name === 'COPY').map(({ value }) => value);
     // The script of an install has run in the build.
     for (const path of (files as string[]).filter((file) => !/^(!|release\/)/.test(file))) {
-      expect(taken.some((value) => value.includes(`/src/${path}`))).toBe(true);
+      expect(taken.some((value) => value.includes(`/assay/${path}`))).toBe(true);
     }
   });
 
