@@ -8,6 +8,8 @@ export interface ServerMetrics {
   answered(record: RequestRecord): void;
   /** Sets where the figures of the connections come from. */
   watch(figures: () => ConnectionFigures): void;
+  /** Removes the gauges by which gateways choose a server, because this one is stopping. */
+  stopping(): void;
   /** Returns the response to `GET /metrics`: in OpenMetrics if `accept` names it, else in Prometheus' own format. */
   handle(app: { bodyBytes: number; accept: string | undefined }): Promise<Response>;
   /** Bytes of the body budget as of the last scrape; a port for metrics alone has no app to ask. */
@@ -69,6 +71,10 @@ export function createServerMetrics(registry: Registry): ServerMetrics {
     },
     watch(source) {
       figures = source;
+    },
+    stopping() {
+      for (const { name } of registry.getMetricsAsArray())
+        if (name.startsWith('vllm:')) registry.removeSingleMetric(name);
     },
     bodyBytes: 0,
     async handle({ bodyBytes, accept }) {

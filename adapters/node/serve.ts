@@ -145,6 +145,7 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
       }),
       async stop({ balanced = false } = {}) {
         stopping = true;
+        metrics.stopping();
         notify.stopping();
         server.endConnections();
         await batches?.close();

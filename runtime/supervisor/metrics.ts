@@ -187,10 +187,12 @@ function kvUsage({ kvCells: { running, most } }: EngineStatus): number {
 }
 
 /**
- * Adds the gauges by which pickers and routers choose a server, under the names of vLLM. Sources: vLLM, "Production
- * Metrics"; Gateway API Inference Extension, "Model Server Protocol".
+ * Adds the gauges by which pickers and routers choose a server, under the names of vLLM. Only models that answer have
+ * values: a box that loads its model has no queue, so pickers would prefer it. Sources: vLLM, "Production Metrics";
+ * Gateway API Inference Extension, "Model Server Protocol".
  */
 function addVllmGauges(registry: Registry, statuses: () => readonly EngineStatus[]): void {
+  const answering = () => statuses().filter(({ state }) => state === 'loaded');
   const gauge = (name: string, help: string, read: (status: EngineStatus) => number) =>
     new Gauge({
       name,
@@ -199,7 +201,7 @@ function addVllmGauges(registry: Registry, statuses: () => readonly EngineStatus
       registers: [registry],
       collect() {
         this.reset();
-        for (const now of statuses()) if (now.model !== null) this.set({ model_name: now.model }, read(now));
+        for (const now of answering()) if (now.model !== null) this.set({ model_name: now.model }, read(now));
       },
     });
   gauge('vllm:num_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
@@ -212,7 +214,7 @@ function addVllmGauges(registry: Registry, statuses: () => readonly EngineStatus
     registers: [registry],
     collect() {
       this.reset();
-      for (const { model, kvCells } of statuses()) {
+      for (const { model, kvCells } of answering()) {
         const most = String(kvCells.most);
         if (model && kvCells.most > 0) this.set({ block_size: '1', num_gpu_blocks: most, model_name: model }, 1);
       }

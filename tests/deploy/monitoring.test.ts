@@ -77,6 +77,14 @@ test.each(EXPRESSIONS)('%s: %s', (_, expr) => {
   }
 });
 
+test('a server that is stopping has no names of vLLM any more, so pickers choose another', async () => {
+  const { registry } = createEngineMetrics(() => [] as EngineStatus[], undefined, 'vllm');
+  const server = createServerMetrics(registry);
+  expect(await registry.metrics()).toContain('vllm:num_requests_waiting');
+  server.stopping();
+  expect(await registry.metrics()).not.toContain('vllm:');
+});
+
 test('each kind of file has its expressions', () => {
   expect(rules.length).toBeGreaterThan(5);
   expect(EXPRESSIONS.filter(([of]) => of === 'autoscaling')).toHaveLength(2);

@@ -180,6 +180,8 @@ describe('what operators see', () => {
     ])
       expect(text).toContain(`${line}\n`);
     expect(text).toContain(`\nvllm:cache_config_info{block_size="1",num_gpu_blocks="12",model_name="${MODEL}"} 1\n`);
+    const loading = { ...now, state: 'loading' as const };
+    expect(await createEngineMetrics(() => [loading], undefined, 'vllm').registry.metrics()).not.toMatch(/^vllm:/m);
   });
 
   it.each(['heap', 'buffers'])('reads the %s of the engine process from its heartbeat', async (part) => {
