@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { AnswerShape } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
@@ -40,12 +41,16 @@ const decide = (options?: readonly string[], more = {}): Partial<Task> => ({
   ...(options ? { options } : {}),
   ...more,
 });
-const extract = (verbatim?: true): Partial<Task> => ({
+const extract = (verbatim?: true, shape: AnswerShape = { kind: 'keys', keys: ['name'] }): Partial<Task> => ({
   type: 'extract',
   instruction: '?',
-  shape: { kind: 'any' },
+  shape,
   ...(verbatim ? { verbatim } : {}),
 });
+const number: AnswerShape = {
+  kind: 'schema',
+  schema: { type: 'object', properties: { price: { type: 'number' } } },
+};
 const image = { type: 'image' as const, source: { type: 'url' as const, url: 'https://x.test/a.png' }, param: '' };
 const seen = tasks(decide(['a', 'b']));
 if (seen.kind === 'tasks') seen.batch = { ...seen.batch, media: [image] };
@@ -62,6 +67,7 @@ it.each([
   ['the chat model for more options than the encoder takes', tasks(decide([...'abcde'])), [encoder, chat], chat],
   ['the chat model for an extraction', tasks(extract()), [decider, encoder, chat], chat],
   ['the encoder for quotes', tasks(extract(true)), [decider, chat, encoder], encoder],
+  ['the chat model for quotes that are no spans', tasks(extract(true, number)), [decider, encoder, chat], chat],
   ['the model that can answer all tasks', tasks(decide(['a']), extract()), [decider, chat], chat],
   ['the model that reads the image', seen, [decider, other, chat], chat],
   ['the model that was loaded last where none can answer', chats, [encoder, decider], encoder],

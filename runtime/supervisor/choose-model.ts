@@ -1,5 +1,7 @@
+import type { AnswerShape } from '../../lib/answer-shape.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import { MOST_OPTIONS } from '../../lib/schema/question-fields.ts';
+import { fieldsOfShape } from '../encoder/contracts/span-shape.ts';
 import type { ModelInfo, Work } from '../protocol/messages.ts';
 import { mediaOf } from './media/open-media.ts';
 
@@ -30,12 +32,22 @@ export function chooseModel<M extends { info: ModelInfo | null }>(work: Work, lo
 function canAnswer({ chat, decide, extract, max_options }: ModelCapabilities, work: Work): boolean {
   if (work.kind === 'chat') return chat;
   return work.batch.tasks.every((task) => {
-    // A model that finds spans answers what is quoted from the input.
-    if (task.type === 'extract') return extract === 'schema' || (extract === 'spans' && task.verbatim === true);
+    // A model that finds spans answers what is quoted from the input, if it can find all of it.
+    if (task.type === 'extract') {
+      return extract === 'schema' || (extract === 'spans' && task.verbatim === true && findsAll(task.shape));
+    }
     if (decide === 'any') return true;
     // Decision models give no reasons.
     return task.options !== undefined && task.options.length <= max_options && !task.instruction?.trim();
   });
+}
+
+function findsAll(shape: AnswerShape): boolean {
+  try {
+    return fieldsOfShape(shape, { structures: true }).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 function readsMedia(info: ModelInfo | null, work: Work): boolean {

@@ -76,6 +76,7 @@ const LAYERS: readonly Layer[] = [
     'media',
     'process',
     'store',
+    'encoder/contracts/span-shape.ts',
     'engine/cache/sequence.ts',
     'hub/public-address.ts',
     'ort-plugin/plugin-target.ts',
