@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
 import { type Json, newBase, type ServerProcess, startServer } from '../model-server/server.ts';
+import { formulaSafetensors, type WeightShapes } from '../oracle/formula-weights.ts';
 
 /*
  * Decision models of several authors, with tiny random weights, from the hub to the answers of a real server: the
@@ -36,6 +37,12 @@ const CONTRACTS: Readonly<Record<string, object>> = {
   'kev-dense': { name: 'kev', temperature: 'head.pt: temperature' },
   strands: { name: 'strands', temperature: 'strands_decider_config.json: temperature_by_kind' },
   'decision2-dense': { name: 'decision', version: '2.0' },
+  lev: { name: 'lev', version: 'lev-tiny', temperature: 'calibration.json: temperatures' },
+  nimble: { name: 'nimble', temperature: 'schema_config.json: temperature' },
+  jevk5: { name: 'jevk5', version: 'tiny', temperature: 'jevk5_config.json: temperature' },
+  tev1: { name: 'tev1', version: '1' },
+  winnow: { name: 'winnow', version: 'winnow-v1' },
+  decision1: { name: 'decision', version: '1.0', temperature: 'temperature.json: temperature' },
 };
 const FAMILIES = Object.keys(CONTRACTS);
 
@@ -44,7 +51,21 @@ interface Golden {
   trueFirst: boolean;
   cases: readonly { name: string; body: string; probabilities: Readonly<Record<string, number[]>> }[];
 }
-const goldenOf = (family: string): Golden => JSON.parse(readFileSync(join(FIXTURES, family, 'golden.json'), 'utf8'));
+/** Describes a model whose weights a formula gives (`make.py`). */
+interface Formula extends Golden {
+  family: string;
+  repository: string;
+  files: Readonly<Record<string, object>>;
+  config: object;
+  weights: WeightShapes;
+  /** Weights of an adapter of rank 4, which makes `weights` those of its base model, and of a head. */
+  lora?: { targets: string[]; weights: WeightShapes };
+  head?: WeightShapes;
+}
+const read = (path: string) => JSON.parse(readFileSync(join(FIXTURES, path), 'utf8'));
+const FORMULAS = new Map((read('formula.json') as Formula[]).map((one) => [one.family, one]));
+const goldenOf = (family: string): Golden => FORMULAS.get(family) ?? read(`${family}/golden.json`);
+const modelOf = (family: string): string => FORMULAS.get(family)?.repository ?? `acme/${family}`;
 
 /** Returns the files below a folder by their paths. */
 function filesIn(folder: string, prefix = ''): Record<string, Buffer> {
@@ -60,6 +81,8 @@ function filesIn(folder: string, prefix = ''): Record<string, Buffer> {
 /** Returns the repositories of a family: the model's and, for an adapter, that of its base model. */
 function repositoriesOf(family: string): HubRepository[] {
   const tokenizer = filesIn(join(FIXTURES, 'tokenizers', goldenOf(family).tokenizer));
+  const formula = FORMULAS.get(family);
+  if (formula) return formulaRepositories(formula, tokenizer);
   const files = Object.entries({ ...tokenizer, ...filesIn(join(FIXTURES, family)) });
   const own = files.filter(([path]) => !path.startsWith('base/') && path !== 'golden.json');
   const base = files.filter(([path]) => path.startsWith('base/'));
@@ -69,6 +92,24 @@ function repositoriesOf(family: string): HubRepository[] {
   if (!named) return [model];
   const { id, ...commit } = named;
   return [model, { ...hubRepository(id, Object.fromEntries(below)), ...commit }];
+}
+
+/** Returns the repository of a model whose weights a formula gives, and that of its base model if it is an adapter. */
+function formulaRepositories(
+  { repository, files, config, weights, lora, head }: Formula,
+  tokenizer: Record<string, Buffer>,
+): HubRepository[] {
+  const own = Object.fromEntries(Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)]));
+  const model = { 'config.json': JSON.stringify(config), 'model.safetensors': formulaSafetensors(weights) };
+  const top = head ? { 'decision_head.safetensors': formulaSafetensors(head) } : {};
+  if (!lora) return [hubRepository(repository, { ...tokenizer, ...own, ...model, ...top })];
+  const { base_model } = files['lev_release.json'] as { base_model: string };
+  const adapter = { peft_type: 'LORA', r: 4, lora_alpha: 8, target_modules: lora.targets };
+  const added = {
+    'adapter_config.json': JSON.stringify({ ...adapter, base_model_name_or_path: base_model }),
+    'adapter_model.safetensors': formulaSafetensors(lora.weights),
+  };
+  return [hubRepository(repository, { ...tokenizer, ...own, ...added }), hubRepository(base_model, model)];
 }
 
 let hub: HubServer;
@@ -104,7 +145,7 @@ function probabilitiesOf(answer: Json, question: Json, trueFirst: boolean): numb
 }
 
 describe.each(FAMILIES)('%s', (family) => {
-  const model = `acme/${family}`;
+  const model = modelOf(family);
   const { cases, trueFirst } = goldenOf(family);
 
   beforeAll(async () => {
