@@ -13,6 +13,8 @@ export const PRIORITY_HEADER = 'assay-priority';
  */
 export const CALLER_HEADER = 'assay-caller';
 export const CACHE_SCOPE_HEADER = 'assay-cache-scope';
+/** Name of the header with which an edge passes on the `keep_alive` of a request: a duration, or -1. */
+export const KEEP_ALIVE_HEADER = 'assay-keep-alive';
 
 /**
  * Returns the `Call` that a backend receives with a request.
@@ -30,7 +32,7 @@ export function callOf(
   const priority = priorityOf(c);
   const trace = c.get('trace');
   const key = c.get('key');
-  const keepAliveMs = keepAliveMillis(keepAlive);
+  const keepAliveMs = keepAliveMillis(keepAlive ?? c.req.header(KEEP_ALIVE_HEADER));
   let counted = 0;
   return {
     requestId: c.get('requestId'),

@@ -42,6 +42,24 @@ test('a box answers a batch as it is, and only to a key', async () => {
   expect((await send(edge, TASKS_PATH, batch)).status).toBe(404);
 });
 
+test.each([
+  ['0ms', 0],
+  ['90000.5ms', 90_000.5],
+  ['-1', Number.POSITIVE_INFINITY],
+  ['soon', undefined],
+])('a box keeps a model as long as its edge says: %s', async (header, ms) => {
+  const backend = scriptedBackend({});
+  let kept: number | undefined;
+  const app = createApp({
+    backend: { ...backend, runTasks: (one, call) => backend.runTasks(one, ((kept = call.keepAliveMs), call)) },
+    host: scriptedHost({}),
+    keys,
+  });
+  const headers = { authorization: 'Bearer s', 'content-type': 'application/json', 'assay-keep-alive': header };
+  await app.request(TASKS_PATH, { method: 'POST', headers, body: JSON.stringify(batch) });
+  expect(kept).toBe(ms);
+});
+
 test('a box streams the events of a chat', async () => {
   const text = await (await send(box, CHAT_PATH, chat)).text();
   const events = text.split('\n\n').filter((one) => one.startsWith('data: '));

@@ -169,6 +169,17 @@ describe('runTasks', () => {
     expect(asked[0]?.headers.get('assay-priority')).toBe(sent);
   });
 
+  it.each([
+    [undefined, null],
+    [0, '0ms'],
+    [90_000.5, '90000.5ms'],
+    [Number.POSITIVE_INFINITY, '-1'],
+  ] as const)('sends a box that the model is kept %s ms as the header %s', async (keepAliveMs, sent) => {
+    const { backend, asked } = edge([ok]);
+    await backend.runTasks(batch, { ...call(), ...(keepAliveMs === undefined ? {} : { keepAliveMs }) });
+    expect(asked[0]?.headers.get('assay-keep-alive')).toBe(sent);
+  });
+
   it.each<[string, Answer[], number, string | null]>([
     ['a refused connection', ['refuses', ok], 2, null],
     ['a busy box', [error(429, 'overloaded', { 'retry-after': '3' }), ok], 2, null],

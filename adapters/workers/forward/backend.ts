@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { CACHE_SCOPE_HEADER, CALLER_HEADER, PRIORITY_HEADER } from '../../../handlers/call.ts';
+import { CACHE_SCOPE_HEADER, CALLER_HEADER, KEEP_ALIVE_HEADER, PRIORITY_HEADER } from '../../../handlers/call.ts';
 import { chatPrefix, hash64, taskPrefix } from '../../../lib/affinity.ts';
 import type {
   BatchAnswer,
@@ -225,7 +225,7 @@ export class ForwardingBackend implements InferenceBackend {
   }
 
   #request(
-    { requestId, trace, signal, priority, caller, cacheScope }: Call,
+    { requestId, trace, signal, priority, caller, cacheScope, keepAliveMs }: Call,
     request: Pick<UpstreamRequest, 'method' | 'path' | 'body'>,
   ): UpstreamRequest {
     return {
@@ -235,6 +235,7 @@ export class ForwardingBackend implements InferenceBackend {
         ...(priority === 'batch' ? { [PRIORITY_HEADER]: priority } : {}),
         ...(caller === undefined ? {} : { [CALLER_HEADER]: caller }),
         ...(cacheScope === undefined ? {} : { [CACHE_SCOPE_HEADER]: cacheScope }),
+        ...(keepAliveMs === undefined ? {} : { [KEEP_ALIVE_HEADER]: keepAliveText(keepAliveMs) }),
       },
       requestId,
       ...(trace ? { trace } : {}),
@@ -264,6 +265,11 @@ export class ForwardingBackend implements InferenceBackend {
 
 function tokensOf({ promptTokens, completionTokens }: Usage): number {
   return promptTokens + completionTokens;
+}
+
+/** Formats a time as `keep_alive` has it: a duration, or -1 for no limit. */
+function keepAliveText(ms: number): string {
+  return Number.isFinite(ms) ? `${ms}ms` : '-1';
 }
 
 function isOverloaded(error: unknown): boolean {
