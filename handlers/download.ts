@@ -1,5 +1,5 @@
 import { AssayError } from '../lib/errors.ts';
-import type { DownloadEvent, ModelHost } from '../lib/host.ts';
+import type { HostDownloadEvent, ModelHost } from '../lib/host.ts';
 import type { DownloadProgress, DownloadRequest, DownloadResponse } from '../lib/schema/model-operations.ts';
 import type { AppContext, Services } from './context.ts';
 import { eventStream, sseData } from './event-stream.ts';
@@ -39,8 +39,8 @@ async function* texts(all: AsyncIterable<DownloadProgress | DownloadResponse>): 
 
 async function* reports(
   model: string,
-  first: IteratorResult<DownloadEvent>,
-  events: AsyncIterator<DownloadEvent>,
+  first: IteratorResult<HostDownloadEvent>,
+  events: AsyncIterator<HostDownloadEvent>,
 ): AsyncGenerator<DownloadProgress | DownloadResponse> {
   try {
     for (let result = first; !result.done; result = await events.next()) {

@@ -14,7 +14,7 @@ export type {
 export { type Clock, systemClock } from '../lib/clock.ts';
 export type { ChatMessage, Part } from '../lib/contract/conversation.ts';
 export { AssayError, type ErrorCode } from '../lib/errors.ts';
-export type { DownloadEvent, ModelHost, Slot } from '../lib/host.ts';
+export type { HostDownloadEvent, ModelHost, Slot } from '../lib/host.ts';
 export { type ApiKey, hashSecret, type KeyStore, listedKeys, type Quota, type StoredKey } from '../lib/keys.ts';
 export { type ModelId, parseModelId } from '../lib/model-id.ts';
 export { memoryQuota } from '../lib/quota.ts';

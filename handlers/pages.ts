@@ -1,5 +1,5 @@
 /** Holds one file of the web pages. */
-export interface Page {
+export interface StaticPage {
   contentType: string;
   body: Uint8Array<ArrayBuffer>;
 }
@@ -8,7 +8,7 @@ export interface Page {
  * Maps URL paths, such as `/playground/main.js`, to the files of the playground, the API reference and the
  * documentation.
  */
-export type Pages = ReadonlyMap<string, Page>;
+export type Pages = ReadonlyMap<string, StaticPage>;
 
 /**
  * Content security policy of all pages. Everything is loaded from this server and inline scripts are forbidden, so a
@@ -25,7 +25,7 @@ const styles = (path: string) => (path.startsWith('/docs') ? "style-src 'self' '
 /**
  * Returns the handler of `GET` for one file of the web pages. The URL path `path` selects the content security policy.
  */
-export function page(path: string, { contentType, body }: Page): () => Response {
+export function page(path: string, { contentType, body }: StaticPage): () => Response {
   const headers = {
     'content-type': contentType,
     'content-security-policy': `${POLICY}; ${styles(path)}`,

@@ -71,7 +71,7 @@ export function askModel(backend: InferenceBackend, model: string): Escalation['
 }
 
 /** Describes a server that answers System One. */
-export interface Upstream {
+export interface EscalationServer {
   /** Its base URL, or that of its operation. */
   url: string;
   key?: string | undefined;
@@ -85,7 +85,7 @@ const Answers = v.object({
 });
 
 /** Returns a function that asks a server's System One. It throws whatever goes wrong. */
-export function askSystemOne({ url, key, fetch, timeoutMs }: Upstream): Escalation['ask'] {
+export function askSystemOne({ url, key, fetch, timeoutMs }: EscalationServer): Escalation['ask'] {
   const address = /\/systemone\/?$/.test(url) ? url : `${url.replace(/\/+(v1\/*)?$/, '')}/v1/systemone`;
   return async (batch, { signal, requestId }) => {
     if (batch.media.length > 0) throw new Error('Images and audio are not sent to another server.');

@@ -28,7 +28,7 @@ export interface ModelHost {
     model: ModelId,
     options: { maxPromptLen?: number; allowDownload: boolean },
     leaving?: AbortSignal,
-  ): AsyncIterable<DownloadEvent>;
+  ): AsyncIterable<HostDownloadEvent>;
   remove(model: ModelId, options: { compiledOnly: boolean }): Promise<RemoveReport>;
 }
 
@@ -109,7 +109,7 @@ export interface UnloadReport {
   model: ModelId | null;
 }
 
-export type DownloadEvent =
+export type HostDownloadEvent =
   | {
       type: 'progress';
       stage: 'downloading' | 'verifying' | 'compiling';

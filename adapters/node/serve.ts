@@ -10,7 +10,7 @@ import { createApp } from '../../handlers/app.ts';
 import type { AppEnv, RequestRecord } from '../../handlers/context.ts';
 import { errorResponse } from '../../handlers/error-response.ts';
 import { guard } from '../../handlers/guard.ts';
-import type { Page, Pages } from '../../handlers/pages.ts';
+import type { Pages, StaticPage } from '../../handlers/pages.ts';
 import { downloadBytes, modelFor } from '../../lib/catalogue/recommended-models.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
@@ -261,7 +261,7 @@ async function readPages(): Promise<Pages> {
 async function pagesOf(folder: string): Promise<Pages> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const read = files.map(async (file): Promise<[string, Page]> => {
+  const read = files.map(async (file): Promise<[string, StaticPage]> => {
     const path = `/${file.slice(folder.length + 1).replaceAll('\\', '/')}`;
     const contentType = TYPES[extname(file)] ?? 'application/octet-stream';
     return [path.replace(/\/index\.html$/, ''), { contentType, body: new Uint8Array(await readFile(file)) }];

@@ -5,7 +5,7 @@ import { QUOTA_UNITS, type QuotaUnit } from '../../lib/keys.ts';
 import { changeBucket, fullAfterMs, type TokenBucket, takeToken } from '../../lib/token-bucket.ts';
 import type { DurableObjectState } from './bindings.ts';
 import type { Env, QuotaCalls } from './env.ts';
-import { Health } from './upstreams/health.ts';
+import { FleetHealth } from './upstreams/health.ts';
 import { EdgeReport, type FleetCalls, type FleetStatus } from './upstreams/report.ts';
 import { parseUpstreams } from './upstreams/upstream.ts';
 
@@ -16,12 +16,12 @@ const PROBE_EVERY_MS = 5_000;
  * upstreams' health; otherwise it sleeps.
  */
 export class FleetObject extends DurableObject<Env> implements FleetCalls {
-  readonly #health: Health;
+  readonly #health: FleetHealth;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const upstreams = parseUpstreams(env);
-    this.#health = new Health({ upstreams, fetch: (...request) => fetch(...request), clock: systemClock });
+    this.#health = new FleetHealth({ upstreams, fetch: (...request) => fetch(...request), clock: systemClock });
   }
 
   async report(report: EdgeReport): Promise<FleetStatus> {

@@ -1,6 +1,6 @@
 import { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, JobResult, JobSpec } from '../../runtime/engine/job-spec.ts';
-import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { Limits } from '../../runtime/engine/scheduler/limits.ts';
 import { type Cost, measure } from '../systems/measure.ts';
 import { THREADS } from '../systems/start.ts';
@@ -50,7 +50,7 @@ export function chat(prompt: number, answer: number, seed: number): JobSpec {
   return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
 }
 
-export function engineOf({ manifest, forward }: Model, limits: Partial<Limits> = {}, apart = false): Engine {
+export function engineOf({ manifest, forward }: EngineModel, limits: Partial<Limits> = {}, apart = false): Engine {
   const { maxPromptLen, contextLength } = manifest;
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits, apart });
 }
@@ -75,7 +75,7 @@ export async function best(runs: number, once: () => Promise<Cost>): Promise<Cos
   return least;
 }
 
-export function openForBenchmark(folder: string): Promise<Model> {
+export function openForBenchmark(folder: string): Promise<EngineModel> {
   return openModel(folder, { threads: THREADS });
 }
 

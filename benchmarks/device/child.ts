@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import { type Model, openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, openModel } from '../../runtime/engine/model.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
 import { answer, engineOf, openForBenchmark, workload } from '../branches/workload.ts';
@@ -40,7 +40,7 @@ try {
 }
 process.disconnect();
 
-async function compare(device: Model): Promise<void> {
+async function compare(device: EngineModel): Promise<void> {
   await once(cpu, 2, 1);
   await once(device, 2, 1);
   for (const count of tasks) {
@@ -57,7 +57,7 @@ async function compare(device: Model): Promise<void> {
 }
 
 /** Runs workload W on a model, and returns the milliseconds that it takes. */
-async function once(on: Model, count: number, seed: number): Promise<number> {
+async function once(on: EngineModel, count: number, seed: number): Promise<number> {
   /** Maps a token of W to this model's vocabulary, which may be smaller. */
   const within = (token: number): number => token % on.manifest.vocabSize;
   const { prefix, branches, ...job } = workload(count, seed);

@@ -1,6 +1,6 @@
 import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
-import type { Model } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { TextModel } from '../../runtime/text/text-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
 import { engineOf } from '../branches/workload.ts';
@@ -17,11 +17,11 @@ export interface Request {
 /** Answers the same requests alone, together, or beside others. Answers are JSON text, in the order of the tasks. */
 export class Requests {
   readonly #text: TextModel;
-  readonly #model: Model;
+  readonly #model: EngineModel;
   readonly #apart: boolean;
 
   /** @param apart true to run each task in a sequence of its own (`assay serve --deterministic on`) */
-  constructor(text: TextModel, model: Model, apart: boolean) {
+  constructor(text: TextModel, model: EngineModel, apart: boolean) {
     this.#apart = apart;
     this.#text = text;
     this.#model = model;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import { DataType, type Graph, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { DataType, type Graph, makeNode, makeTensor, type OnnxModel } from '../../runtime/onnx/format/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 import { Noise } from './noise.ts';
 
@@ -64,7 +64,8 @@ export class GraphWriter {
       ['', 21],
       [MS, 1],
     ]);
-    const model: Model = { graph: this.graph, opsets, rest: [{ no: 1, wire: 0, bytes: Uint8Array.of(10) }] }; // IR 10
+    // IR 10
+    const model: OnnxModel = { graph: this.graph, opsets, rest: [{ no: 1, wire: 0, bytes: Uint8Array.of(10) }] };
     const weights = new WeightsWriter(folder, 'model.onnx.data');
     const tensors = Array.from(this.graph.initializers.values(), (tensor) => weights.write(tensor, () => {}));
     weights.close();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { DataType, makeNode, makeTensor, type OnnxModel } from '../../runtime/onnx/format/model.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 
 /** Size of the block that is read, in bytes. It is larger than the cache of any current processor. */
@@ -54,7 +54,7 @@ export async function peakMultiplyAdds(threads: number): Promise<number> {
 
 function writeProduct(folder: string): string {
   const weight = makeTensor('w', [SIZE, SIZE], new Int8Array(SIZE * SIZE).fill(2));
-  const model: Model = {
+  const model: OnnxModel = {
     graph: {
       nodes: [makeNode('MatMulInteger', ['x', 'w'], ['y'])],
       initializers: new Map([['w', weight]]),

@@ -14,7 +14,7 @@ export const Model = v.custom<ModelId>((value) => typeof value === 'string' && a
 /** A JSON Schema that `checkAnswerSchema` has accepted. */
 export const CheckedSchema = v.custom<JsonSchema>(isObject);
 
-export const AnswerShape: v.GenericSchema<unknown, Shape> = variant('kind', [
+export const AnswerShapeSchema: v.GenericSchema<unknown, Shape> = variant('kind', [
   strictObject({ kind: v.literal('keys'), keys: list(text, 128) }),
   strictObject({ kind: v.literal('schema'), schema: CheckedSchema, keys: v.exactOptional(list(text, 128)) }),
   strictObject({ kind: v.literal('open') }),
@@ -70,12 +70,12 @@ const ExtractTask = strictObject({
   name: short,
   instruction: text,
   /** The shape of the answer, from `keys`, `schema`, both, or neither. */
-  shape: AnswerShape,
+  shape: AnswerShapeSchema,
   /**
    * The shape of the answer if the input contains what is asked for; `shape` then also allows null in its place. The
    * answer has this shape, and `TaskAnswer.absent` tells how probable null was. Needs `TaskBatch.probabilities`.
    */
-  present: v.exactOptional(AnswerShape),
+  present: v.exactOptional(AnswerShapeSchema),
   /** True to quote every string without a pattern, format or enum from the texts of the input. */
   verbatim: v.exactOptional(v.boolean()),
   language: v.exactOptional(Language),

@@ -3,7 +3,7 @@ import { MOST_TOOLS } from '../schema/chat-tools.ts';
 import { Metrics } from '../schema/metrics.ts';
 import { EFFORTS } from '../schema/reasoning-fields.ts';
 import { strictObject, variant } from '../validation/objects.ts';
-import { AnswerShape, CheckedSchema, FinishReason, Model, Usage } from './batch.ts';
+import { AnswerShapeSchema, CheckedSchema, FinishReason, Model, Usage } from './batch.ts';
 import { ChatMessage, count, list, real, short, text } from './conversation.ts';
 
 /* A chat and the events that answer it, as handlers, edge and engine process pass them on. */
@@ -46,7 +46,7 @@ export const ChatRequest = strictObject({
   topLogprobs: v.exactOptional(count),
   format: variant('type', [
     strictObject({ type: v.literal('text') }),
-    strictObject({ type: v.literal('json'), shape: AnswerShape }),
+    strictObject({ type: v.literal('json'), shape: AnswerShapeSchema }),
   ]),
   /** Narrows the scope of cached prefixes to requests with the same salt. */
   cacheSalt: v.exactOptional(text),

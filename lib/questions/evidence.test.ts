@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Evidence, evidenceOf, textsIn } from './evidence.ts';
+import { evidenceOf, type FoundEvidence, textsIn } from './evidence.ts';
 
 const inText = (text: string, value: unknown, written = JSON.stringify(value)) =>
   evidenceOf(value, written, [{ source: '/input', text }]);
@@ -31,7 +31,7 @@ test.each<[text: string, fields: [name: string, value: unknown, start: number | 
   ['Paid 5 in cash. The unitPrice is 5.', [['unitPrice', 5, 33]]],
   ['The total is not known. It has 5 items.', [['total', 5, 31]]],
 ])('in %j, each field has the place that belongs to it', (text, fields) => {
-  const taken: Evidence[] = [];
+  const taken: FoundEvidence[] = [];
   const found = fields.map(([field, value]) =>
     evidenceOf(value, JSON.stringify(value), [{ source: '/input', text }], { field, taken }),
   );

@@ -13,7 +13,7 @@ export interface SourceText {
 export type SpanUnit = (typeof SPAN_UNITS)[number];
 
 /** Describes where the request contains an answered value. */
-export interface Evidence {
+export interface FoundEvidence {
   /** JSON Pointer (RFC 6901) of the text in the request. */
   source: string;
   /** Index of the value's first character in the text. */
@@ -39,8 +39,12 @@ export function evidenceOf(
   value: unknown,
   written: string,
   sources: readonly SourceText[],
-  { unit = 'utf16', field = '', taken = [] }: { unit?: SpanUnit | undefined; field?: string; taken?: Evidence[] } = {},
-): Evidence | null {
+  {
+    unit = 'utf16',
+    field = '',
+    taken = [],
+  }: { unit?: SpanUnit | undefined; field?: string; taken?: FoundEvidence[] } = {},
+): FoundEvidence | null {
   const wanted = typeof value === 'string' ? value : typeof value === 'number' ? written : '';
   if (wanted === '') return null;
   const { whole, inside } = occurrences(wanted, sources);
@@ -89,7 +93,7 @@ const MOST_OCCURRENCES = 64;
 const NAME_DISTANCE = 80;
 
 /** Returns how far before an occurrence the field's name is mentioned; Infinity if not, or in another sentence. */
-function distanceOfName(field: string, { source, start }: Evidence, sources: readonly SourceText[]): number {
+function distanceOfName(field: string, { source, start }: FoundEvidence, sources: readonly SourceText[]): number {
   const words = field
     .replaceAll(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
     .replaceAll(/[_-]+/g, ' ')
@@ -104,9 +108,12 @@ function distanceOfName(field: string, { source, start }: Evidence, sources: rea
 }
 
 /** Returns the occurrences of a text as a whole, and its first one of any kind. */
-function occurrences(wanted: string, sources: readonly SourceText[]): { whole: Evidence[]; inside: Evidence | null } {
-  let inside: Evidence | null = null;
-  const whole: Evidence[] = [];
+function occurrences(
+  wanted: string,
+  sources: readonly SourceText[],
+): { whole: FoundEvidence[]; inside: FoundEvidence | null } {
+  let inside: FoundEvidence | null = null;
+  const whole: FoundEvidence[] = [];
   for (const { source, text } of sources) {
     const first = text.indexOf(wanted);
     for (let start = first; start !== -1; start = text.indexOf(wanted, start + 1)) {

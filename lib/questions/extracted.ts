@@ -1,6 +1,6 @@
 import type { FieldProbability, TaskAnswer } from '../backend.ts';
 import { leavesOf } from '../json/leaves.ts';
-import { type Evidence, evidenceOf, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
+import { evidenceOf, type FoundEvidence, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
 
 /**
  * Returns the members `data`, `fields` and `complete` of an extract answer as JSON text without braces, so members keep
@@ -17,7 +17,7 @@ export function extractedMembers(
 ): string {
   const leaves = leavesOf(json);
   const byPath = new Map(fields.map((field) => [field.path, field]));
-  const taken: Evidence[] = [];
+  const taken: FoundEvidence[] = [];
   const reached = leaves.flatMap(({ path, start, end }) => {
     const field = byPath.get(path);
     if (!field) return [];
@@ -39,7 +39,7 @@ function spanIn(
   [only, ...more]: readonly SourceText[],
   { evidence }: FieldProbability,
   unit: SpanUnit = 'utf16',
-): Evidence | null {
+): FoundEvidence | null {
   if (!evidence || !only || more.length > 0) return null;
   const [start, end] = [evidence.start, evidence.end].map((index) => indexIn(only, index, unit));
   return { source: only.source, start: start ?? 0, end: end ?? 0 };

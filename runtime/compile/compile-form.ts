@@ -6,10 +6,10 @@ import { RefusedContract } from '../contracts/published-files.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
-import { dataLength, type Model } from '../onnx/format/model.ts';
+import { dataLength, type OnnxModel } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/format/subgraph.ts';
-import { attentionNodes, couplesRows, findLayout, type Layout } from '../onnx/layout.ts';
+import { attentionNodes, couplesRows, findLayout, type GraphLayout } from '../onnx/layout.ts';
 import { addAttentionSlots } from '../onnx/rewrites/attention-slots.ts';
 import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
 import { endResults } from '../onnx/rewrites/end-results.ts';
@@ -102,7 +102,7 @@ export async function planEncoder(source: string): Promise<PlannedGraphs | null>
 
 /** Holds the graph of a language model, which accepts token ids, and the number of positions that it supports. */
 interface SourceGraph extends Pick<Manifest, 'readout'> {
-  model: Model;
+  model: OnnxModel;
   context: number;
 }
 
@@ -170,7 +170,7 @@ const ENCODER_FILE = 'encoder.onnx';
  * graph, or a copy with attention slots if `slots` is above 1 and the graph can have them; for a small model, both.
  * Throws `engine_failed` for a model that cannot be rewritten.
  */
-function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, slots: number): Rewritten {
+function rewritePacked(model: OnnxModel, layout: GraphLayout, precision: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
@@ -195,7 +195,7 @@ function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, 
     ...(media ? { media: { ...media, encoder: ENCODER_FILE } } : {}),
     ...(lanes ? { states: layout.states } : {}),
   };
-  const inputsOf = ({ tokens, attentionMask, positions, positionRows }: Layout): Manifest['inputs'] => ({
+  const inputsOf = ({ tokens, attentionMask, positions, positionRows }: GraphLayout): Manifest['inputs'] => ({
     tokens,
     masks,
     ...(lanes ? { lanes } : {}),
@@ -225,11 +225,11 @@ function rewritePacked(model: Model, layout: Layout, precision: FixedPrecision, 
  * Copies the lists of a graph, so that its nodes, inputs and outputs can be replaced without changing the original. The
  * nodes themselves are shared.
  */
-function copyOf({ nodes, initializers, inputs, outputs, rest }: Model['graph']): Model['graph'] {
+function copyOf({ nodes, initializers, inputs, outputs, rest }: OnnxModel['graph']): OnnxModel['graph'] {
   return { nodes: [...nodes], initializers: new Map(initializers), inputs: [...inputs], outputs: [...outputs], rest };
 }
 
-function weightBytes({ initializers }: Model['graph']): number {
+function weightBytes({ initializers }: OnnxModel['graph']): number {
   return [...initializers.values()].reduce((sum, { data }) => sum + dataLength(data), 0);
 }
 
@@ -244,8 +244,8 @@ const DEVICE_BLOCK = 32;
  * split.
  */
 function rewriteStatic(
-  model: Model,
-  layout: Layout,
+  model: OnnxModel,
+  layout: GraphLayout,
   precision: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Model, makeNode, makeTensor } from '../onnx/format/model.ts';
+import { makeNode, makeTensor, type OnnxModel } from '../onnx/format/model.ts';
 import { contextLength } from './context-length.ts';
 
 const WINDOWS = { sliding_window: 64, layer_types: ['sliding_attention', 'full_attention'] };
 const LATER_FACTOR = { llama_4_scaling_beta: 0.1, original_max_position_embeddings: 128 };
 
-function modelWith(attributes: Record<string, number>, op = 'GroupQueryAttention'): Model {
+function modelWith(attributes: Record<string, number>, op = 'GroupQueryAttention'): OnnxModel {
   const node = makeNode(op, ['query'], ['out'], attributes, 'com.microsoft');
   return {
     opsets: new Map(),
@@ -21,14 +21,14 @@ const TWO_ROTATIONS = {
   sliding_attention: { rope_type: 'default' },
 };
 
-function lengthFor(config: object, model: Model): Promise<number> {
+function lengthFor(config: object, model: OnnxModel): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-context-'));
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ max_position_embeddings: 512, ...config }));
   return contextLength(folder, model).finally(() => rmSync(folder, { recursive: true }));
 }
 
 /** Looks up the cosines of each token in a table of 100 rows, as mobius does for positions in three parts. */
-function modelWithTable(): Model {
+function modelWithTable(): OnnxModel {
   const model = modelWith({});
   const cosines = makeTensor('cosines', [100, 1], new Float32Array(100));
   model.graph.initializers.set('cosines', cosines);

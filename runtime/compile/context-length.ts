@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { property } from '../../lib/json/property.ts';
-import { attribute, type Graph, type Model, type Node } from '../onnx/format/model.ts';
+import { attribute, type Graph, type OnnxModel, type OnnxNode } from '../onnx/format/model.ts';
 import { attentionWindow } from '../onnx/layout.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
@@ -19,7 +19,7 @@ const LEAST = 16;
  * `engine_failed` if nothing states a length, or if the graph leaves out what the configuration describes for every
  * length.
  */
-export async function contextLength(folder: string, { graph }: Model): Promise<number> {
+export async function contextLength(folder: string, { graph }: OnnxModel): Promise<number> {
   const config = await readBoundedJson(join(folder, 'config.json'), CONFIG_BOUNDS);
   const genai = await readBoundedJson(join(folder, 'genai_config.json'), CONFIG_BOUNDS);
   const text = property(config, 'text_config') ?? config;
@@ -41,7 +41,7 @@ function tableLength(graph: Graph): number {
 }
 
 /** Returns the number of rows of the table from which a value is looked up; `Infinity` if there is none. */
-function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, Node>): number {
+function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, OnnxNode>): number {
   const table = graph.initializers.get(name);
   if (table) return table.dims[0] ?? Number.POSITIVE_INFINITY;
   const node = producers.get(name);
@@ -51,7 +51,7 @@ function rowsOf(name: string, graph: Graph, producers: ReadonlyMap<string, Node>
 }
 
 /** Returns the names of the cosines that a node reads: a table with a row for each position, or rows of one. */
-function cosinesOf(node: Node): string[] {
+function cosinesOf(node: OnnxNode): string[] {
   if (node.op === 'MRotaryEmbedding') return node.inputs.slice(2, 3);
   if (node.op === 'RotaryEmbedding' && node.domain === '') return node.inputs.slice(1, 2);
   const rotates = node.op === 'GroupQueryAttention' && attribute(node, 'do_rotary') === 1;
@@ -100,7 +100,7 @@ function rotaryDiffersByLayer(config: unknown): boolean {
   return property(config, 'model_type') === 'olmo3' && Boolean(property(config, 'rope_scaling'));
 }
 
-function attentionNodes(graph: Graph): Node[] {
+function attentionNodes(graph: Graph): OnnxNode[] {
   return graph.nodes.filter(({ op }) => op === 'GroupQueryAttention');
 }
 

@@ -1,14 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { dataLength, type Model } from '../onnx/format/model.ts';
+import { dataLength, type OnnxModel } from '../onnx/format/model.ts';
 import { widened } from '../onnx/format/tensor-data.ts';
 import { WeightsWriter, writeModel } from '../onnx/format/write-model.ts';
 
 /** Holds a graph, and the name of the file to write it to. */
 export interface GraphFile {
   file: string;
-  model: Model;
+  model: OnnxModel;
 }
 
 /** Holds graphs that have been rewritten in memory and are ready to be written. */

@@ -4,12 +4,12 @@ import {
   attribute,
   DataType,
   type Graph,
-  type Model,
   makeNode,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type ValueInfo,
 } from '../onnx/format/model.ts';
-import { attentionNodes, attentionWindow, type Layout } from '../onnx/layout.ts';
+import { attentionNodes, attentionWindow, type GraphLayout } from '../onnx/layout.ts';
 import {
   commonOperators,
   lookedUp,
@@ -30,7 +30,7 @@ import type { StaticGraphs } from './manifest.ts';
 import { HEAD_ROWS } from './static-shapes.ts';
 
 export interface StaticModel {
-  graphs: { file: string; model: Model }[];
+  graphs: { file: string; model: OnnxModel }[];
   masks: { name: string; window: number | null }[];
   manifest: StaticGraphs;
 }
@@ -46,7 +46,12 @@ const POSITIONS = 'position_ids';
  * @param rows name of the input by which `gatherRows` selects rows; the Gather nodes that read it are the border
  *   between layers and head
  */
-export function staticGraphs(model: Model, layout: Layout, rows: string, shapes: readonly StaticShape[]): StaticModel {
+export function staticGraphs(
+  model: OnnxModel,
+  layout: GraphLayout,
+  rows: string,
+  shapes: readonly StaticShape[],
+): StaticModel {
   const { graph } = model;
   const attention = attentionNodes(graph, layout);
   if (!attention) throw unusable('it has no fused attention (GroupQueryAttention), which static graphs are made from');
@@ -121,13 +126,13 @@ type Cuts = Pick<StaticGraphs, 'embeddings'> & {
 
 /** Returns the graph of the layers for one shape, or for all: from the embeddings to the values that the head reads. */
 function bodyOf(
-  model: Model,
-  layout: Layout,
+  model: OnnxModel,
+  layout: GraphLayout,
   layers: readonly StaticAttention[],
   shape: StaticShape | 'any',
   kvType: KvType,
   { embeddings, rotary, masks, head }: Cuts,
-): Model {
+): OnnxModel {
   const [chunk, past, all] =
     shape === 'any' ? ['chunk', 'past', 'all'] : [shape.chunk, shape.past, shape.past + shape.chunk];
   const cells = (name: string, heads: number, count: number | string, headSize: number): ValueInfo => ({
@@ -151,18 +156,18 @@ function bodyOf(
   return partOf(model, nodes, inputs, outputs);
 }
 
-function headOf(model: Model, layout: Layout, inputs: StaticGraphs['head']['inputs']): Model {
+function headOf(model: OnnxModel, layout: GraphLayout, inputs: StaticGraphs['head']['inputs']): OnnxModel {
   const given = inputs.map(({ name, width }) => float(name, [1, HEAD_ROWS, width]));
   return partOf(model, model.graph.nodes, given, [float(layout.logits, [1, HEAD_ROWS, layout.vocabSize])]);
 }
 
 /** Returns the graph that looks up embeddings by token id and rotary rows by position, for any number of tokens. */
 function lookupOf(
-  model: Model,
+  model: OnnxModel,
   tokens: string,
   embeddings: StaticGraphs['embeddings'],
   rotary: readonly RotaryTable[],
-): Model {
+): OnnxModel {
   const ids = (name: string): ValueInfo => ({ name, dataType: DataType.int64, dims: [1, 'tokens'] });
   const tables = rotary.map(({ table, wide }) => makeNode('Gather', [wide, POSITIONS], [rotaryRowsName(table)]));
   const outputs = [...embeddings, ...rotary.map(({ table, width }) => ({ name: rotaryRowsName(table), width }))];
@@ -174,7 +179,7 @@ function lookupOf(
   );
 }
 
-function maskInputs(attention: readonly Node[]): StaticModel['masks'] {
+function maskInputs(attention: readonly OnnxNode[]): StaticModel['masks'] {
   const windows = new Set(attention.map(attentionWindow));
   return Array.from(windows, (window) => ({ name: maskName(window), window }));
 }
@@ -187,7 +192,7 @@ const maskName = (window: number | null): string => (window === null ? 'tree_mas
  * @param makers nodes of the lookup
  * @param values names of the values that the lookup computes
  */
-function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>): string[] {
+function used(graph: Graph, makers: readonly OnnxNode[], values: ReadonlySet<string>): string[] {
   const inside = new Set(makers);
   const read = new Set(graph.nodes.filter((node) => !inside.has(node)).flatMap((node) => node.inputs));
   const found = [...values].filter((value) => read.has(value));
@@ -199,7 +204,7 @@ function used(graph: Graph, makers: readonly Node[], values: ReadonlySet<string>
  * Returns the width of the embeddings: the number of columns of their table. For a block-quantized table, that is the
  * number of columns of its scales times the block size.
  */
-function widthOf(graph: Graph, nodes: readonly Node[]): number {
+function widthOf(graph: Graph, nodes: readonly OnnxNode[]): number {
   const node = nodes.find(({ op }) => op === 'Gather' || op === 'GatherBlockQuantized');
   const blocks = node?.op === 'GatherBlockQuantized' ? attribute(node, 'block_size') : undefined;
   const found = constantMatrices(graph)(node?.inputs[blocks === undefined ? 0 : 2] ?? '');
@@ -209,7 +214,7 @@ function widthOf(graph: Graph, nodes: readonly Node[]): number {
 }
 
 /** Returns the width of a value that the head reads: of an attention output, or of the residual stream. */
-function rowWidth(attention: readonly Node[], layout: Layout, name: string, stream: number): number {
+function rowWidth(attention: readonly OnnxNode[], layout: GraphLayout, name: string, stream: number): number {
   const layer = attention.findIndex(({ outputs }) => outputs[0] === name);
   const heads = layer < 0 ? undefined : attribute(at(attention, layer), 'num_heads');
   return typeof heads === 'number' ? heads * at(layout.kv, layer).headSize : stream;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { type Model, makeNode, makeTensor } from '../onnx/format/model.ts';
+import { makeNode, makeTensor, type OnnxModel } from '../onnx/format/model.ts';
 import { readAll, readFloats } from '../onnx/format/tensor-data.ts';
 import { blockExperts } from './weight-conversion.ts';
 
-function modelOf(inputs: number): { model: Model; weights: Float32Array } {
+function modelOf(inputs: number): { model: OnnxModel; weights: Float32Array } {
   const weights = Float32Array.from({ length: 2 * 4 * inputs }, (_, i) => Math.sin(i * 1.7) * (1 + (i % 5)));
   const tensors = ['up', 'down'].map((name) => makeTensor(name, [2, 4, inputs], weights));
   const node = makeNode('MoE', ['x', 'scores', 'up', '', 'down', 'bias'], ['y'], { k: 1 }, 'com.microsoft');

@@ -5,8 +5,8 @@ import {
   attributeFields,
   DataType,
   type Graph,
-  type Model,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type Tensor,
 } from '../onnx/format/model.ts';
 import { readPieces, widened } from '../onnx/format/tensor-data.ts';
@@ -23,7 +23,7 @@ import { hasPublishedBlocks, publishedWeights } from './weights/published.ts';
  *
  * @param tokens input of the token ids, by which the embedding table is found
  */
-export function convertWeights(model: Model, tokens: string, precision: FixedPrecision): WeightForm {
+export function convertWeights(model: OnnxModel, tokens: string, precision: FixedPrecision): WeightForm {
   const form = precision === 'keep' ? formOf(model) : precision;
   if (form === 'published') {
     if (!hasPublishedBlocks(model.graph)) throw unusable('its weights are not in the blocks of a GGUF file', NO_BLOCKS);
@@ -44,7 +44,7 @@ export function convertWeights(model: Model, tokens: string, precision: FixedPre
 export const NO_BLOCKS = 'Leave out --precision published.';
 
 /** Makes MatMulNBits nodes compute in 32-bit floats, whatever precision their publisher allows. */
-export function floatProducts({ graph }: Model): void {
+export function floatProducts({ graph }: OnnxModel): void {
   for (const node of graph.nodes) {
     if (node.op === 'MatMulNBits') node.attributes.set('accuracy_level', attributeFields('accuracy_level', 1));
   }
@@ -55,7 +55,7 @@ export function floatProducts({ graph }: Model): void {
  * `int4`; without them, `published` if a matrix has the blocks of a GGUF file, `int8` if a weight is of that type,
  * otherwise `float`.
  */
-export function formOf({ graph }: Model): WeightForm {
+export function formOf({ graph }: OnnxModel): WeightForm {
   const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
   if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8-blocks' : 'int4';
   if (hasPublishedBlocks(graph)) return 'published';
@@ -70,7 +70,7 @@ const BLOCKS = [64, 32, 16];
  * zero in the middle. Leaves experts unchanged whose inputs no block divides. Source: onnxruntime,
  * docs/ContribOperators.md, com.microsoft.QMoE.
  */
-export function blockExperts({ graph }: Model, bits: 4 | 8): void {
+export function blockExperts({ graph }: OnnxModel, bits: 4 | 8): void {
   for (const node of graph.nodes.filter(({ op, domain }) => op === 'MoE' && domain === 'com.microsoft')) {
     const [x = '', scores = '', gateUp = '', gateUpBias = '', down = '', downBias = ''] = node.inputs;
     const matrices = [gateUp, down].map((name) => graph.initializers.get(name));
@@ -85,7 +85,7 @@ export function blockExperts({ graph }: Model, bits: 4 | 8): void {
   }
 }
 
-function setInteger(node: Node, name: string, value: number): void {
+function setInteger(node: OnnxNode, name: string, value: number): void {
   node.attributes.set(name, attributeFields(name, value));
 }
 

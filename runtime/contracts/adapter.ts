@@ -40,7 +40,7 @@ const Settings = v.strictObject({
 });
 
 /** Describes a low-rank adapter: how strongly it changes each matrix, and which model it changes if it says so. */
-export interface Adapter {
+export interface LoraAdapter {
   scale: LoraScale;
   base: BaseModel | null;
 }
@@ -51,7 +51,7 @@ export interface Adapter {
  *
  * @throws RefusedContract for an adapter of another kind, or with a key that may change the numbers
  */
-export function readAdapter(files: PublishedFiles): Adapter {
+export function readAdapter(files: PublishedFiles): LoraAdapter {
   const config = files.json[ADAPTER_CONFIG];
   const set = typeof config === 'object' && config !== null ? Object.entries(config).filter(isSet) : null;
   const json = { [ADAPTER_CONFIG]: set ? Object.fromEntries(set) : config };

@@ -10,7 +10,7 @@ import {
   type LastLayer,
   type OpenContract,
   type Reading,
-  readLabels,
+  readLabelTokens,
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
@@ -114,7 +114,7 @@ class OpenCodeReadout implements OpenContract {
         const lines = optionTexts(question).map((text, i) => `${at(codes, i)}: ${text}`);
         const asked = instructionsOf(question);
         const content = `${shown}\n\nQuestion:\n${asked}\n\nOptions:\n${lines.join('\n')}\n\n${ending}`;
-        return yield* readLabels(row(content, lines.length), temperature);
+        return yield* readLabelTokens(row(content, lines.length), temperature);
       },
     };
   }

@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import type { ConfidenceFormula } from '../../lib/schema/question-fields.ts';
 import type { PyValue } from './python-json.ts';
-import type { Limits, Question } from './question.ts';
+import type { Question, QuestionLimits } from './question.ts';
 
 /** Encodes text for a decision model, with the tokenizer and chat template of its repository. */
 export interface ContractText {
@@ -105,7 +105,7 @@ export interface DecisionContract {
   readonly info: ModelContract;
   /** The model that this one's adapter changes, if the contract's files state it; otherwise the adapter's files do. */
   readonly base?: BaseModel;
-  readonly limits: Limits;
+  readonly limits: QuestionLimits;
   /** Maximum number of tokens of a row; a longer one is refused, never cut. */
   readonly maxTokens: number;
   /** True if the author lists true before false. */
@@ -189,7 +189,7 @@ export function labelRow(ids: readonly number[], start: readonly number[], label
 }
 
 /** Reads the labels of one row as the answer. */
-export function* readLabels(row: Row, temperature = 1): Reading {
+export function* readLabelTokens(row: Row, temperature = 1): Reading {
   const [logits = []] = yield [row];
   return logSoftmax(logits, temperature);
 }

@@ -13,7 +13,7 @@ import {
 } from './contract.ts';
 import { pointerLayer, pointerLogits } from './pointer-head.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
-import { isObject, lstrip, PyNumber, type PyValue } from './python-json.ts';
+import { isPyObject, lstrip, PyNumber, type PyValue } from './python-json.ts';
 import type { Question } from './question.ts';
 import { readTorchFile, TorchTensor } from './torch-file.ts';
 
@@ -119,10 +119,10 @@ function render(value: PyValue, indent = 0): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value instanceof PyNumber) return value.text;
-  if (!isObject(value)) return value.map((item) => `${pad}- ${lstrip(render(item, indent + 1))}`).join('\n');
+  if (!isPyObject(value)) return value.map((item) => `${pad}- ${lstrip(render(item, indent + 1))}`).join('\n');
   return [...value]
     .map(([name, item]) => {
-      const nested = Array.isArray(item) || isObject(item);
+      const nested = Array.isArray(item) || isPyObject(item);
       return nested ? `${pad}${name}:\n${render(item, indent + 1)}` : `${pad}${name}: ${render(item)}`;
     })
     .join('\n');

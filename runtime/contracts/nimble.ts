@@ -9,7 +9,7 @@ import {
   letterCodes,
   type OpenContract,
   type Reading,
-  readLabels,
+  readLabelTokens,
 } from './contract.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
 import { type PyValue, textOrJson, toJson } from './python-json.ts';
@@ -85,7 +85,7 @@ class OpenNimble implements OpenContract {
     return {
       *ask({ id, options }): Reading {
         const asked = `\n\nRequested field: ${escaped(id)}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n`;
-        return yield* readLabels(labelRow(encode(shown + asked), start, options.length), temperature);
+        return yield* readLabelTokens(labelRow(encode(shown + asked), start, options.length), temperature);
       },
     };
   }

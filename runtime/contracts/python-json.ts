@@ -20,7 +20,7 @@ export class PyNumber {
 export const pyInt = (value: number): PyNumber => new PyNumber(String(value));
 
 /** Tells whether a value is an object. */
-export const isObject = (value: PyValue): value is PyObject => value instanceof Map;
+export const isPyObject = (value: PyValue): value is PyObject => value instanceof Map;
 
 /** Tells whether Python counts a value as false: null, false, 0, and an empty text, list or object. */
 export function isFalsy(value: PyValue): boolean {
@@ -192,12 +192,12 @@ export function withIndices(value: PyValue): PyValue {
     const items = value.map((item) => withIndices(item));
     if (items.length < NUMBERED) return items;
     return items.map((item, i) =>
-      isObject(item)
+      isPyObject(item)
         ? new Map<string, PyValue>([['_index', pyInt(i)], ...item])
         : pyObject(['_index', pyInt(i)], ['value', item]),
     );
   }
-  if (!isObject(value)) return value;
+  if (!isPyObject(value)) return value;
   return new Map([...value].map(([name, item]) => [name, withIndices(item)]));
 }
 

@@ -5,7 +5,7 @@ import { messageText } from '../../lib/prompt/tasks.ts';
 import { DEFAULT_INSTRUCTIONS } from '../../lib/questions/settings.ts';
 import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
 import { orderings } from '../../lib/tasks/orders.ts';
-import { isObject, type PyValue, parsePython, pyObject, textOrJson } from './python-json.ts';
+import { isPyObject, type PyValue, parsePython, pyObject, textOrJson } from './python-json.ts';
 
 /*
  * The state and the questions of a request, which are the same for the prompts of all decision models, and its answers
@@ -34,7 +34,7 @@ export interface Option {
 }
 
 /** Holds the state of a request. */
-export interface State {
+export interface QuestionState {
   /** Its JSON, its text, or its conversation as a list of messages. */
   value: PyValue;
   /** The text as the client sent it; null for other inputs, in which spans have no place. */
@@ -46,7 +46,7 @@ export interface State {
  *
  * @param lists true for a conversation as a list of roles and contents, false for lines
  */
-export function stateOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>, lists: boolean): State {
+export function stateOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>, lists: boolean): QuestionState {
   const messages = 'messages' in input ? input.messages : [];
   const found = [...media, ...messages.flatMap(({ parts }) => parts)].find((part) => part.type !== 'text');
   if (found) {
@@ -68,7 +68,7 @@ export function stateOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>, li
 }
 
 /** Sets the maximum number of options of a choice, and of levels of a score. */
-export interface Limits {
+export interface QuestionLimits {
   options: number;
   levels: number;
 }
@@ -79,7 +79,7 @@ export interface Limits {
  *
  * @param model name of the model's family, for messages
  */
-export function questionOf(task: Task, model: string, limits: Limits): Question {
+export function questionOf(task: Task, model: string, limits: QuestionLimits): Question {
   const advice = 'Load a chat model for this, or send options.';
   if (task.type === 'extract') {
     throw new AssayError(
@@ -109,7 +109,7 @@ export function questionOf(task: Task, model: string, limits: Limits): Question 
   };
 }
 
-function checkCount(count: number, kind: QuestionKind, model: string, { options, levels }: Limits): void {
+function checkCount(count: number, kind: QuestionKind, model: string, { options, levels }: QuestionLimits): void {
   const most = kind === 'score' ? levels : options;
   if (count <= most) return;
   const what = kind === 'score' ? `a score takes 1 to ${most} levels` : `at most ${most} options per choice`;
@@ -122,7 +122,7 @@ function optionsOf(
 ): Option[] {
   if (kind === 'predicate') {
     return ['true', 'false'].map((name, i): Option => {
-      const description = isObject(criteria) ? criteria.get(name) : (descriptions[i] ?? undefined);
+      const description = isPyObject(criteria) ? criteria.get(name) : (descriptions[i] ?? undefined);
       return { name, description: description ?? null, ...(description === undefined ? { absent: true } : {}) };
     });
   }
@@ -130,12 +130,12 @@ function optionsOf(
     const levels = Array.isArray(criteria) ? (criteria as readonly PyValue[]) : options;
     return levels.map((level, i) => ({ name: String(i), description: withDescription(level, descriptions[i]) }));
   }
-  if (isObject(criteria)) return [...criteria].map(([name, description]) => ({ name, description }));
+  if (isPyObject(criteria)) return [...criteria].map(([name, description]) => ({ name, description }));
   // A list of labels may describe them: { "key": …, "description": … }.
   const items = Array.isArray(criteria) ? (criteria as readonly PyValue[]) : [];
   return options.map((name, i) => {
     const item = items[i] ?? null;
-    return { name, description: isObject(item) ? (item.get('description') ?? null) : (descriptions[i] ?? null) };
+    return { name, description: isPyObject(item) ? (item.get('description') ?? null) : (descriptions[i] ?? null) };
   });
 }
 

@@ -13,10 +13,10 @@ import {
   type Reading,
   type Row,
   range,
-  readLabels,
+  readLabelTokens,
 } from './contract.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature, TYPE_OF } from './published-files.ts';
-import { isObject, type PyValue, strip, textOrJson, toJson, withIndices } from './python-json.ts';
+import { isPyObject, type PyValue, strip, textOrJson, toJson, withIndices } from './python-json.ts';
 import type { Question } from './question.ts';
 
 /*
@@ -114,7 +114,7 @@ class OpenStartlux implements OpenContract {
 
   *#read(question: Question, lines: readonly Line[], row: (lines: readonly Line[]) => Row): Reading {
     const temperature = this.#settings.temperature_by_type[TYPE_OF[question.kind]] ?? 1;
-    if (lines.length <= LETTERS.length) return yield* readLabels(row(lines), temperature);
+    if (lines.length <= LETTERS.length) return yield* readLabelTokens(row(lines), temperature);
     const { group, keep, residual } = this.#settings.wide_choice as Required<Settings['wide_choice']>;
     const groups = evenGroups(lines.length, Math.ceil(lines.length / (group ?? 25)));
     const read = yield groups.map((members) => row(members.map((i) => at(lines, i))));
@@ -141,7 +141,8 @@ class OpenStartlux implements OpenContract {
 
 function stateText(state: PyValue): string {
   if (typeof state === 'string') return state;
-  const empty = state === null || (Array.isArray(state) && state.length === 0) || (isObject(state) && state.size === 0);
+  const empty =
+    state === null || (Array.isArray(state) && state.length === 0) || (isPyObject(state) && state.size === 0);
   return empty ? '' : toJson(withIndices(state));
 }
 

@@ -8,7 +8,7 @@ import {
   letterIds,
   type OpenContract,
   type Reading,
-  readLabels,
+  readLabelTokens,
 } from './contract.ts';
 import { type PyValue, pyObject, textOrJson, toJson } from './python-json.ts';
 import type { Question } from './question.ts';
@@ -54,7 +54,7 @@ class OpenTev1 implements OpenContract {
         );
         const asked = question.instructions ?? '';
         const content = toJson(pyObject(['state', state], ['question', asked], ['options', options]));
-        return yield* readLabels(row(content, options.length));
+        return yield* readLabelTokens(row(content, options.length));
       },
     };
   }

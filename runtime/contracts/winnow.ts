@@ -8,7 +8,7 @@ import {
   letterCodes,
   type OpenContract,
   type Reading,
-  readLabels,
+  readLabelTokens,
 } from './contract.ts';
 import { type PyValue, toJson } from './python-json.ts';
 import type { Question } from './question.ts';
@@ -63,7 +63,7 @@ class OpenWinnow implements OpenContract {
       *ask(question: Question): Reading {
         const lines = question.options.map((option, i) => `${at(names, i)}: ${safe(shown(question.kind, option))}\n`);
         const asked = `\nQuestion: ${safe(question.instructions ?? '')}\nOptions:\n${lines.join('')}${TAIL}${thought}${ANSWER}`;
-        return yield* readLabels(labelRow([...prefix, ...encode(asked)], prefix, lines.length));
+        return yield* readLabelTokens(labelRow([...prefix, ...encode(asked)], prefix, lines.length));
       },
     };
   }

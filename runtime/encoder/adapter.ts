@@ -3,11 +3,11 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import type { PyValue } from '../contracts/python-json.ts';
-import type { Limits, Question } from '../contracts/question.ts';
+import type { Question, QuestionLimits } from '../contracts/question.ts';
 import { READ_IN_WINDOWS } from '../text/prompt.ts';
 
 /** Describes one sequence of tokens that the model reads. */
-export interface Row {
+export interface EncoderRow {
   ids: readonly number[];
   /** Number of tokens of the text that all rows of a request repeat. */
   shared: number;
@@ -34,7 +34,7 @@ export type RunHead = (
 
 /** Holds a task as rows, and reads its answer from what the model computes for them. */
 export interface Planned {
-  rows: readonly Row[];
+  rows: readonly EncoderRow[];
   /** Returns the answer. `outputs` has those of `rows`, in that order. */
   read(outputs: readonly RowOutput[], run: RunHead): Promise<PlannedAnswer> | PlannedAnswer;
 }
@@ -55,7 +55,7 @@ export interface PlanOptions {
 export interface Adapter {
   readonly capabilities: ModelCapabilities;
   /** Limits of choices and scores, if they differ from each other. */
-  readonly limits?: Limits;
+  readonly limits?: QuestionLimits;
   /** Formula of the author's confidence for each kind of question; absent if the author states none. */
   readonly confidence?: DecisionContract['confidence'];
   /** True if the author's code reads a conversation as a list. Absent: it is written as lines. */

@@ -4,7 +4,7 @@ import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { EncoderManifest } from '../compile/encoder-manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
-import type { Row, RowOutput, RunHead } from './adapter.ts';
+import type { EncoderRow, RowOutput, RunHead } from './adapter.ts';
 
 /** Bounds of one run: tokens with padding, and the sum of their squares, which attention needs memory for. */
 const MOST_TOKENS = 8192;
@@ -15,9 +15,9 @@ const LEAST_SHARE = 0.75;
 /** Holds the graphs of an encoder model in memory. */
 export interface EncoderGraphs {
   /** Splits rows into those of one run each, short rows first. */
-  batches(rows: readonly Row[]): Row[][];
+  batches(rows: readonly EncoderRow[]): EncoderRow[][];
   /** Runs a batch through the model. Rows do not influence each other. */
-  run(rows: readonly Row[]): Promise<RowOutput[]>;
+  run(rows: readonly EncoderRow[]): Promise<RowOutput[]>;
   head: RunHead;
   close(): Promise<void>;
 }
@@ -79,8 +79,8 @@ function takesOneRow(session: InferenceSession): boolean {
   return session.inputMetadata.some((input) => input.isTensor && input.name === 'input_ids' && input.shape[0] === 1);
 }
 
-function batchesOf(rows: readonly Row[], alone: boolean): Row[][] {
-  const batches: Row[][] = [];
+function batchesOf(rows: readonly EncoderRow[], alone: boolean): EncoderRow[][] {
+  const batches: EncoderRow[][] = [];
   for (const row of rows.toSorted((a, b) => a.ids.length - b.ids.length)) {
     const batch = batches.at(-1);
     const { length } = row.ids;
@@ -98,7 +98,12 @@ function batchesOf(rows: readonly Row[], alone: boolean): Row[][] {
 }
 
 /** Returns the inputs of a run by the names that exporters give them. Throws for an input with another name. */
-function feedsOf(names: readonly string[], rows: readonly Row[], width: number, pad: number): Record<string, Tensor> {
+function feedsOf(
+  names: readonly string[],
+  rows: readonly EncoderRow[],
+  width: number,
+  pad: number,
+): Record<string, Tensor> {
   const count = rows.length;
   const markers = Math.max(2, ...rows.map((row) => row.markers?.length ?? 0));
   const pairs = Math.max(1, ...rows.map((row) => row.parts?.options.length ?? 0));
@@ -196,7 +201,7 @@ export const GRAPH_INPUTS: ReadonlySet<string> = new Set([
 /** Returns the part of each output that belongs to one row, without the outputs at padding. */
 function rowOutput(
   outputs: InferenceSession.OnnxValueMapType,
-  { ids }: Row,
+  { ids }: EncoderRow,
   { i, rows, width }: { i: number; rows: number; width: number },
 ): RowOutput {
   return Object.fromEntries(

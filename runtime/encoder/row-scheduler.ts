@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { Row, RowOutput } from './adapter.ts';
+import type { EncoderRow, RowOutput } from './adapter.ts';
 import type { EncoderGraphs } from './encoder-graphs.ts';
 
 export interface RowJob {
-  rows: readonly Row[];
+  rows: readonly EncoderRow[];
   signal: AbortSignal;
   /** Time, on the clock of `performance.now()`, after which the job fails with `timeout`. */
   deadline: number;
@@ -13,8 +13,8 @@ export interface RowJob {
 }
 
 interface Waiting extends RowJob {
-  batches: Row[][];
-  outputs: Map<Row, RowOutput>;
+  batches: EncoderRow[][];
+  outputs: Map<EncoderRow, RowOutput>;
   submittedAt: number;
   startedAt: number | null;
   resolve(result: RowResult): void;

@@ -50,7 +50,7 @@ export interface BranchSpec {
   /** Token ids after the prefix, at least one. The logits after the last one decide the first token of the answer. */
   suffix: readonly number[];
   /** A choice between whole token paths, made before anything else is decoded. */
-  choice?: Choice;
+  choice?: ChoiceSpec;
   /**
    * Constraint on the tokens of the answer; null allows any. Ignored with a `choice`, where `choice.after` constrains
    * what follows.
@@ -83,7 +83,7 @@ export interface ReadRows {
 }
 
 /** Describes a choice between whole token paths, such as the options of a decide task. */
-export interface Choice {
+export interface ChoiceSpec {
   /**
    * One token path for each option, or for each of its endings. No path is a prefix of another, so a path includes what
    * follows the option, such as the closing quote.

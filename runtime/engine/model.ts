@@ -31,7 +31,7 @@ export interface OpenOptions {
 }
 
 /** Holds a compiled model in memory. */
-export interface Model {
+export interface EngineModel {
   manifest: Manifest;
   forward: Forward;
   close(): Promise<void>;
@@ -44,7 +44,7 @@ export interface Model {
 export async function openModel(
   folder: string,
   { threads, providers = ['cpu'], plugin }: OpenOptions = {},
-): Promise<Model> {
+): Promise<EngineModel> {
   const manifest = readManifest(folder);
   const options = { executionProviders: providers, ...(await sessionOptions(threads)) };
   const { forward, close } = await openForward(folder, manifest, options, plugin).catch((cause: unknown) => {
@@ -74,7 +74,7 @@ async function openForward(
   manifest: Manifest,
   options: InferenceSession.SessionOptions,
   plugin: PluginTarget | undefined,
-): Promise<Pick<Model, 'forward' | 'close'>> {
+): Promise<Pick<EngineModel, 'forward' | 'close'>> {
   if (manifest.static) {
     const threads = options.intraOpNumThreads;
     const lookup = { ...options, executionProviders: ['cpu'] };

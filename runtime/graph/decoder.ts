@@ -1,5 +1,5 @@
 import { rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weight-source.ts';
-import { DataType, type Model } from '../onnx/format/model.ts';
+import { DataType, type OnnxModel } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Activation, Architecture, Layer } from './architecture.ts';
 import { AttentionInputs, attention, type Sight } from './attention.ts';
@@ -48,7 +48,7 @@ export function buildDecoder(
   source: WeightSource,
   readout?: Readout,
   sight: Sight | null = null,
-): Model {
+): OnnxModel {
   const { hidden, vocab, names, scales, logitCap, context, family } = architecture;
   const graph = new GraphBuilder();
   const weights = new Weights(source, names.embedding);

@@ -1,7 +1,7 @@
 import { property } from '../../lib/json/property.ts';
 import type { WeightSource } from '../checkpoint/weight-source.ts';
 import { type EncoderContract, rowTokens } from '../contracts/encoder-contracts.ts';
-import { DataType, type Model } from '../onnx/format/model.ts';
+import { DataType, type OnnxModel } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { Refused } from './config-keys.ts';
 import { deberta, readDeberta } from './deberta.ts';
@@ -52,7 +52,7 @@ const OTHERS = /^(?:act_head\.|temperature$|model\.logit_scale$)|\.position_ids$
  *
  * @param config parsed `config.json` of the encoder
  */
-export function buildEncoder(contract: EncoderContract, config: object, source: WeightSource): Model {
+export function buildEncoder(contract: EncoderContract, config: object, source: WeightSource): OnnxModel {
   const isDeberta = property(config, 'model_type') === 'deberta-v2';
   const family = (isDeberta ? DEBERTA_FAMILIES : FAMILIES)[contract.name];
   if (!family) throw unusable(`no graph is written for a checkpoint of ${contract.name}`);

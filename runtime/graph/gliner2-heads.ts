@@ -1,5 +1,5 @@
 import { rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weight-source.ts';
-import { DataType, type Model } from '../onnx/format/model.ts';
+import { DataType, type OnnxModel } from '../onnx/format/model.ts';
 import { unusable } from '../onnx/unusable.ts';
 import { deberta, readDeberta } from './deberta.ts';
 import { GraphBuilder } from './graph-builder.ts';
@@ -19,7 +19,7 @@ const INSTANCES = 20;
  * @param config parsed configuration of the encoder
  * @param longest number of tokens of the longest row
  */
-export function buildGliner2(role: string, config: object, source: WeightSource, longest: number): Model {
+export function buildGliner2(role: string, config: object, source: WeightSource, longest: number): OnnxModel {
   const graph = new GraphBuilder();
   const weights = new EncoderWeights(source);
   const encoder = readDeberta(config);

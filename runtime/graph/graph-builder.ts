@@ -1,11 +1,11 @@
 import { floatTensor, type StoredTensor } from '../checkpoint/weight-source.ts';
 import {
   DataType,
-  type Model,
   makeNode,
   makeTensor,
   type NewAttribute,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type Tensor,
   type ValueInfo,
 } from '../onnx/format/model.ts';
@@ -19,7 +19,7 @@ const IR_VERSION = 10;
 
 /** Collects the nodes, weights, inputs and outputs of a graph. Methods that add a node return its output's name. */
 export class GraphBuilder {
-  readonly #nodes: Node[] = [];
+  readonly #nodes: OnnxNode[] = [];
   readonly #initializers = new Map<string, Tensor>();
   readonly #inputs: ValueInfo[] = [];
   readonly #outputs: ValueInfo[] = [];
@@ -123,7 +123,7 @@ export class GraphBuilder {
   }
 
   /** Returns the graph as a model. Outputs are in the order in which they were added. */
-  model(name: string): Model {
+  model(name: string): OnnxModel {
     const graph = {
       nodes: this.#nodes,
       initializers: this.#initializers,

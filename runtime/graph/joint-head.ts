@@ -1,6 +1,6 @@
 import { floatTensor, rowsOf, type StoredTensor, type WeightSource } from '../checkpoint/weight-source.ts';
 import type { JointHead } from '../contracts/contract.ts';
-import { DataType, type Model } from '../onnx/format/model.ts';
+import { DataType, type OnnxModel } from '../onnx/format/model.ts';
 import { readFloats } from '../onnx/format/tensor-data.ts';
 import { GraphBuilder } from './graph-builder.ts';
 import { exactLinear } from './linear.ts';
@@ -22,7 +22,7 @@ const UNSEEN = -1e30;
 export function buildJointHead(
   { hidden, width, routingLayers, layers, heads, inner: innerSize }: JointHead,
   source: WeightSource,
-): Model {
+): OnnxModel {
   const graph = new GraphBuilder();
   const weights = new EncoderWeights(source);
   const input = (name: string, ...dims: [string, string | number]) => graph.input(name, DataType.float, dims);

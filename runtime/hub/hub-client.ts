@@ -8,7 +8,7 @@ import type { HubEnvironment } from '../store/environment.ts';
 import type { FileEntry } from '../store/model-files.ts';
 import type { HubAccess } from './hub-access.ts';
 import { backoff, HubRefusal, hubError } from './hub-error.ts';
-import { MetadataReader, ModelInfo, TreePage } from './metadata.ts';
+import { MetadataReader, RevisionInfo, TreePage } from './metadata.ts';
 import { addressesOf, fetchPublic } from './public-address.ts';
 
 /** Describes a file on the hub, with the hash that its content must have. */
@@ -75,7 +75,7 @@ function checkSettings({ offline, endpoint, token }: HubAccess): void {
 
 async function readListing(hub: HubAccess, model: ModelId, revision: string, signal: AbortSignal): Promise<HubListing> {
   const reader = new MetadataReader(hub, signal);
-  const info = { hubUrl: hub.endpoint, fetch: reader.fetchAs(ModelInfo), name: model, revision };
+  const info = { hubUrl: hub.endpoint, fetch: reader.fetchAs(RevisionInfo), name: model, revision };
   const { sha } = await modelInfo({ ...info, additionalFields: ['sha'] });
   const files: HubFile[] = [];
   const tree = { hubUrl: hub.endpoint, fetch: reader.fetchAs(TreePage), repo: model, revision: sha, recursive: true };

@@ -25,7 +25,7 @@ const Size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_FILE_
 const Hash = v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/));
 
 /** The hub's answer about a revision: the hash of its commit. */
-export const ModelInfo = v.looseObject({ sha: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) });
+export const RevisionInfo = v.looseObject({ sha: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) });
 
 const FileEntry = v.looseObject({
   type: v.literal('file'),
@@ -60,7 +60,7 @@ export class MetadataReader {
    * @throws `HubRefusal` for an error status; `AssayError` `hub_unreachable` for an address on another server, and for
    *   a response that exceeds `LIMITS` or does not match the schema; otherwise what `hubFetch` throws
    */
-  fetchAs(schema: typeof ModelInfo | typeof TreePage): typeof fetch {
+  fetchAs(schema: typeof RevisionInfo | typeof TreePage): typeof fetch {
     return async (input, init) => {
       const { host, origin } = new URL(this.#hub.endpoint);
       const url = new URL(String(input));

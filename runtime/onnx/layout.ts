@@ -1,11 +1,19 @@
 import { at } from '../../lib/at.ts';
-import { attribute, DataType, type Graph, type Model, makeTensor, type Node, type ValueInfo } from './format/model.ts';
+import {
+  attribute,
+  DataType,
+  type Graph,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+  type ValueInfo,
+} from './format/model.ts';
 import { MEDIA_FEATURES, MEDIA_ROWS, MEDIA_WIDTHS } from './rewrites/fuse-embeddings.ts';
 import { isHalfType } from './to-float32.ts';
 import { unusable } from './unusable.ts';
 
 /** Names and shapes of the inputs and outputs of a causal language model's graph. */
-export interface Layout {
+export interface GraphLayout {
   tokens: string;
   attentionMask?: string;
   positions?: string;
@@ -54,7 +62,7 @@ const PAST_STATE = /^past(?:_key_values)?\.(\d+)\.(conv|recurrent|conv_state|rec
  * Replaces the graph's input `num_logits_to_keep` by a constant. Throws `engine_failed` for a graph that is not a
  * causal language model with a KV cache.
  */
-export function findLayout(model: Model, publishedHeadSize?: number): Layout {
+export function findLayout(model: OnnxModel, publishedHeadSize?: number): GraphLayout {
   const { graph } = model;
   const { inputs } = graph;
   const tokens = inputs.find((input) => input.name === 'input_ids');
@@ -88,7 +96,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
   const states = findStates(inputs, graph.outputs);
   const vocabSize = vocabularySize(graph, logits);
   const media = mediaInputs(graph);
-  const layout: Layout = {
+  const layout: GraphLayout = {
     tokens: tokens.name,
     logits: logits.name,
     vocabSize,
@@ -110,7 +118,7 @@ export function findLayout(model: Model, publishedHeadSize?: number): Layout {
 }
 
 /** Returns the inputs for media of a graph that `fuseEmbeddings` made; undefined for a text-only model. */
-function mediaInputs({ inputs, initializers }: Graph): Layout['media'] {
+function mediaInputs({ inputs, initializers }: Graph): GraphLayout['media'] {
   const features = inputs.find(({ name }) => name === MEDIA_FEATURES);
   const width = features?.dims[1];
   const parts = initializers.get(MEDIA_WIDTHS)?.dims[0] ?? 1;
@@ -122,12 +130,12 @@ function mediaInputs({ inputs, initializers }: Graph): Layout['media'] {
  * that layer's own KV cache, in the order of the layers; then those of layers that read the KV of another one
  * (Gemma 4). Returns undefined otherwise.
  */
-export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined {
+export function attentionNodes(graph: Graph, layout: GraphLayout): OnnxNode[] | undefined {
   const nodes = graph.nodes.filter((node) => node.op === 'GroupQueryAttention' && node.domain === 'com.microsoft');
   const written = new Set(graph.outputs.map(({ name }) => name));
   const own = layout.kv.map(({ present }) => nodes.find((node) => node.outputs[1] === present[0]));
   const others = nodes.filter((node) => !own.includes(node));
-  const reads = (node: Node | undefined, { past }: KvLayer) =>
+  const reads = (node: OnnxNode | undefined, { past }: KvLayer) =>
     node !== undefined &&
     past.every((name, index) => node.inputs[3 + index] === name) &&
     !node.inputs[9] &&
@@ -141,7 +149,7 @@ export function attentionNodes(graph: Graph, layout: Layout): Node[] | undefined
         layout.kv.some((layer) => reads(node, layer)) && !node.outputs.slice(1).some((name) => written.has(name)),
     );
   // A cast: `fits` is true only if there is a node for every layer.
-  return fits ? ([...own, ...others] as Node[]) : undefined;
+  return fits ? ([...own, ...others] as OnnxNode[]) : undefined;
 }
 
 /** Returns the number of key-value heads of the GroupQueryAttention that reads a past; undefined if none reads it. */
@@ -180,7 +188,7 @@ const KEEPS_WIDTH = new Set([
   'MRotaryEmbedding',
 ]);
 
-function attentionOver(graph: Graph, past: string): Node | undefined {
+function attentionOver(graph: Graph, past: string): OnnxNode | undefined {
   return graph.nodes.find((node) => node.op === 'GroupQueryAttention' && node.inputs[3] === past);
 }
 
@@ -188,7 +196,7 @@ function attentionOver(graph: Graph, past: string): Node | undefined {
  * Returns the size of a GroupQueryAttention's window: the number of keys that a token sees, including itself. Returns
  * null if it sees all.
  */
-export function attentionWindow(node: Node): number | null {
+export function attentionWindow(node: OnnxNode): number | null {
   const window = attribute(node, 'local_window_size');
   return typeof window === 'number' && window > 0 ? window : null;
 }

@@ -1,10 +1,10 @@
 import { at } from '../../lib/at.ts';
-import { attributeFields, DataType, type Model, type Node, type Tensor } from './format/model.ts';
+import { attributeFields, DataType, type OnnxModel, type OnnxNode, type Tensor } from './format/model.ts';
 import { constantOf } from './format/read-model.ts';
 import { unusable } from './unusable.ts';
 
 /** Tells whether a graph has weights in 16-bit floats, and so computes in 16 bits. */
-export function isHalf(model: Model): boolean {
+export function isHalf(model: OnnxModel): boolean {
   return [...model.graph.initializers.values()].some((tensor) => isHalfType(tensor.dataType));
 }
 
@@ -17,10 +17,10 @@ export function isHalfType(dataType: number): boolean {
  * Changes a graph of 16-bit floats in place to 32-bit floats, which CPUs compute faster. Its weights stay in 16 bits
  * until they are written. Throws `engine_failed` for a graph with subgraphs (If, Loop).
  */
-export function toFloat32(model: Model): void {
+export function toFloat32(model: OnnxModel): void {
   const { graph } = model;
   for (const info of [...graph.inputs, ...graph.outputs]) if (isHalfType(info.dataType)) info.dataType = DataType.float;
-  const kept: Node[] = [];
+  const kept: OnnxNode[] = [];
   for (const node of graph.nodes) {
     for (const attribute of node.attributes.values()) {
       if (attribute.some((field) => field.no === 6 || field.no === 11)) {
@@ -82,7 +82,7 @@ function halfTable(): Float32Array {
   return table;
 }
 
-function castType(node: Node): number {
+function castType(node: OnnxNode): number {
   const field = node.attributes.get('to')?.find((part) => part.no === 3);
   return field?.bytes[0] ?? 0;
 }

@@ -26,7 +26,7 @@ import type { CompileContext, EnsureOptions } from './compile-context.ts';
  *   known that the result does not fit on the disk; `internal_error` if `ASSAY_HOME` cannot be written to; the reason
  *   of `options.signal` if it aborts
  */
-export async function compileModel(
+export async function compileIntoStore(
   context: CompileContext,
   model: LocalModel,
   files: readonly SourceFile[],

@@ -1,12 +1,12 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { DownloadEvent, DownloadReport, ModelHost } from '../../lib/host.ts';
+import type { DownloadReport, HostDownloadEvent, ModelHost } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelRegistry } from './model-registry.ts';
-import { Operation } from './operation.ts';
+import { FollowedOperation } from './operation.ts';
 
-export type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
+export type DownloadStep = Extract<HostDownloadEvent, { type: 'progress' }>;
 export type DownloadOptions = Parameters<ModelHost['download']>[1];
-type Download = Operation<DownloadProgress, DownloadReport> & { readonly options: DownloadOptions };
+type Download = FollowedOperation<DownloadStep, DownloadReport> & { readonly options: DownloadOptions };
 
 /** Holds the functions that admit and run a download, and its timeout. */
 export interface DownloadSettings {
@@ -17,7 +17,7 @@ export interface DownloadSettings {
   download(
     model: ModelId,
     options: DownloadOptions,
-    report: (progress: DownloadProgress) => void,
+    report: (progress: DownloadStep) => void,
     unfollowed: AbortSignal,
   ): Promise<DownloadReport>;
   /** Milliseconds without a following caller after which `unfollowed` aborts. */
@@ -41,7 +41,7 @@ export class Downloads {
    * @throws AssayError `operation_in_progress` if the model is being deleted, or downloaded with a different
    *   `maxPromptLen`; the error of the download; the reason of `leaving` if it aborts
    */
-  async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
+  async *follow(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<HostDownloadEvent> {
     for (;;) {
       const running = this.#running.get(model) ?? this.#begin(model, options);
       const first = running.options;
@@ -65,8 +65,8 @@ export class Downloads {
   #begin(model: ModelId, options: DownloadOptions): Download {
     const { registry, unfollowedMs } = this.#settings;
     registry.apply(model, 'download');
-    const operation = new Operation<DownloadProgress, DownloadReport>(async (report, unfollowed) => {
-      const reported = (progress: DownloadProgress) => {
+    const operation = new FollowedOperation<DownloadStep, DownloadReport>(async (report, unfollowed) => {
+      const reported = (progress: DownloadStep) => {
         registry.apply(model, progress.stage, progress);
         report(progress);
       };

@@ -10,7 +10,7 @@ import type { LocalModel } from '../store/hub-cache.ts';
 import { lock } from '../store/lock.ts';
 import { choosePromptLength, statedLengths } from '../store/prompt-length.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
-import { compileModel } from './compile-model.ts';
+import { compileIntoStore } from './compile-model.ts';
 import { judge } from './judge-device.ts';
 
 export interface EnsuredModel {
@@ -75,7 +75,7 @@ export async function ensureCompiled(
         const found = await findCompiled(paths, model.id, fingerprint);
         const known = found && !isRefused(found, options) ? found : null;
         const compiled =
-          known ?? (await compileModel(context, model, files, { fingerprint, plugin: plugin?.target }, options));
+          known ?? (await compileIntoStore(context, model, files, { fingerprint, plugin: plugin?.target }, options));
         const decision = decide(context, compiled);
         if (decision) decisions.push(decision);
         if (decision?.used === false && next) {

@@ -1,8 +1,8 @@
 import type { Device, ListedModel } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type {
-  DownloadEvent,
   DownloadReport,
+  HostDownloadEvent,
   LoadOptions,
   LoadReport,
   ModelHost,
@@ -24,14 +24,14 @@ import type { EngineStatus } from '../supervisor/engine-process.ts';
 import { shuttingDown } from '../supervisor/life-cycle.ts';
 import type { CompileContext, EnsureOptions } from './compile-context.ts';
 import { DeviceTrials } from './device-trials.ts';
-import { type DownloadOptions, type DownloadProgress, Downloads } from './downloads.ts';
+import { type DownloadOptions, type DownloadStep, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
 import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
-import { ModelList } from './model-list.ts';
+import { LocalModelList } from './model-list.ts';
 import { ModelRegistry } from './model-registry.ts';
-import { type LoadRequest, type LongInput, ModelSlot, type SlotEngine } from './model-slot.ts';
+import { type LongInput, ModelSlot, type SlotEngine, type SlotLoad } from './model-slot.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
@@ -68,7 +68,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   #loaded: readonly ModelId[] = [];
   readonly #budget: MemoryBudget;
   readonly #downloads: Downloads;
-  readonly #list: ModelList;
+  readonly #list: LocalModelList;
   /** Devices that failed to load a model since the server started. */
   readonly #failedDevices = new Set<Device>();
   /** The load that requests wait for, and their number. */
@@ -85,7 +85,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       unfollowedMs: options.pull.settings.unfollowedMs,
     });
     this.#budget = new MemoryBudget(options.memory, (model) => this.#unload(model));
-    this.#list = new ModelList({
+    this.#list = new LocalModelList({
       registry: this.#registry,
       calibrations: options.calibrations,
       compile: options.compile,
@@ -193,7 +193,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     const others = () => [...this.#slots.values()].filter((one) => one.model !== model);
     if (!keepOthers) for (const other of others()) other.refuseWhileBusy();
     const slot = this.#slotOf(model);
-    const request: LoadRequest = {
+    const request: SlotLoad = {
       replaces: !keepOthers,
       maxPromptLen,
       prepare: async (without, refused) =>
@@ -269,7 +269,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     return slot.unload().finally(() => this.#tidy(slot));
   }
 
-  download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<DownloadEvent> {
+  download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<HostDownloadEvent> {
     return this.#downloads.follow(model, options, leaving);
   }
 
@@ -316,7 +316,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   async #download(
     model: ModelId,
     options: DownloadOptions,
-    report: (progress: DownloadProgress) => void,
+    report: (progress: DownloadStep) => void,
     unfollowed: AbortSignal,
   ): Promise<DownloadReport> {
     const here = await this.#find(model);
@@ -345,7 +345,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   async #pull(
     model: ModelId,
     here: LocalModel | null,
-    report: (progress: DownloadProgress) => void,
+    report: (progress: DownloadStep) => void,
     unfollowed: AbortSignal,
   ): Promise<number> {
     const { compile, pull } = this.#options;

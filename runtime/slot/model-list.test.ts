@@ -10,7 +10,7 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { ModelState } from '../../lib/model-states.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
-import { ModelList, type ModelListOptions, oneRunAtATime } from './model-list.ts';
+import { LocalModelList, type ModelListOptions, oneRunAtATime } from './model-list.ts';
 import { ModelRegistry } from './model-registry.ts';
 
 const id = parseModelId('someone/model');
@@ -43,7 +43,7 @@ it('lists the other models where one cannot be read', async () => {
     await mkdir(cache.repository(parseModelId(`someone/${name}`)), { recursive: true });
   const warned: unknown[] = [];
   const log = pino({}, { write: (line) => warned.push(JSON.parse(line)) });
-  const list = new ModelList({
+  const list = new LocalModelList({
     ...listOptions({}),
     compile: {
       paths: cache,
@@ -61,7 +61,7 @@ it('lists the other models where one cannot be read', async () => {
 type Held = ModelListOptions['registry']['slots'] extends Map<unknown, infer One> ? One : never;
 
 function listOf(given: Case) {
-  return new ModelList(listOptions(given)).models();
+  return new LocalModelList(listOptions(given)).models();
 }
 
 function listOptions({ slot = 'unloaded', download }: Case, compiled: Held['compiled'] = null): ModelListOptions {
@@ -93,7 +93,7 @@ describe('thresholds are those of the loaded files, number format and wording', 
   const listed = (form: string, fingerprint = '') => {
     const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
     const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
-    return new ModelList({
+    return new LocalModelList({
       ...listOptions({ slot: 'loaded' }, { record } as never),
       calibrations: { find: async () => ({ from: 'own', calibration: { ...calibration, thresholds } }) },
     });

@@ -44,7 +44,7 @@ function withoutVoid(active: ActiveCalibration, policyFingerprint: string | unde
 }
 
 /** Lists the models of this machine with their status, from the registry and the files in the store. */
-export class ModelList {
+export class LocalModelList {
   readonly #options: ModelListOptions;
 
   constructor(options: ModelListOptions) {

@@ -49,7 +49,7 @@ interface LoadedModel {
 }
 
 /** Describes a load of the model. */
-export interface LoadRequest {
+export interface SlotLoad {
   /** True if the other models in memory are unloaded for this one. */
   replaces: boolean;
   /** Requested prompt length; undefined: as long as the model and the machine's memory allow, up to a default. */
@@ -85,7 +85,7 @@ export class ModelSlot {
   #active: LoadedModel | null = null;
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
-  #work: { request: LoadRequest | null; promise: Promise<unknown> } | null = null;
+  #work: { request: SlotLoad | null; promise: Promise<unknown> } | null = null;
   /** Time of the load or of the last request, by the clock of `SlotOptions.now`. */
   usedAt = 0;
   #keepAliveMs = Number.POSITIVE_INFINITY;
@@ -183,7 +183,7 @@ export class ModelSlot {
   }
 
   /** The load (`request`) or unload (null) that runs; null if none does. */
-  get work(): { request: LoadRequest | null; promise: Promise<unknown> } | null {
+  get work(): { request: SlotLoad | null; promise: Promise<unknown> } | null {
     return this.#work;
   }
 
@@ -203,7 +203,7 @@ export class ModelSlot {
    * memory that it replaces keeps serving; then the requests in flight of that one finish and it is unloaded. Throws
    * `operation_in_progress` during another load or an unload, and the error of the compile or of the engine.
    */
-  async load(request: LoadRequest): Promise<LoadReport> {
+  async load(request: SlotLoad): Promise<LoadReport> {
     const now = this.#work?.request;
     if (now && now.maxPromptLen === request.maxPromptLen) {
       // A cast: work with a request is always a load.
@@ -226,7 +226,7 @@ export class ModelSlot {
     });
   }
 
-  async #load(request: LoadRequest): Promise<LoadReport> {
+  async #load(request: SlotLoad): Promise<LoadReport> {
     const { log, now, model } = this.#options;
     const { engine } = this;
     const started = now();
@@ -272,7 +272,7 @@ export class ModelSlot {
    * Loads the model on the first device that works. A device for which the model compiles may still fail to load it,
    * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
    */
-  async #loadOrFallBack(request: LoadRequest, first: EnsuredModel): Promise<LoadedModel> {
+  async #loadOrFallBack(request: SlotLoad, first: EnsuredModel): Promise<LoadedModel> {
     const { log, model } = this.#options;
     const { engine } = this;
     const refused = new Set<WeightForm>();
@@ -311,14 +311,14 @@ export class ModelSlot {
   }
 
   /** Finds or compiles the model, and records the decisions about the devices that were tried. */
-  async #prepare(request: LoadRequest, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
+  async #prepare(request: SlotLoad, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
     const ensured = await request.prepare(this.#trials.failed, refused);
     this.#trials.add(ensured.decisions);
     return ensured;
   }
 
   /** Runs a load (`request`) or an unload (null). Throws `operation_in_progress` while another one runs. */
-  async #exclusively<T>(request: LoadRequest | null, work: () => Promise<T>): Promise<T> {
+  async #exclusively<T>(request: SlotLoad | null, work: () => Promise<T>): Promise<T> {
     this.refuseWhileBusy();
     const promise = work();
     this.#work = { request, promise };

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Operation } from './operation.ts';
+import { FollowedOperation } from './operation.ts';
 
 /** Starts work that ends with `unfollowed` when its signal aborts, or when the test resolves `done`. */
 function work(unfollowedMs: number) {
   const done = Promise.withResolvers<string>();
-  const operation = new Operation<number, string>(async (report, unfollowed) => {
+  const operation = new FollowedOperation<number, string>(async (report, unfollowed) => {
     report(1);
     unfollowed.addEventListener('abort', () => done.resolve('unfollowed'));
     return done.promise;

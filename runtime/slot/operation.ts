@@ -4,7 +4,7 @@ import { ChangeSignal } from '../supervisor/change-signal.ts';
  * Runs long work that any number of callers can follow. It continues after they leave, and later callers see the
  * current progress. A new progress report replaces one that was not read, so a slow reader delays nothing.
  */
-export class Operation<Progress, Result> {
+export class FollowedOperation<Progress, Result> {
   readonly result: Promise<Result>;
   readonly #unfollowedMs: number;
   readonly #unfollowed = new AbortController();

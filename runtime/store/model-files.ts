@@ -132,14 +132,14 @@ const SMALL_BYTES = 600_000_000;
  * Names the layout of a repository: that of `onnx-community` (transformers.js), that of onnxruntime-genai, a checkpoint
  * without a graph, as the authors of models publish it, a GGUF file, or that of an encoder model.
  */
-export type Layout = 'transformers' | 'genai' | 'checkpoint' | 'gguf' | 'encoder';
+export type PublishedLayout = 'transformers' | 'genai' | 'checkpoint' | 'gguf' | 'encoder';
 
 /** Paths of all graphs but the decoder, for a model that is split into several graphs. */
 export type ModelParts = { readonly embeddings: string } & { readonly [K in MediaKind]?: string };
 
 /** Lists the files of one variant of a model, as paths relative to the model's directory. */
 export interface ModelFiles {
-  layout: Layout;
+  layout: PublishedLayout;
   /** Number format of the weights; null if the repository does not state it. */
   dtype: Dtype | null;
   /**
@@ -159,10 +159,10 @@ export interface ModelFiles {
   support: Readonly<Record<string, string>>;
 }
 
-export type Selection = { files: ModelFiles } | { missing: string };
+export type FileSelection = { files: ModelFiles } | { missing: string };
 
 /** Text files without which a model of this layout cannot be used. */
-const REQUIRED: Readonly<Record<Layout, readonly string[]>> = {
+const REQUIRED: Readonly<Record<PublishedLayout, readonly string[]>> = {
   transformers: ['config.json', 'tokenizer.json'],
   genai: ['tokenizer.json'],
   checkpoint: ['config.json', 'tokenizer.json'],
@@ -188,7 +188,7 @@ export interface SelectOptions {
  *
  * @returns the files, or in `missing` sentences that say what was not found and what to try
  */
-export function selectModelFiles(entries: readonly FileEntry[], options: SelectOptions): Selection {
+export function selectModelFiles(entries: readonly FileEntry[], options: SelectOptions): FileSelection {
   const paths = new Set(entries.map((entry) => entry.path));
   if (options.contract) return selectEncoder(paths, options.contract, options.dtype);
   if (options.file !== undefined) return selectGguf(paths, options.file);
@@ -206,7 +206,7 @@ export function selectModelFiles(entries: readonly FileEntry[], options: SelectO
 }
 
 /** Returns the selected files, or the text files that they lack. */
-function withSupport(files: ModelFiles, required = REQUIRED[files.layout]): Selection {
+function withSupport(files: ModelFiles, required = REQUIRED[files.layout]): FileSelection {
   const lacking = required.filter((name) => !(name in files.support));
   return lacking.length > 0 ? { missing: `It has no ${lacking.join(' and ')}.` } : { files };
 }
@@ -218,7 +218,7 @@ const ENCODER_DTYPES = ['fp32', 'fp16'] as const satisfies readonly Dtype[];
  * Selects the graphs of an encoder model in floats. Published 8-bit graphs are not used, because rows that run together
  * would change each other's answers (measured).
  */
-function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dtype: Dtype | undefined): Selection {
+function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dtype: Dtype | undefined): FileSelection {
   const wanted = ENCODER_DTYPES.filter((one) => dtype === undefined || one === dtype);
   const support = supportIn(paths, '');
   for (const roles of graphRoles(contract)) {
@@ -252,7 +252,7 @@ function selectEncoder(paths: ReadonlySet<string>, contract: EncoderContract, dt
  * Selects a checkpoint without a graph: weights in one file or in shards, at the top or in the folder of a backbone, or
  * else an adapter. The sentence in `missing` is empty if there is none of these.
  */
-function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptions, 'base'>): Selection {
+function selectCheckpoint(paths: ReadonlySet<string>, { base }: Pick<SelectOptions, 'base'>): FileSelection {
   const support = supportIn(paths, '');
   const common = { layout: 'checkpoint' as const, dtype: null, support };
   const found: ModelFiles[] = [];
@@ -285,7 +285,7 @@ function isGguf(path: string): boolean {
  * Selects the GGUF file with this name, or whose name has this part; the only one for an empty name. Its text files are
  * those that were made from its metadata.
  */
-function selectGguf(paths: ReadonlySet<string>, name: string): Selection {
+function selectGguf(paths: ReadonlySet<string>, name: string): FileSelection {
   const all = [...paths].filter(isGguf).sort();
   const fitting = [
     all.filter((path) => path === name || path === `${name}${GGUF_SUFFIX}`),

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { diskError } from './disk-error.ts';
-import { checked, isSafeRepositoryPath, refuse, repositoryFolder, safeSegment } from './safe-names.ts';
+import { checked, isSafeRepositoryPath, refuseName, repositoryFolder, safeSegment } from './safe-names.ts';
 
 /**
  * The only module of the store that joins paths. It checks names from outside (`safe-names.ts`) and links on the disk,
@@ -76,7 +76,7 @@ export class StorePaths {
    * `invalid_value` if `file` is not a safe path (`isSafeRepositoryPath`).
    */
   file(directory: string, file: string): string {
-    return isSafeRepositoryPath(file) ? path.join(directory, ...file.split('/')) : refuse('file name');
+    return isSafeRepositoryPath(file) ? path.join(directory, ...file.split('/')) : refuseName('file name');
   }
 
   ref(id: ModelId, revision: string): string {
@@ -233,7 +233,7 @@ export class StorePaths {
 
   #rootOf(target: string): string {
     const roots = [this.roots.hubCache, this.roots.assayHome, this.roots.bundled].filter((root) => root !== null);
-    return roots.filter((root) => isInside(root, target)).sort((a, b) => b.length - a.length)[0] ?? refuse('path');
+    return roots.filter((root) => isInside(root, target)).sort((a, b) => b.length - a.length)[0] ?? refuseName('path');
   }
 
   async #realRootOf(target: string): Promise<string | null> {

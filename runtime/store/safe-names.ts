@@ -29,7 +29,7 @@ export function isSafeRepositoryPath(file: string): boolean {
  *
  * @param what kind of name, for the message
  */
-export function refuse(what: string): never {
+export function refuseName(what: string): never {
   throw new AssayError(
     'invalid_value',
     `The ${what} cannot be stored safely. Use one without special characters and reserved names.`,
@@ -42,7 +42,7 @@ export function refuse(what: string): never {
  * @param what kind of value, for the message
  */
 export function checked(value: string, pattern: RegExp, what: string): string {
-  return pattern.test(value) ? value : refuse(what);
+  return pattern.test(value) ? value : refuseName(what);
 }
 
 /**

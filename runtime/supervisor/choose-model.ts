@@ -3,7 +3,7 @@ import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import { MOST_OPTIONS } from '../../lib/schema/question-fields.ts';
 import { fieldsOfShape } from '../encoder/contracts/span-shape.ts';
 import type { ModelInfo, Work } from '../protocol/messages.ts';
-import { mediaOf } from './media/open-media.ts';
+import { mediaOfWork } from './media/open-media.ts';
 
 /** Lists the abilities of a decision model on a language model. */
 const DECIDES = { decide: 'options', extract: false, chat: false, abstains: false, max_options: MOST_OPTIONS } as const;
@@ -51,5 +51,5 @@ function findsAll(shape: AnswerShape): boolean {
 }
 
 function readsMedia(info: ModelInfo | null, work: Work): boolean {
-  return mediaOf(work).every(({ type }) => type === info?.reads);
+  return mediaOfWork(work).every(({ type }) => type === info?.reads);
 }

@@ -21,7 +21,7 @@ import { answerTokens, checkRequestSize, sizeOfRequest } from '../../lib/request
 import type { TraceContext } from '../../lib/trace-context.ts';
 import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
-import type { Call, CallMedia } from './calls/call.ts';
+import type { CallMedia, EngineCall } from './calls/call.ts';
 import { chooseModel } from './choose-model.ts';
 import type { EngineCalls } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
@@ -30,7 +30,7 @@ import { hasMedia, openMedia, withoutFiles } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
 
 /** Represents a model in memory. */
-export interface LoadedModel {
+export interface AnsweringModel {
   readonly model: ModelId;
   /** Facts about the model; null while its process is started again for the first time. */
   readonly info: ModelInfo | null;
@@ -42,7 +42,7 @@ export interface LoadedModel {
 /** Holds the models that answer requests. */
 export interface LoadedModels extends Pick<ModelHost, 'listModels'> {
   /** Returns the models in memory, also those whose process is being started again; first the one loaded last. */
-  loadedModels(): readonly LoadedModel[];
+  loadedModels(): readonly AnsweringModel[];
   /**
    * Loads a model of this machine because a request needs it; undefined: the one that was in memory last. Absent, or
    * without effect, unless models are loaded on demand. Throws `overloaded` if another model is being loaded so.
@@ -108,7 +108,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * may use. Throws `model_not_loaded` if that is not loaded but on this machine, or if none is loaded, and otherwise
    * `model_not_found` (D-20, M-13).
    */
-  async function answering(work: Work, context: BackendCall): Promise<LoadedModel> {
+  async function answering(work: Work, context: BackendCall): Promise<AnsweringModel> {
     const wanted = requestOf(work).model;
     const { allows = () => true } = context;
     const found = () => {
@@ -143,8 +143,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   async function* answer(work: Work, context: BackendCall): AsyncGenerator<{ model: ModelId; reply: Reply }, void> {
     const traceId = context.trace?.traceId;
     const log = options.log.child({ requestId: context.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
-    let call: Call | null = null;
-    let target: LoadedModel | null = null;
+    let call: EngineCall | null = null;
+    let target: AnsweringModel | null = null;
     const arrivedAt = performance.now();
     try {
       target = await answering(work, context);

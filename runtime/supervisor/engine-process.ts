@@ -1,7 +1,7 @@
 import type { Device } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { EngineMemory, KvCells, LoadSpec, ModelInfo } from '../protocol/messages.ts';
-import type { Call, CallOptions } from './calls/call.ts';
+import type { CallOptions, EngineCall } from './calls/call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
 /**
@@ -50,7 +50,7 @@ export interface EngineCalls {
    * the queue is full. Waits up to `restartWaitMs` for a restart of the engine process. Throws `engine_failed` if it is
    * not running by then, and `model_not_loaded` if no model is loaded.
    */
-  call(options: CallOptions): Promise<Call>;
+  call(options: CallOptions): Promise<EngineCall>;
 }
 
 export interface EngineStatus extends ModelLife {

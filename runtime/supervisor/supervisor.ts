@@ -3,7 +3,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { noModelLoaded } from '../../lib/unknown-model.ts';
 import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
 import type { AdmissionLimits } from './calls/admission-queue.ts';
-import type { Call, CallOptions } from './calls/call.ts';
+import type { CallOptions, EngineCall } from './calls/call.ts';
 import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
 import { type EngineChild, loadInChild, type ProcessOptions } from './children/engine-child.ts';
@@ -119,7 +119,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     await this.#end('was closed');
   }
 
-  call(options: CallOptions): Promise<Call> {
+  call(options: CallOptions): Promise<EngineCall> {
     return this.#calls.open(options, () => this.#ready(options.signal));
   }
 

@@ -4,7 +4,7 @@ import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import type { ChosenToken, JobResult } from '../engine/job-spec.ts';
-import { type ChatDelta, ChatOutput } from '../text/output/chat-output.ts';
+import { ChatOutput, type OutputDelta } from '../text/output/chat-output.ts';
 import { JsonOutput } from '../text/output/json-output.ts';
 import { encodeChat } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
@@ -25,9 +25,9 @@ export interface ChatPlan {
    * Returns the engine job of the chat, which has one branch. `onDelta` receives text as soon as later tokens cannot
    * change it.
    */
-  plan(onDelta: (delta: ChatDelta) => void): JobPlan;
+  plan(onDelta: (delta: OutputDelta) => void): JobPlan;
   /** Returns the rest of the text, and the reason why the answer ended: which limit cut it, if one did. */
-  end(result: JobResult): { delta: ChatDelta; reason: 'stop' | 'length' | 'repetition' };
+  end(result: JobResult): { delta: OutputDelta; reason: 'stop' | 'length' | 'repetition' };
 }
 
 /** Bounds beyond which free text counts as repeating itself endlessly; it then ends with `repetition` (M-22). */

@@ -21,7 +21,7 @@ import { Refused } from '../graph/config-keys.ts';
 import { buildEncoder, encoderConfig } from '../graph/encoder-graph.ts';
 import { buildGliner2, GLINER2_ROLES } from '../graph/gliner2-heads.ts';
 import { buildJointHead } from '../graph/joint-head.ts';
-import type { Graph, Model } from '../onnx/format/model.ts';
+import type { Graph, OnnxModel } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/format/subgraph.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
@@ -126,7 +126,7 @@ async function graphOf(
   role: string,
   file: string,
   contract: EncoderContract | DecisionContract,
-): Promise<Model> {
+): Promise<OnnxModel> {
   if (!('name' in contract)) {
     const { joint } = contract;
     if (role === JOINT_HEAD && joint) return buildJointHead(joint, readSafetensors(join(source, joint.file)));
@@ -139,7 +139,7 @@ async function graphOf(
 }
 
 /** Writes the graph of the checkpoint in a folder; its head may be in a file of its own. */
-function checkpointGraph(source: string, role: string, contract: EncoderContract): Model {
+function checkpointGraph(source: string, role: string, contract: EncoderContract): OnnxModel {
   const json = ['encoder_config.json', 'config.json'].flatMap((name) =>
     existsSync(join(source, name)) ? [[name, JSON.parse(readFileSync(join(source, name), 'utf8'))] as const] : [],
   );

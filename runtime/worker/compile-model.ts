@@ -16,7 +16,7 @@ import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
 import { Sequence } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
-import { kvShape, type Model, openModel } from '../engine/model.ts';
+import { type EngineModel, kvShape, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError, spreadTokens } from '../engine/self-check/self-check.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
@@ -221,7 +221,7 @@ function nullIfNotLoadable(error: unknown): null {
   throw error;
 }
 
-async function requestMs({ forward, manifest }: Model): Promise<number> {
+async function requestMs({ forward, manifest }: EngineModel): Promise<number> {
   const prefix = spreadTokens(manifest.vocabSize, Math.min(PREFIX, Math.floor(manifest.contextLength / 2)));
   const began = performance.now();
   let least = Number.POSITIVE_INFINITY;

@@ -4,13 +4,13 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { textOrJson } from '../contracts/python-json.ts';
-import { type Asked, answerOf, inOrders, questionOf, type State, stateOf } from '../contracts/question.ts';
+import { type Asked, answerOf, inOrders, type QuestionState, questionOf, stateOf } from '../contracts/question.ts';
 import {
   type Adapter,
+  type EncoderRow,
   type Planned,
   type PlannedAnswer,
   type PlanOptions,
-  type Row,
   tooLong,
 } from '../encoder/adapter.ts';
 import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
@@ -140,7 +140,7 @@ export class EncoderModel implements ServedModel {
     };
   }
 
-  #extraction(task: ExtractTask, { value, text }: State, options: PlanOptions, batch: TaskBatch): TaskPlan {
+  #extraction(task: ExtractTask, { value, text }: QuestionState, options: PlanOptions, batch: TaskBatch): TaskPlan {
     if (!this.#adapter.extract) {
       const message = 'This model answers questions with options and extracts nothing. Load another model.';
       throw new AssayError('unsupported_parameter', message, { param: 'model' });
@@ -149,14 +149,14 @@ export class EncoderModel implements ServedModel {
     return { planned, read: ([answer]) => extraction(task.name, answer, text !== null, batch) };
   }
 
-  #checkSize({ value }: State): void {
+  #checkSize({ value }: QuestionState): void {
     const { maxPromptLen } = this.info;
     const characters = textOrJson(value).length;
     const most = maxPromptLen * MOST_CHARACTERS * (this.#windows ? MOST_WINDOWS : 1);
     if (characters > most) throw tooLong(Math.ceil(characters / MOST_CHARACTERS), maxPromptLen);
   }
 
-  #checkRow({ ids }: Row): void {
+  #checkRow({ ids }: EncoderRow): void {
     if (ids.length > this.info.maxPromptLen) throw tooLong(ids.length, this.info.maxPromptLen);
   }
 
@@ -195,7 +195,7 @@ function extraction(
 }
 
 /** Returns the number of prompt tokens: those of the text once, and each row's own (D-27). */
-function tokensOf(rows: readonly Row[]): number {
+function tokensOf(rows: readonly EncoderRow[]): number {
   const different = [...new Set(rows)];
   const shared = Math.max(0, ...different.map((row) => row.shared));
   return different.reduce((sum, row) => sum + row.ids.length - row.shared, shared);

@@ -4,13 +4,13 @@ import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
 import { describeGguf } from './describe-gguf.ts';
 import { loadModel } from './load-model.ts';
-import { type Channel, serve } from './serve.ts';
+import { type Channel, serveMessages } from './serve.ts';
 
 /**
  * Entry point of the engine process, which runs all native code and reads untrusted files.
  * `supervisor/children/engine-child.ts` starts it.
  */
-serve(
+serveMessages(
   {
     load: loadModel,
     describe: describeGguf,

@@ -16,7 +16,7 @@ import { probeLogits } from '../encoder/probe.ts';
 import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
-import { kvShape, type Model, openModel, sessionOptions, wrongNumbers } from '../engine/model.ts';
+import { type EngineModel, kvShape, openModel, sessionOptions, wrongNumbers } from '../engine/model.ts';
 import { logitError } from '../engine/self-check/self-check.ts';
 import type { MediaFamily } from '../media/families/family.ts';
 import { readMediaFamily } from '../media/families/read-family.ts';
@@ -147,7 +147,7 @@ async function openOnDevice(
   dir: string,
   plugin: PluginTarget | undefined,
   threads: number | undefined,
-): Promise<Model> {
+): Promise<EngineModel> {
   if (plugin) {
     const model = await openModel(dir, { plugin, ...(threads ? { threads } : {}) });
     return { ...model, forward: endingOnFailure(model.forward) };

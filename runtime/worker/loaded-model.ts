@@ -5,7 +5,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { JobResult, JobSpec } from '../engine/job-spec.ts';
 import type { CallerFields, EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
-import type { ChatDelta } from '../text/output/chat-output.ts';
+import type { OutputDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
 import { type LoadedContract, planDecisions } from './decision-job.ts';
@@ -132,7 +132,7 @@ export class LoadedModel implements ServedModel {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
-        const onDelta = ({ reasoning, content, logprobs, calls = [] }: ChatDelta) => {
+        const onDelta = ({ reasoning, content, logprobs, calls = [] }: OutputDelta) => {
           if (reasoning !== '') channel.reply({ type: 'reasoning', text: reasoning });
           if (content !== '' || logprobs.length > 0) {
             channel.reply({ type: 'content', text: content, ...(logprobs.length > 0 ? { logprobs } : {}) });

@@ -65,7 +65,7 @@ export interface Served {
   describe(file: string): GgufTexts;
 }
 
-/** Lists the part of `process` that `serve` uses. Tests replace it. */
+/** Lists the part of `process` that `serveMessages` uses. Tests replace it. */
 export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
@@ -83,7 +83,7 @@ const Addressed = v.object({ id: v.string() });
  * Runs the engine process: answers the server's messages, and exits when the channel to the server closes. While
  * onnxruntime-node runs the model in this thread, messages wait until the end of the run.
  */
-export function serve(served: Served, channel: Channel): void {
+export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
   const turns = new Turns();
   const prepared = new Map<string, PreparedWork>();

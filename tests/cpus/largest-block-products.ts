@@ -2,7 +2,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { int8BlockWeights } from '../../runtime/compile/weights/blocks.ts';
 import { floatsOf } from '../../runtime/engine/forward/forward.ts';
 import { sessionOptions } from '../../runtime/engine/model.ts';
-import { DataType, type Model, makeNode, makeTensor } from '../../runtime/onnx/format/model.ts';
+import { DataType, makeNode, makeTensor, type OnnxModel } from '../../runtime/onnx/format/model.ts';
 import { bytesField, varintField } from '../../runtime/onnx/format/wire.ts';
 import { encodeSmallModel } from '../../runtime/onnx/format/write-model.ts';
 
@@ -43,10 +43,10 @@ export async function largestBlockProductsError(): Promise<number> {
  * Returns a MatMul with weights of -1, which become the highest of the 8-bit levels because each block of 64 begins
  * with a weight of 1, which becomes the lowest.
  */
-function largestWeights(): Model {
+function largestWeights(): OnnxModel {
   const weights = new Float32Array(DEPTH * WIDTH).fill(-1);
   for (let input = 0; input < DEPTH; input += 64) weights.fill(1, input * WIDTH, (input + 1) * WIDTH);
-  const model: Model = {
+  const model: OnnxModel = {
     opsets: new Map([['', 17]]),
     graph: {
       nodes: [makeNode('MatMul', ['x', 'w'], ['y'])],

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import koffi from 'koffi';
 import { AssayError } from '../../lib/errors.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
-import { type Channel, type PreparedWork, serve } from '../../runtime/worker/serve.ts';
+import { type Channel, type PreparedWork, serveMessages } from '../../runtime/worker/serve.ts';
 
 /*
  * An engine process that a hostile model has taken over: a request names what it tries, and the error says how far it
@@ -60,7 +60,7 @@ function prepare(question: string): PreparedWork {
   };
 }
 
-serve(
+serveMessages(
   {
     async load({ model }) {
       return {

@@ -9,9 +9,9 @@ import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { TEXT_FILES } from '../../runtime/store/model-files.ts';
 import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import {
+  type AnsweringModel,
   createEngineBackend,
   type EngineBackendOptions,
-  type LoadedModel,
 } from '../../runtime/supervisor/engine-backend.ts';
 import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
@@ -109,7 +109,7 @@ export async function startMachine(
 }
 
 /** Returns the model in an engine as the backend sees it; none unless it is loaded or being started again. */
-export function loadedIn(engine: EngineProcess & EngineCalls): LoadedModel[] {
+export function loadedIn(engine: EngineProcess & EngineCalls): AnsweringModel[] {
   const { state, model, info } = engine.status();
   if (!model || (state !== 'loaded' && state !== 'restarting')) return [];
   return [{ model, info, engine, used: () => {} }];

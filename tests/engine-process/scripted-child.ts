@@ -3,7 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
-import { serve } from '../../runtime/worker/serve.ts';
+import { serveMessages } from '../../runtime/worker/serve.ts';
 
 /*
  * An engine process whose model does what the task's question says: it crashes, hangs, allocates, or sends nonsense at
@@ -51,7 +51,7 @@ function prepare(text: string): PreparedWork {
   };
 }
 
-serve(
+serveMessages(
   {
     async load({ model, dir }, onPhase): Promise<ServedModel> {
       if (dir === '/hang') for (;;);

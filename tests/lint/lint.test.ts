@@ -3,6 +3,7 @@ import { assertionViolation, countAssertions } from './assertions.ts';
 import { commentViolations } from './comments.ts';
 import { sizeViolation } from './file-size.ts';
 import { layerViolations } from './layers.ts';
+import { ExportedNames } from './names.ts';
 
 describe('layers', () => {
   test.each([
@@ -75,6 +76,25 @@ describe('non-null assertions', () => {
     expect(assertionViolation(1_000)).toHaveLength(1);
     expect(assertionViolation(0)).toEqual([]);
   });
+});
+
+test.each([
+  [['lib/a.ts', 'runtime/b.ts'], 1],
+  [['lib/a.ts', 'adapters/playground/b.tsx'], 1],
+  [['lib/schema/a.ts', 'lib/schema/b.ts'], 1],
+  [['lib/schema/a.ts', 'lib/contract/b.ts'], 0],
+  [['lib/schema/a.ts', 'lib/contract/b.ts', 'lib/c.ts'], 1],
+  [['lib/a.ts', 'lib/a.test.ts', 'tests/b.ts'], 0],
+])('one name exported by %j: %i faults', (files, count) => {
+  const names = new ExportedNames();
+  for (const file of files) names.add(file, 'export interface Row {}\nexport async function row() {}');
+  expect(names.violations()).toHaveLength(2 * count);
+});
+
+test('a schema and its type share a name', () => {
+  const names = new ExportedNames();
+  names.add('lib/a.ts', 'export const Row = v.object({});\nexport type Row = v.InferOutput<typeof Row>;');
+  expect(names.violations()).toEqual([]);
 });
 
 test('a file over 1 MB is refused, but for those that are listed', () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
 import { FIRST_MEDIA_ID } from '../../runtime/engine/forward/media-feeds.ts';
-import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import { decodeAudio } from '../../runtime/media/audio/decode-audio.ts';
 import { logMel } from '../../runtime/media/audio/log-mel.ts';
 import { cutTiles, decodeImage, imageSize } from '../../runtime/media/decode-image.ts';
@@ -103,7 +103,7 @@ function asOliveWrites(name: string): string {
 
 interface Opened {
   dir: string;
-  model: Model;
+  model: EngineModel;
   media: MediaEncoder;
 }
 

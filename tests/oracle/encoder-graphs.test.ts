@@ -10,7 +10,7 @@ import { plannedGraphs } from '../../runtime/compile/planned-graphs.ts';
 import { findEncoderContract } from '../../runtime/contracts/encoder-contracts.ts';
 import { buildEncoder, encoderRefusal } from '../../runtime/graph/encoder-graph.ts';
 import { buildGliner2 } from '../../runtime/graph/gliner2-heads.ts';
-import type { Model } from '../../runtime/onnx/format/model.ts';
+import type { OnnxModel } from '../../runtime/onnx/format/model.ts';
 import { formulaSafetensors, valuesOf, type WeightShapes } from './formula-weights.ts';
 
 /* Graphs of encoders with many shapes compute what PyTorch does (tests/fixtures/encoder-graphs/make.py). */
@@ -37,7 +37,7 @@ function checkpoint(weights: WeightShapes): WeightSource {
   return readCheckpoint(own);
 }
 
-async function outputOf(model: Model, feeds: Record<string, Tensor>): Promise<number[]> {
+async function outputOf(model: OnnxModel, feeds: Record<string, Tensor>): Promise<number[]> {
   const own = mkdtempSync(join(folder, 'graph-'));
   await plannedGraphs([{ file: 'model.onnx', model }], 'model.bin').write(own, () => undefined, undefined);
   const session = await InferenceSession.create(join(own, 'model.onnx'));

@@ -5,7 +5,7 @@ import { stringifyAsWritten } from '../../lib/json/written-numbers.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { rowTokens } from '../../runtime/contracts/encoder-contracts.ts';
 import { questionOf, stateOf } from '../../runtime/contracts/question.ts';
-import type { Planned, Row, RowOutput } from '../../runtime/encoder/adapter.ts';
+import type { EncoderRow, Planned, RowOutput } from '../../runtime/encoder/adapter.ts';
 import { type SchemaPart, SchemaReader, schemaRow, wordsOf } from '../../runtime/encoder/contracts/gliner2.ts';
 import { openEncoderGraphs } from '../../runtime/encoder/encoder-graphs.ts';
 import { openAdapter, READ_IN_TEXTS } from '../../runtime/encoder/open-adapter.ts';
@@ -140,7 +140,7 @@ const noHeads = (): never => {
 
 /** Returns what the graph must have computed for a row, so that the reference's probabilities follow. */
 function logitsFor(
-  { ids, markers }: Row,
+  { ids, markers }: EncoderRow,
   row: number,
   task: DecideTask,
   expected: Expected,

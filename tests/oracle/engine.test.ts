@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Manifest } from '../../runtime/compile/manifest.ts';
-import type { Model } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { Precision } from '../../runtime/worker/compile-model.ts';
 import { compileFixture, FIXTURES } from './fixtures.ts';
@@ -19,7 +19,7 @@ const VOCAB = 512;
 const FIXED: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
 
 /** The toy model needs no onnxruntime, so its scenarios are many: they test everything but the numbers. */
-async function openToy(): Promise<{ model: Pick<Model, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
+async function openToy(): Promise<{ model: Pick<EngineModel, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
   const forward = new ToyForward(VOCAB);
   const manifest = { maxPromptLen: 512, contextLength: 90, kv: TOY_KV.layers, vocabSize: VOCAB } as unknown as Manifest;
   const model = { manifest, forward, close: async () => {} };
@@ -56,7 +56,7 @@ describe.each<
   ['genai/llama-int4', 'keep', 'model.onnx', 0.5, 1, FIXED],
   ['genai/qwen3', 'int8', null, 0.02, 0.2, FIXED],
 ])('%s as %s', (fixture, precision, published, nearTie, apart, shapes, secondGraph = true) => {
-  let model: Model;
+  let model: EngineModel;
   let plain: PlainModel;
   const runs = fixture === 'toy' ? 20 * RUNS : RUNS;
   const over = shapes ? 'fixed shapes' : 'any shapes';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { kvShape, type Model } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import { logitsOf } from '../../runtime/engine/self-check/self-check.ts';
 import { FAMILIES, REFUSED, supportTable } from './families.ts';
 import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
@@ -14,7 +14,7 @@ const TABLE = /(<!-- written by tests\/oracle\/families.test.ts -->\n).*?(\n<!--
 
 describe.each(FAMILIES)('$fixture', ({ fixture, path, shortText = 0, faithful }) => {
   const folder = `../${fixture}`;
-  let model: Model;
+  let model: EngineModel;
   beforeAll(async () => {
     model = await compileFixture(folder, 'float');
   });

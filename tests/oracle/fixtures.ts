@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
-import { kvShape, type Model, openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
 
@@ -47,7 +47,7 @@ export async function compileFixture(
   precision: Precision,
   fixedShapes?: CompileOptions['fixedShapes'],
   { maxPromptLen = 512, kvType = 'float32', oneGraph = false, slots, secondGraph = true }: FixtureOptions = {},
-): Promise<Model> {
+): Promise<EngineModel> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = join(FIXTURES, fixture);
   await compileModel({
@@ -95,7 +95,7 @@ function dropSecondGraph(folder: string): void {
 }
 
 export function engineFor(
-  { manifest, forward }: Pick<Model, 'manifest' | 'forward'>,
+  { manifest, forward }: Pick<EngineModel, 'manifest' | 'forward'>,
   options: Partial<EngineOptions> = {},
 ): Engine {
   const { maxPromptLen, contextLength } = manifest;
@@ -103,7 +103,11 @@ export function engineFor(
 }
 
 /** Returns a model's greedy continuation of a prompt, without bounds: the most probable token, `count` times. */
-export async function continueGreedily(model: Model, prompt: readonly number[], count: number): Promise<number[]> {
+export async function continueGreedily(
+  model: EngineModel,
+  prompt: readonly number[],
+  count: number,
+): Promise<number[]> {
   const engine = engineFor(model);
   const sampling = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
   const branch = {

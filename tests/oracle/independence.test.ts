@@ -3,7 +3,7 @@ import { at } from '../../lib/at.ts';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
-import type { Model } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { compileFixture, engineFor } from './fixtures.ts';
@@ -44,7 +44,7 @@ async function answer(engine: Engine, prefix: number[], branches: BranchSpec[]):
 test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each(['float', 'int8', 'int8-blocks'] as const)(
   'in %s, an answer is the same in every bit alone and in company',
   async (form) => {
-    const model: Model = await compileFixture('genai/llama', form);
+    const model: EngineModel = await compileFixture('genai/llama', form);
     const engine = () => engineFor(model, { apart: true });
     const [prefix, other] = [tokens(70), tokens(45)];
     const questions = Array.from({ length: 12 }, (_, index) => question(index));

@@ -1,6 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { Sequence } from '../../runtime/engine/cache/sequence.ts';
-import { kvShape, type Model } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import type { PlainModel } from './oracle.ts';
 
 /** Loads a published graph unchanged, except for the names of its inputs. */
@@ -33,7 +33,7 @@ export async function publishedModel(file: string): Promise<PlainModel> {
 /**
  * Loads a compiled model, for forms whose numbers differ from the published ones: a fresh sequence, all tokens at once.
  */
-export function compiledModel({ manifest, forward, close }: Model): PlainModel {
+export function compiledModel({ manifest, forward, close }: EngineModel): PlainModel {
   return {
     async logits(tokens) {
       const sequence = new Sequence(kvShape(manifest), tokens.length);

@@ -5,7 +5,7 @@ import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
 import { averaged, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
-import type { Model } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
 import { compileFixture, drive, engineFor, FIXTURES } from './fixtures.ts';
@@ -15,7 +15,7 @@ import { publishedModel } from './plain-models.ts';
 const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 20);
 const FIXTURE = 'optimum/llama';
 
-let model: Model;
+let model: EngineModel;
 let plain: PlainModel;
 let text: TextModel;
 beforeAll(async () => {

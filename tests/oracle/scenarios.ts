@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, JobResult, JobSpec } from '../../runtime/engine/job-spec.ts';
-import type { Model } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import { engineFor } from './fixtures.ts';
 import { Oracle, type OracleBranch, type PlainModel } from './oracle.ts';
 import { PatternConstraint, type PatternStep } from './pattern-constraint.ts';
@@ -106,7 +106,7 @@ export interface Tolerance {
 
 /** Checks that the engine answers like a decoder without cache and packing, in `runs` random scenarios. */
 export async function checkAgainstOracle(
-  model: Pick<Model, 'manifest' | 'forward'>,
+  model: Pick<EngineModel, 'manifest' | 'forward'>,
   plain: PlainModel,
   runs: number,
   { nearTie, apart }: Tolerance,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Precision } from '../../runtime/compile/form-choice.ts';
 import { cellBytes } from '../../runtime/engine/cache/sequence.ts';
-import { kvShape, type Model } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import { logitError } from '../../runtime/engine/self-check/self-check.ts';
 import type { KvType, StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
@@ -29,7 +29,7 @@ describe.each<[fixture: string, precision: Precision, kvType: KvType, graphs: Gr
   ['genai/qwen3', 'int8', 'float32', 'a graph each', 0.02, 0.2],
   ['genai/llama-int4', 'keep', 'float32', 'a graph each', 0.5, 1],
 ])('%s as %s over fixed shapes, with KV in %s and %s', (fixture, precision, kvType, graphs, nearTie, apart) => {
-  let model: Model;
+  let model: EngineModel;
   beforeAll(async () => {
     model = await compileFixture(fixture, precision, SHAPES, { kvType, oneGraph: graphs === 'one graph' });
   });

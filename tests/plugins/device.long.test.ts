@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Model, openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
@@ -34,7 +34,7 @@ async function compileOn(
 }
 
 /** Returns the largest difference of two models' logits after each token of a text. */
-async function apart(left: Model, right: Model, tokens: readonly number[]): Promise<number> {
+async function apart(left: EngineModel, right: EngineModel, tokens: readonly number[]): Promise<number> {
   const [wanted, got] = [await compiledModel(left).logits(tokens), await compiledModel(right).logits(tokens)];
   return Math.max(
     ...wanted.flatMap((row, at) => Array.from(row, (logit, token) => Math.abs(logit - got[at]![token]!))),
@@ -142,7 +142,7 @@ describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
 });
 
 /** Three decisions among options of one and two tokens, after one prefix, in one request. */
-async function decide(model: Model): Promise<{ probabilities: readonly number[] }[]> {
+async function decide(model: EngineModel): Promise<{ probabilities: readonly number[] }[]> {
   const engine = engineFor(model);
   const suffixes = [[7, 8], [9], [10, 11, 12]];
   const answer = engine.submit({

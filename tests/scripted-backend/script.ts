@@ -1,6 +1,6 @@
 import type { BatchAnswer, ChatEvent, ListedModel } from '../../lib/backend.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
-import type { DownloadEvent, DownloadReport, LoadReport, RemoveReport, Slot } from '../../lib/host.ts';
+import type { DownloadReport, HostDownloadEvent, LoadReport, RemoveReport, Slot } from '../../lib/host.ts';
 
 /** The script of a backend and a host. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {
@@ -44,7 +44,7 @@ export interface Script {
 type ScriptedSlot = Omit<Slot, 'model'> & { model: string | null };
 export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };
 type ScriptedChatEvent = Exclude<ChatEvent, { type: 'start' }> | { type: 'start'; model: string };
-type DownloadProgress = Extract<DownloadEvent, { type: 'progress' }>;
+type DownloadProgress = Extract<HostDownloadEvent, { type: 'progress' }>;
 
 /** Waits before the next step; an abort ends the wait. `forever` ends only by abort. */
 export interface Pause {

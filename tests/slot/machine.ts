@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { DownloadEvent, DownloadReport } from '../../lib/host.ts';
+import type { DownloadReport, HostDownloadEvent } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
@@ -225,7 +225,7 @@ export function hostOver(
     paths,
     download: async (model, options = {}) => {
       const events = host.download(model, { allowDownload: true, ...options });
-      let last: DownloadEvent | undefined;
+      let last: HostDownloadEvent | undefined;
       for await (const event of events) last = event;
       if (last?.type !== 'done') throw new Error('the download did not end with its report');
       return last.report;

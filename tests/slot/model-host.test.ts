@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
-import type { DownloadEvent } from '../../lib/host.ts';
+import type { HostDownloadEvent } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
@@ -128,7 +128,7 @@ describe('download', () => {
 
   it('has steps all the way, and ends with the report', async () => {
     const box = await testHost(hub);
-    const events: DownloadEvent[] = [];
+    const events: HostDownloadEvent[] = [];
     for await (const event of box.host.download(QWEN, { allowDownload: true })) events.push(event);
     const stages = new Set(events.map((event) => (event.type === 'progress' ? event.stage : event.type)));
     expect([...stages]).toEqual(expect.arrayContaining(['downloading', 'verifying', 'compiling', 'done']));

@@ -3,7 +3,7 @@ import { messageOf } from '../../../lib/errors.ts';
 import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
 import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
-import { readText } from './read-input.ts';
+import { readTextInput } from './read-input.ts';
 import type { Connection } from './request.ts';
 import { isWatched } from './screen.ts';
 
@@ -14,7 +14,7 @@ const INFLIGHT = 4;
 
 /** Reads a file of labels (`readLabels`). Throws `UsageError` if a line is invalid or there are fewer than `fewest`. */
 export async function labelsIn(file: string, fewest: number, command: string): Promise<Label[]> {
-  const lines = (await readText(file)).split('\n');
+  const lines = (await readTextInput(file)).split('\n');
   const labels = lines.flatMap((line, i) => {
     if (line.trim() === '') return [];
     try {

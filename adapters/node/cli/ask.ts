@@ -6,9 +6,9 @@ import { ModelList } from '../../../lib/schema/model-list.ts';
 import { Health } from '../../../lib/schema/status.ts';
 import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
-import { loadModel } from './commands/load.ts';
+import { loadOnServer } from './commands/load.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
-import { temperature, wholeNumber } from './parse-flags.ts';
+import { temperatureFlag, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
 import { isWatched, screen, shown, warnOfForm } from './screen.ts';
 
@@ -37,7 +37,7 @@ export function modelFlags(command: Command, defaultText: string): Command {
     command.addOption(parse ? option.argParser(parse) : option);
   };
   add('--model <id>', 'model to ask (default: the loaded model of the server)');
-  add('--temperature <number>', `0 (always the most probable answer) to 2 (default: ${defaultText})`, temperature);
+  add('--temperature <number>', `0 (always the most probable answer) to 2 (default: ${defaultText})`, temperatureFlag);
   add('--max-output-tokens <number>', 'most tokens of the answer, 1 to 4096', wholeNumber(1, 4096));
   return connectionFlags(command);
 }
@@ -114,7 +114,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags, choosin
       screen.note(
         `No server is running, so this call loads ${model} itself. For faster calls, start a server: ${COMMAND} serve`,
       );
-    warnOfForm(await loadModel(connection, model, { json: !isWatched() }));
+    warnOfForm(await loadOnServer(connection, model, { json: !isWatched() }));
     return model;
   }
   if (flags.model !== undefined) return flags.model;

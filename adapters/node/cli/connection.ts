@@ -14,7 +14,7 @@ import { assayHome, serverConfig } from '../config.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 import { UsageError } from '../usage-error.ts';
 import { NoServerError } from './exit-code.ts';
-import { type Connection, type RequestOptions, requestOf, successOf } from './request.ts';
+import { type Connection, type RequestOptions, requestFromFlags, successOf } from './request.ts';
 
 /** Describes the flags of every command that sends requests, to a server or to the app in its own process. */
 export interface ConnectionFlags extends KeyFlags {
@@ -108,7 +108,7 @@ async function kindOf(url: string): Promise<'server' | 'edge' | null> {
 function serverConnection(url: string, given: string | undefined, home: string): Connection {
   let key = given;
   const send = (path: string, options: RequestOptions = {}): Promise<Response> =>
-    fetch(`${url}${path}`, requestOf(options, key));
+    fetch(`${url}${path}`, requestFromFlags(options, key));
   return {
     url,
     async request(path, options) {
@@ -214,7 +214,7 @@ async function connectInProcess(home: string, keys: KeyStore = { find: async () 
   return {
     url: null,
     request: async (path, options = {}) => {
-      const request = new Request(`http://localhost${path}`, requestOf(options, 'owner'));
+      const request = new Request(`http://localhost${path}`, requestFromFlags(options, 'owner'));
       return successOf(await app.fetch(request)).catch((error: unknown) => {
         throw withoutServer(error);
       });

@@ -15,7 +15,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export const promptLength = wholeNumber(16, 1_048_576);
 
 /** Parses the value of `--temperature`, a number from 0 to 2. Throws `InvalidArgumentError` for any other value. */
-export function temperature(text: string): number {
+export function temperatureFlag(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value <= 2) return value;
   throw new InvalidArgumentError('Use a number from 0 to 2.');
@@ -27,7 +27,7 @@ export function repeated(one: string, all: string[] | undefined): string[] {
 }
 
 /** Returns the values as `repeated` does. Throws `InvalidArgumentError` if `all` already has `one`. */
-export function distinct(one: string, all: string[] | undefined): string[] {
+export function distinctFlag(one: string, all: string[] | undefined): string[] {
   if (all?.includes(one)) throw new InvalidArgumentError('It is given twice.');
   return repeated(one, all);
 }

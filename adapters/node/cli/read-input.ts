@@ -37,7 +37,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
 
 /**
  * Returns the text of a file: of a PDF, DOCX or HTML document as a reader sees it, which a process of its own extracts
- * because the file is not trusted; of any other file as `readText` does.
+ * because the file is not trusted; of any other file as `readTextInput` does.
  */
 async function readDocument(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
@@ -46,7 +46,7 @@ async function readDocument(file: string): Promise<string> {
   });
   const { documentFormat } = await import('../../../runtime/media/document-text.ts');
   const format = documentFormat(bytes, file);
-  if (!format) return readText(file);
+  if (!format) return readTextInput(file);
   const [{ createMediaProcess }, { openIsolation }, { createLog }] = await Promise.all([
     import('../../../runtime/supervisor/media/media-process.ts'),
     import('../../../runtime/supervisor/isolation/isolation.ts'),
@@ -86,7 +86,7 @@ export async function readStandardInput(): Promise<string> {
 }
 
 /** Reads a file as UTF-8 text; `-` is standard input. Throws `UsageError` if it cannot be read or is not UTF-8. */
-export async function readText(file: string): Promise<string> {
+export async function readTextInput(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
   try {
     return decoded(await readFile(file));
@@ -109,13 +109,13 @@ export function whyNotRead(cause: unknown): string {
  * for `-`, and parses its content. Throws `UsageError` if the file cannot be read or the JSON is invalid. `name` stands
  * for `fileOrText` in the message if that is JSON itself.
  */
-export async function readJson(fileOrText: string, name: string): Promise<unknown> {
+export async function readJsonInput(fileOrText: string, name: string): Promise<unknown> {
   return JSON.parse(await readJsonText(fileOrText, name));
 }
 
-/** Returns the JSON text itself, as `readJson` finds it. */
+/** Returns the JSON text itself, as `readJsonInput` finds it. */
 export async function readJsonText(fileOrText: string, name: string): Promise<string> {
-  const source = isJsonText(fileOrText) ? fileOrText : await readText(fileOrText);
+  const source = isJsonText(fileOrText) ? fileOrText : await readTextInput(fileOrText);
   try {
     JSON.parse(source);
     return source;

@@ -37,7 +37,7 @@ export interface Connection {
 
 /** Returns the second argument of `fetch` for a request. `connectionKey` is the API key if `options` has none;
  * undefined to send none. */
-export function requestOf(options: RequestOptions, connectionKey: string | undefined): RequestInit {
+export function requestFromFlags(options: RequestOptions, connectionKey: string | undefined): RequestInit {
   const { body, method, accept, priority, signal, key = connectionKey } = options;
   const json = options.json ?? (body === undefined ? undefined : JSON.stringify(body));
   return {

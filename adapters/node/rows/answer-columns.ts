@@ -19,7 +19,7 @@ export const CUT_COLUMN = 'finish_reason';
 const SUFFIXES = ['p', 'p_null', 'confidence', 'p10', 'p90', 'reason', 'abstained', 'cut'];
 
 /** Describes a task, question or field that each row is asked about. */
-export interface Asked {
+export interface AskedColumn {
   name: string;
   type: string;
 }
@@ -32,7 +32,11 @@ const OPEN = new Set(['extract', 'object']);
  * what is known about it has names such as `total_confidence`. Members of objects become columns such as `order_total`;
  * deeper values stay JSON.
  */
-export function flatColumns(kind: AskedKind, { name, type }: Asked, json: string): [name: string, json: string][] {
+export function flatColumns(
+  kind: AskedKind,
+  { name, type }: AskedColumn,
+  json: string,
+): [name: string, json: string][] {
   const answer = membersOf(json);
   const also = (member: string, suffix: string = member): [string, string][] => {
     const value = answer.get(member);
@@ -74,13 +78,13 @@ export function flatColumns(kind: AskedKind, { name, type }: Asked, json: string
  */
 export function takenColumn(
   columns: Iterable<string>,
-  asked: readonly Asked[],
+  asked: readonly AskedColumn[],
   { flat, kind }: { flat: boolean; kind: AskedKind },
 ): string | undefined {
   const own = new Set([ERROR_COLUMN, ...(kind === 'tasks' ? [CUT_COLUMN] : []), ...asked.map(({ name }) => name)]);
   const needs =
     (column: string) =>
-    ({ name, type }: Asked) =>
+    ({ name, type }: AskedColumn) =>
       column.startsWith(`${name}_`) && (OPEN.has(type) || SUFFIXES.includes(column.slice(name.length + 1)));
   return [...columns].find((column) => own.has(column) || (flat && asked.some(needs(column))));
 }

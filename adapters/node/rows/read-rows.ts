@@ -19,7 +19,7 @@ const FORMATS = {
 export type RowFormat = (typeof FORMATS)[keyof typeof FORMATS];
 
 /** Represents a row of a file: its columns with their JSON texts in order, or the reason why it is not a row. */
-export type Row = { columns: ReadonlyMap<string, string>; values?: ParquetValues } | { problem: string };
+export type DataRow = { columns: ReadonlyMap<string, string>; values?: ParquetValues } | { problem: string };
 /** Values of a row of a Parquet file, as its library reads them. */
 export type ParquetValues = Readonly<Record<string, unknown>>;
 
@@ -37,7 +37,7 @@ export function formatOf(file: string, flag: string): RowFormat {
  * Reads the rows of a file one after another. A line that is not a row is reported as one (`problem`), so that no row
  * is lost. Throws `UsageError` if the file cannot be read as this format at all.
  */
-export async function* readRows(file: string): AsyncGenerator<Row> {
+export async function* readRows(file: string): AsyncGenerator<DataRow> {
   const format = formatOf(file, '--rows');
   try {
     if (format === 'jsonl') yield* jsonRows(file);
@@ -50,7 +50,7 @@ export async function* readRows(file: string): AsyncGenerator<Row> {
   }
 }
 
-async function* jsonRows(file: string): AsyncGenerator<Row> {
+async function* jsonRows(file: string): AsyncGenerator<DataRow> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let number = 0;
   for await (const line of lines(file)) {
@@ -101,7 +101,7 @@ export async function* lines(file: string): AsyncGenerator<Buffer | null> {
   if (bytes > 0) yield line();
 }
 
-async function* csvRows(file: string, delimiter: string): AsyncGenerator<Row> {
+async function* csvRows(file: string, delimiter: string): AsyncGenerator<DataRow> {
   const records = createReadStream(file).pipe(
     parse({
       bom: true,
@@ -172,7 +172,7 @@ function after(schema: readonly SchemaElement[], at: number): number {
   return next;
 }
 
-async function* parquetRows(file: string): AsyncGenerator<Row> {
+async function* parquetRows(file: string): AsyncGenerator<DataRow> {
   const buffer = await asyncBufferFromFile(file);
   const metadata = await parquetMetadataAsync(buffer);
   const parsers = {

@@ -15,7 +15,7 @@ import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import {
   ASKED,
-  type Asked,
+  type AskedColumn,
   type AskedKind,
   CUT_COLUMN,
   ERROR_COLUMN,
@@ -23,13 +23,13 @@ import {
   takenColumn,
 } from './answer-columns.ts';
 import { Checkpoint, type RowEnd, STATUS } from './checkpoint.ts';
-import { formatOf, parquetColumns, type Row, readRows } from './read-rows.ts';
+import { type DataRow, formatOf, parquetColumns, readRows } from './read-rows.ts';
 import { type OutputRow, writeRows } from './write-rows.ts';
 
 /** Describes a run: the same questions about every row of a file. */
 export interface RowsRun {
   kind: AskedKind;
-  asked: readonly Asked[];
+  asked: readonly AskedColumn[];
   /** Members of the request without its model and state, with their JSON texts. */
   request: ReadonlyMap<string, string>;
   /** Files of the rows and of the output. */
@@ -217,7 +217,7 @@ async function* openRows(
   { rows, limit = Number.POSITIVE_INFINITY }: RowsRun,
   wanted: ReadonlySet<number> | null,
   isOpen: (n: number) => boolean,
-): AsyncGenerator<{ n: number; row: Row }> {
+): AsyncGenerator<{ n: number; row: DataRow }> {
   let n = -1;
   for await (const row of readRows(rows)) {
     if (++n >= limit) return;

@@ -3,20 +3,20 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ChatCompletionChunk } from '../../../lib/schema/chat-completion.ts';
 import { ApiError, call } from '../api.ts';
 import { MediaField, MediaView } from '../media/media-field.tsx';
-import { chatContent, type MediaFile } from '../media/media-file.ts';
+import { chatContent, type PickedFile } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
 import { readEvents } from '../read-events.ts';
 
 interface Message {
   role: 'user' | 'assistant';
   content: string;
-  media: MediaFile | undefined;
+  media: PickedFile | undefined;
   reasoning: string;
   /** Text below a finished answer: its speed, and whether it was cut. */
   note: string;
 }
 
-const said = (role: Message['role'], content: string, media?: MediaFile): Message => ({
+const said = (role: Message['role'], content: string, media?: PickedFile): Message => ({
   role,
   content,
   media,
@@ -31,7 +31,7 @@ const said = (role: Message['role'], content: string, media?: MediaFile): Messag
 export function ChatTab({ loading }: { loading: boolean }) {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');
-  const [media, setMedia] = useState<MediaFile | undefined>();
+  const [media, setMedia] = useState<PickedFile | undefined>();
   const [error, setError] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);

@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { type MediaFile, readMedia } from './media-file.ts';
+import { type PickedFile, readPickedFile } from './media-file.ts';
 
 interface MediaFieldProps {
   id: string;
   label: string;
-  media: MediaFile | undefined;
-  onChange(media: MediaFile | undefined): void;
+  media: PickedFile | undefined;
+  onChange(media: PickedFile | undefined): void;
   onError(cause: unknown): void;
 }
 
@@ -18,7 +18,7 @@ export function MediaField({ id, label, media, onChange, onError }: MediaFieldPr
     if (moveFocus.current) element.current?.focus();
     moveFocus.current = false;
   }, [media]);
-  const change = (file: MediaFile | undefined) => {
+  const change = (file: PickedFile | undefined) => {
     moveFocus.current = true;
     onChange(file);
   };
@@ -42,7 +42,7 @@ export function MediaField({ id, label, media, onChange, onError }: MediaFieldPr
         accept="image/*,audio/*"
         onChange={(event) => {
           const [file] = event.currentTarget.files ?? [];
-          if (file) readMedia(file).then(change, onError);
+          if (file) readPickedFile(file).then(change, onError);
         }}
       />
     </label>
@@ -50,7 +50,7 @@ export function MediaField({ id, label, media, onChange, onError }: MediaFieldPr
 }
 
 /** Shows an image, or plays a recording. */
-export function MediaView({ media: { kind, name, url } }: { media: MediaFile }) {
+export function MediaView({ media: { kind, name, url } }: { media: PickedFile }) {
   if (kind === 'image') return <img src={url} alt={name} />;
   return (
     <figure>

@@ -1,7 +1,7 @@
 import { splitDataUrl } from '../../../lib/data-url.ts';
 
 /** Holds an image or a recording, which is sent with tasks or a chat message. */
-export interface MediaFile {
+export interface PickedFile {
   name: string;
   kind: 'image' | 'audio';
   /** The whole file, as a `data:` URL in base64. */
@@ -12,7 +12,7 @@ export interface MediaFile {
  * Reads a file that the user has chosen. Throws an `Error` if its type is neither an image nor a recording, or if it
  * cannot be read.
  */
-export async function readMedia(file: File): Promise<MediaFile> {
+export async function readPickedFile(file: File): Promise<PickedFile> {
   const kind = (['image', 'audio'] as const).find((one) => file.type.startsWith(`${one}/`));
   if (!kind) throw new Error(`${file.name} is neither an image nor a recording. Choose a JPEG, PNG, WAV or MP3.`);
   const url = await new Promise<string>((resolve, reject) => {
@@ -25,12 +25,12 @@ export async function readMedia(file: File): Promise<MediaFile> {
 }
 
 /** Returns a copy whose `url` has a placeholder for the content, which would be too long to display. */
-export function withoutContent(media: MediaFile): MediaFile {
+export function withoutContent(media: PickedFile): PickedFile {
   return { ...media, url: `${media.url.slice(0, media.url.indexOf(',') + 1)}BASE64_OF_${media.name}` };
 }
 
 /** Returns the member of a body of `POST /v1/tasks` that contains a file: `images` or `audio`. */
-export function tasksMedia({ kind, url }: MediaFile) {
+export function tasksMedia({ kind, url }: PickedFile) {
   const input = base64Input(url);
   return kind === 'image' ? { images: [input] } : { audio: [input] };
 }
@@ -39,7 +39,7 @@ export function tasksMedia({ kind, url }: MediaFile) {
  * Returns the member `input` of a body of `POST /v1/decisions`: a user message with a file, then the text if there is
  * any.
  */
-export function decisionsInput({ kind, url }: MediaFile, text: string) {
+export function decisionsInput({ kind, url }: PickedFile, text: string) {
   const part = kind === 'image' ? { type: 'input_image', image_url: url } : { type: 'input_audio', audio_url: url };
   return [{ role: 'user', content: [part, ...(text === '' ? [] : [{ type: 'input_text', text }])] }];
 }
@@ -47,7 +47,7 @@ export function decisionsInput({ kind, url }: MediaFile, text: string) {
 /**
  * Returns the content of a message of `POST /v1/chat/completions`: a text, or a file and then the text if there is any.
  */
-export function chatContent(text: string, media: MediaFile | undefined) {
+export function chatContent(text: string, media: PickedFile | undefined) {
   if (!media) return text;
   const { kind, url } = media;
   const part =

@@ -1,12 +1,12 @@
-import { type Draft, newTask, tasksBody } from './task.ts';
+import { type Draft, newTask, tasksRequest } from './task.ts';
 
-export interface Example {
+export interface InputExample {
   title: string;
   make(): Draft;
 }
 
 /** The example that the page shows first. */
-export const complaint: Example = {
+export const complaint: InputExample = {
   title: 'A complaint',
   make: () => ({
     context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
@@ -29,7 +29,7 @@ export const complaint: Example = {
   }),
 };
 
-export const EXAMPLES: readonly Example[] = [
+export const INPUT_EXAMPLES: readonly InputExample[] = [
   complaint,
   {
     title: 'An invoice',
@@ -86,6 +86,6 @@ export const EXAMPLES: readonly Example[] = [
 
 /** Tells whether a draft is an unchanged example, so that nothing is lost if another example replaces it. */
 export function isExample(draft: Draft): boolean {
-  const text = (it: Draft) => JSON.stringify(tasksBody(it, ''));
-  return EXAMPLES.some(({ make }) => text(make()) === text(draft));
+  const text = (it: Draft) => JSON.stringify(tasksRequest(it, ''));
+  return INPUT_EXAMPLES.some(({ make }) => text(make()) === text(draft));
 }

@@ -1,11 +1,11 @@
-export const LANGUAGES = ['curl', 'TypeScript', 'Python'] as const;
-export type Language = (typeof LANGUAGES)[number];
+export const CODE_LANGUAGES = ['curl', 'TypeScript', 'Python'] as const;
+export type CodeLanguage = (typeof CODE_LANGUAGES)[number];
 
 /**
  * Returns the text of a program that sends `body` as JSON to `path` of the server `origin`, with POST, and prints the
  * response. The program reads the key from the variable `ASSAY_API_KEY`.
  */
-export function requestCode(language: Language, origin: string, path: string, body: unknown): string {
+export function requestCode(language: CodeLanguage, origin: string, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2);
   switch (language) {
     case 'curl':

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { LANGUAGES, type Language, requestCode } from './request-code.ts';
+import { CODE_LANGUAGES, type CodeLanguage, requestCode } from './request-code.ts';
 
 /** Milliseconds for which the button shows that the code was copied. */
 const COPIED_MS = 1_500;
@@ -20,7 +20,7 @@ export async function copyText(text: string, shown: HTMLElement | null): Promise
 
 /** Shows the request as code that the user can copy. */
 export function RequestView({ path, body }: { path: string; body: unknown }) {
-  const [language, setLanguage] = useState<Language>('curl');
+  const [language, setLanguage] = useState<CodeLanguage>('curl');
   const [copied, setCopied] = useState<boolean | null>(null);
   const code = requestCode(language, location.origin, path, body);
   const shown = useRef<HTMLElement>(null);
@@ -37,9 +37,9 @@ export function RequestView({ path, body }: { path: string; body: unknown }) {
           <select
             id="code-language"
             value={language}
-            onChange={(event) => setLanguage(event.currentTarget.value as Language)}
+            onChange={(event) => setLanguage(event.currentTarget.value as CodeLanguage)}
           >
-            {LANGUAGES.map((name) => (
+            {CODE_LANGUAGES.map((name) => (
               <option value={name}>{name}</option>
             ))}
           </select>

@@ -1,13 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Answer, AnswerRow, Answers } from './answer.ts';
 
-export interface Outcome extends Answers {
+export interface ShownOutcome extends Answers {
   /** Context of the tasks, to which the positions of evidence refer. */
   context: string;
   milliseconds: number;
 }
 
-export function Results({ outcome }: { outcome: Outcome }) {
+export function Results({ outcome }: { outcome: ShownOutcome }) {
   const { answers, context, cut, milliseconds, promptTokens, chosenTokens } = outcome;
   const top = useRef<HTMLDivElement>(null);
   // On a narrow screen the answers are below the tasks, so the page scrolls to them.

@@ -7,17 +7,17 @@ import { RunTasksRequest } from '../../../lib/schema/task-request.ts';
 import type { RunTasksResponse } from '../../../lib/schema/task-response.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 import { readDecisions, readExtractions, readTasks } from './answer.ts';
-import { EXAMPLES } from './examples.ts';
-import { LANGUAGES, requestCode } from './request-code.ts';
+import { INPUT_EXAMPLES } from './examples.ts';
+import { CODE_LANGUAGES, requestCode } from './request-code.ts';
 import {
   anotherTask,
-  decisionsBody,
-  extractionsBody,
+  decisionsRequest,
+  extractionsRequest,
   hasFields,
   hasProbabilities,
   moved,
   newTask,
-  tasksBody,
+  tasksRequest,
 } from './task.ts';
 
 const decide = newTask({ type: 'decide', name: '10', text: 'Late?', list: ' yes \n\nno' });
@@ -26,7 +26,7 @@ const extract = newTask({ type: 'extract', name: 'facts', text: 'What?', list: '
 const draft = { context: "It's late.", tasks: [decide, free, extract], maxOutputTokens: 64 };
 
 test('a draft becomes the body of POST /v1/tasks', () => {
-  expect(tasksBody(draft, 'a/b')).toEqual({
+  expect(tasksRequest(draft, 'a/b')).toEqual({
     model: 'a/b',
     context: "It's late.",
     tasks: [
@@ -40,7 +40,7 @@ test('a draft becomes the body of POST /v1/tasks', () => {
 
 test('a draft becomes the body of POST /v1/decisions, unless an answer is free', () => {
   expect([draft, { ...draft, tasks: [decide, extract] }].map(hasProbabilities)).toEqual([false, true]);
-  expect(decisionsBody({ ...draft, tasks: [decide, extract] }, 'a/b')).toEqual({
+  expect(decisionsRequest({ ...draft, tasks: [decide, extract] }, 'a/b')).toEqual({
     model: 'a/b',
     input: "It's late.",
     questions: [
@@ -57,7 +57,7 @@ const empty = newTask({ type: 'fields', name: 'empty', text: '', list: 'none: li
 test('a draft with typed fields becomes the body of POST /v1/extractions', () => {
   const mixed = { ...draft, tasks: [decide, free, extract, fields] };
   expect([draft, mixed].map(hasFields)).toEqual([false, true]);
-  const body = extractionsBody(mixed, 'a/b');
+  const body = extractionsRequest(mixed, 'a/b');
   expect(body).toEqual({
     model: 'a/b',
     state: "It's late.",
@@ -78,9 +78,9 @@ test('a draft with typed fields becomes the body of POST /v1/extractions', () =>
 });
 
 test('an example has typed fields that the server accepts', () => {
-  const drafts = EXAMPLES.map(({ make }) => make()).filter(hasFields);
+  const drafts = INPUT_EXAMPLES.map(({ make }) => make()).filter(hasFields);
   expect(drafts).toHaveLength(1);
-  for (const one of drafts) validate(ExtractionsRequest, extractionsBody(one, 'a/b'));
+  for (const one of drafts) validate(ExtractionsRequest, extractionsRequest(one, 'a/b'));
 });
 
 test('typed fields carry probabilities and spans', () => {
@@ -149,10 +149,10 @@ describe('an image and a recording', () => {
     [audio, { audio: [{ type: 'base64', mime_type: 'audio/wav', data: 'BBBB' }] }],
   ])('%j is part of both bodies, which the server accepts', (media, members) => {
     for (const context of ['Sent today.', '']) {
-      const body = tasksBody({ ...draft, tasks, context, media }, 'a/b');
+      const body = tasksRequest({ ...draft, tasks, context, media }, 'a/b');
       expect(body).toMatchObject(members);
       validate(RunTasksRequest, body);
-      validate(DecisionsRequest, decisionsBody({ ...draft, tasks, context, media }, 'a/b'));
+      validate(DecisionsRequest, decisionsRequest({ ...draft, tasks, context, media }, 'a/b'));
     }
   });
 });
@@ -249,15 +249,15 @@ describe('moved', () => {
   });
 });
 
-test.each(LANGUAGES)('%s takes the key from the environment', (language) => {
-  const code = requestCode(language, 'http://127.0.0.1:8080', '/v1/tasks', tasksBody(draft, 'a/b'));
+test.each(CODE_LANGUAGES)('%s takes the key from the environment', (language) => {
+  const code = requestCode(language, 'http://127.0.0.1:8080', '/v1/tasks', tasksRequest(draft, 'a/b'));
   expect(code).toContain('ASSAY_API_KEY');
   expect(code).toContain('http://127.0.0.1:8080/v1/tasks');
 });
 
 test('curl reads a body with quotes, variables and more bytes than an argument may have', () => {
   const context = `It's "late": $HOME \`x\` ${'\u0436'.repeat(100_000)}\nJSON\n`;
-  const body = tasksBody({ ...draft, context }, 'a/b');
+  const body = tasksRequest({ ...draft, context }, 'a/b');
   const printStdin = 'curl() { cat; }\n';
   const stdout = execFileSync('sh', {
     input: printStdin + requestCode('curl', '', '/v1/tasks', body),

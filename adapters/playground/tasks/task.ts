@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { decisionsInput, type MediaFile, tasksMedia } from '../media/media-file.ts';
+import { decisionsInput, type PickedFile, tasksMedia } from '../media/media-file.ts';
 
 /** One task in the editor. */
 const TaskFields = v.object({
@@ -28,7 +28,7 @@ export interface TaskDraft extends TaskFields {
 export interface Draft extends StoredDraft {
   tasks: TaskDraft[];
   /** An image or a recording beside the text; absent if there is none. */
-  media?: MediaFile | undefined;
+  media?: PickedFile | undefined;
 }
 
 /** Returns the lines of a text, trimmed, without empty ones. */
@@ -39,7 +39,7 @@ export const items = (list: string): string[] =>
     .filter((line) => line !== '');
 
 /** Returns the body of `POST /v1/tasks` for a draft. `model` is a model id. */
-export function tasksBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
+export function tasksRequest({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
     context,
@@ -65,7 +65,7 @@ export function typedField(line: string): { name: string; type: string } {
 }
 
 /** Returns the body of `POST /v1/extractions` for a draft: typed fields, beside questions for its other tasks. */
-export function extractionsBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
+export function extractionsRequest({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   const fields: Record<string, object> = {};
   const questions: Record<string, object> = {};
   for (const { type, name, text, list } of tasks) {
@@ -98,7 +98,7 @@ export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
 
 /** Returns the body of `POST /v1/decisions` for a draft with `hasProbabilities`. `model` is a model id. */
-export function decisionsBody({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
+export function decisionsRequest({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   return {
     model,
     input: media ? decisionsInput(media, context) : context,

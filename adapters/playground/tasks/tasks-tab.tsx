@@ -6,25 +6,25 @@ import { MediaField } from '../media/media-field.tsx';
 import { withoutContent } from '../media/media-file.ts';
 import { Problem } from '../problem.tsx';
 import { readDecisions, readExtractions, readTasks } from './answer.ts';
-import { complaint, EXAMPLES, type Example, isExample } from './examples.ts';
+import { complaint, INPUT_EXAMPLES, type InputExample, isExample } from './examples.ts';
 import { RequestView } from './request-view.tsx';
-import { type Outcome, Results } from './results.tsx';
+import { Results, type ShownOutcome } from './results.tsx';
 import {
   type Draft,
-  decisionsBody,
-  extractionsBody,
+  decisionsRequest,
+  extractionsRequest,
   hasFields,
   hasProbabilities,
   newTask,
   StoredDraft,
-  tasksBody,
+  tasksRequest,
 } from './task.ts';
 import { TaskList } from './task-list.tsx';
 
 // The formats in which a draft may be asked. Typed fields need the last one.
-const TASKS = { path: '/v1/tasks', body: tasksBody, read: readTasks };
-const DECISIONS = { path: '/v1/decisions', body: decisionsBody, read: readDecisions };
-const EXTRACTIONS = { path: '/v1/extractions', body: extractionsBody, read: readExtractions };
+const TASKS = { path: '/v1/tasks', body: tasksRequest, read: readTasks };
+const DECISIONS = { path: '/v1/decisions', body: decisionsRequest, read: readDecisions };
+const EXTRACTIONS = { path: '/v1/extractions', body: extractionsRequest, read: readExtractions };
 
 /**
  * Shows a context, a list of tasks about it, and their answers. `model` is the id of the loaded model, empty if there
@@ -42,7 +42,7 @@ export function TasksTab({
   const [draft, setDraft] = useState<Draft>(() => storedDraft() ?? complaint.make());
   // Stored before the browser paints, because a reload right after a change must not lose it.
   useLayoutEffect(() => storeDraft(draft), [draft]);
-  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const [outcome, setOutcome] = useState<ShownOutcome | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
   const [probabilities, setProbabilities] = useState(true);
@@ -52,7 +52,7 @@ export function TasksTab({
   const bodyOf = (sent: Draft) => form.body(sent, model || 'assay/starter');
   const shown = draft.media ? { ...draft, media: withoutContent(draft.media) } : draft;
 
-  const start = (example: Example) => {
+  const start = (example: InputExample) => {
     if (!isExample(draft) && !confirm(`Replace the context and the tasks with the example “${example.title}”?`)) return;
     setDraft(example.make());
     setOutcome(null);
@@ -90,7 +90,7 @@ export function TasksTab({
         <div class="row">
           <fieldset class="examples">
             <legend>Start from an example</legend>
-            {EXAMPLES.map((example) => (
+            {INPUT_EXAMPLES.map((example) => (
               <button type="button" onClick={() => start(example)}>
                 {example.title}
               </button>

@@ -25,7 +25,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { chatEvents } from './chat-events.ts';
 import { readBatchAnswer, readChatEvents } from './internal.ts';
 import { readChunks } from './read-chunks.ts';
-import { message, taskAnswer, tasksBody } from './task-answer.ts';
+import { message, publicTasksRequest, taskAnswer } from './task-answer.ts';
 import { type Attempt, RetryBudget, type Tries, tryUpstreams, verdict } from './try-upstreams.ts';
 import { askUpstream, readUpstream, type UpstreamClientDeps, type UpstreamRequest } from './upstream-client.ts';
 import { OtherVersion, UpstreamFault, unreachable } from './upstream-fault.ts';
@@ -196,7 +196,7 @@ export class ForwardingBackend implements InferenceBackend {
     const answer = await this.#internally(upstream, () => ask(TASKS_PATH, body));
     if (answer) yield readBatchAnswer(answer.text, batch);
     else if (!isPublic(batch)) throw new OtherVersion();
-    else yield taskAnswer(await ask('/v1/tasks', tasksBody(batch)), batch);
+    else yield taskAnswer(await ask('/v1/tasks', publicTasksRequest(batch)), batch);
   }
 
   async *#events(upstream: Upstream, chat: ChatRequest, body: string, call: Call): AsyncGenerator<ChatEvent> {

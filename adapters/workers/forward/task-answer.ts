@@ -58,7 +58,7 @@ function missing(name: string): never {
 const DEFAULTS = { temperature: 0, maxOutputTokens: 16 };
 
 /** Returns the JSON text of the body for an upstream's `POST /v1/tasks`. The upstream parses it to the same batch. */
-export function tasksBody(batch: TaskBatch): string {
+export function publicTasksRequest(batch: TaskBatch): string {
   const { model, input, temperature, maxOutputTokens, language } = batch;
   const images = batch.media.filter(({ type }) => type === 'image');
   const audio = batch.media.filter(({ type }) => type === 'audio');

@@ -9,7 +9,7 @@ import { ExtractRequest, RunTasksRequest } from '../../../lib/schema/task-reques
 import { batchOfExtraction, batchOfTasks } from '../../../lib/tasks/batch.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 import { chatBody } from './backend.ts';
-import { tasksBody } from './task-answer.ts';
+import { publicTasksRequest } from './task-answer.ts';
 
 const runs = { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) };
 
@@ -122,7 +122,7 @@ describe('tasksBody', () => {
     fc.assert(
       fc.property(tasksRequest, (request) => {
         const batch = readTasks(JSON.stringify(request));
-        expect(readTasks(tasksBody(batch))).toEqual(batch);
+        expect(readTasks(publicTasksRequest(batch))).toEqual(batch);
       }),
       runs,
     );
@@ -136,7 +136,7 @@ describe('tasksBody', () => {
       `{"model":"a/b","context":"","instruction":"i","schema":${open.repeat(depth)}${inner}${close.repeat(depth)}}`;
     const readOne = (text: string) => batchOfExtraction(validate(ExtractRequest, parsed(text)));
     const batch = readOne(request(levels));
-    expect(readTasks(tasksBody(batch))).toEqual(batch);
+    expect(readTasks(publicTasksRequest(batch))).toEqual(batch);
     expect(() => readOne(request(levels + 1))).toThrow(/nested deeper/);
   });
 
@@ -144,7 +144,7 @@ describe('tasksBody', () => {
     const text = `{"model":"a/b","context":"","tasks":[{"type":"extract","name":"__proto__","instruction":"i",
       "schema":{"__proto__":"string","10":"integer","a":"string"}}]}`;
     const batch = readTasks(text);
-    const again = readTasks(tasksBody(batch));
+    const again = readTasks(publicTasksRequest(batch));
     expect(again).toEqual(batch);
     const [task] = again.tasks;
     const shape = task?.type === 'extract' && task.shape.kind === 'schema' ? task.shape.schema : {};

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.ts';
 import { BREAKER } from './breaker.ts';
-import { Health } from './health.ts';
+import { FleetHealth } from './health.ts';
 import type { UpstreamReport } from './report.ts';
 import { parseUpstreams } from './upstream.ts';
 
@@ -22,7 +22,7 @@ function setUp(answer: (url: string) => Response | Promise<Response> = () => Res
     asked.push(url);
     return answer(url);
   };
-  const health = new Health({ upstreams, fetch: fetch as unknown as typeof globalThis.fetch, clock });
+  const health = new FleetHealth({ upstreams, fetch: fetch as unknown as typeof globalThis.fetch, clock });
   const pass = (ms: number) => {
     now += ms;
   };

@@ -53,7 +53,7 @@ interface Edge {
  * Merges the reports of all edge isolates into the shared state of the fleet: the breaker, the load and the loaded
  * model of every upstream. The state is in memory only, because lost state is soon observed again.
  */
-export class Health {
+export class FleetHealth {
   readonly #deps: HealthDeps;
   readonly #upstreams: Map<string, Known>;
   readonly #edges = new Map<string, Edge>();

@@ -10,7 +10,7 @@ import { type Alternative, itemAt, type Member, type Node } from './node.ts';
 import { keepExactlyOne } from './one-of.ts';
 import { Resolver } from './resolver.ts';
 
-export interface CompileOptions {
+interface CompileOptions {
   /** Path of the schema in the caller's input, for error messages. */
   path: string;
   /**

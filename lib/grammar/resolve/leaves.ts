@@ -7,7 +7,7 @@ import { refuse } from '../schema/problem.ts';
  * Describes one way to satisfy a set of subschemas, by indices into `SchemaDocument.subschemas`: those that must all
  * match (`constraints`), and those that must not match because of `oneOf` (`exclusions`).
  */
-export interface Leaf {
+export interface SchemaLeaf {
   constraints: readonly number[];
   exclusions: readonly number[];
 }
@@ -28,8 +28,12 @@ interface Branch {
  * @param spend spends steps of the compile budget; what it throws ends the search
  * @throws AssayError `unsupported_schema` for more than `LIMITS.alternatives` ways
  */
-export function leaves(ids: readonly number[], { subschemas }: SchemaDocument, spend: (steps: number) => void): Leaf[] {
-  const found: Leaf[] = [];
+export function leaves(
+  ids: readonly number[],
+  { subschemas }: SchemaDocument,
+  spend: (steps: number) => void,
+): SchemaLeaf[] {
+  const found: SchemaLeaf[] = [];
   const open: Branch[] = [{ constraints: [], exclusions: [], pending: [...ids], choices: [] }];
   for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
     if (!expand(branch)) continue;

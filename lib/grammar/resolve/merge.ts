@@ -1,6 +1,6 @@
 import type { NumberRules } from '../number/number-language.ts';
 import type { Subschema, TypeName } from '../schema/document.ts';
-import type { Format } from '../schema/keywords.ts';
+import type { StringFormat } from '../schema/keywords.ts';
 import type { StringRules } from '../text/compile-string.ts';
 
 /**
@@ -70,7 +70,7 @@ export function mergeStrings(constraints: readonly Subschema[]): StringRules {
     max: Math.min(Infinity, ...constraints.map(({ maxLength }) => maxLength ?? Infinity)),
     patterns: unique(constraints.map(({ pattern }) => pattern)),
     // The cast is safe, because `unique` has dropped undefined values.
-    formats: unique(constraints.map(({ format }) => format)) as Format[],
+    formats: unique(constraints.map(({ format }) => format)) as StringFormat[],
   };
 }
 

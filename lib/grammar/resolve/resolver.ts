@@ -8,7 +8,7 @@ import { refuse } from '../schema/problem.ts';
 import { combine, lengthDfa } from '../text/combine.ts';
 import { accepts } from '../text/dfa.ts';
 import { StringLanguage } from '../text/string-language.ts';
-import { type Leaf, leaves } from './leaves.ts';
+import { leaves, type SchemaLeaf } from './leaves.ts';
 import { canonical, type MatchContext, matches, memberSchemas, orRefuse } from './matches.ts';
 import { measureValues } from './measure.ts';
 import { mergeNumbers, mergeStrings, mergeTypes } from './merge.ts';
@@ -127,7 +127,7 @@ export class Resolver implements MatchContext {
    *
    * @param texts JSON texts of the literals that the node already generates; new ones are added
    */
-  #alternatives(node: Node, leaf: Leaf, texts: Set<string>): Alternative[] {
+  #alternatives(node: Node, leaf: SchemaLeaf, texts: Set<string>): Alternative[] {
     const constraints = leaf.constraints.map((id) => at(this.document.subschemas, id));
     const make = (shape: object, generated: boolean): Alternative => {
       const from: Origin = { constraints: leaf.constraints, exclusions: leaf.exclusions, generated };

@@ -17,6 +17,6 @@ export function show(value: unknown): string {
 }
 
 /** Tells whether a value is an object, and neither an array nor null. */
-export function isObject(value: unknown): value is { readonly [key: string]: never } {
+export function isSchemaObject(value: unknown): value is { readonly [key: string]: never } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import type { Fuel } from '../fuel.ts';
 import { type CodePoints, codePointOf, LAST_CODE_POINT } from './code-points.ts';
-import { alphabetOf, Builder, classOf, type Dfa, nextState } from './dfa.ts';
+import { alphabetOf, Builder, classOf, type Dfa, stepOf } from './dfa.ts';
 
 /**
  * Builds the product automaton of two automata. It accepts the texts that both accept (`and`), or that `a` accepts and
@@ -25,7 +25,7 @@ export function combine(a: Dfa, b: Dfa, operation: 'and' | 'minus', fuel: Fuel):
     const [id, p, q] = top;
     fuel.spend(alphabet.classes);
     for (const [c, [ca, cb]] of classes.entries()) {
-      builder.link(id, c, enter(nextState(a, p, ca), q < 0 ? -1 : nextState(b, q, cb)));
+      builder.link(id, c, enter(stepOf(a, p, ca), q < 0 ? -1 : stepOf(b, q, cb)));
     }
   }
   return builder.finish();

@@ -1,6 +1,6 @@
 import { Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
-import { FORMATS, type Format } from '../schema/keywords.ts';
+import { FORMATS, type StringFormat } from '../schema/keywords.ts';
 import { combine } from './combine.ts';
 import type { Dfa } from './dfa.ts';
 import { parsePattern, strictPattern } from './pattern.ts';
@@ -15,7 +15,7 @@ export interface StringRules {
   min: number;
   max: number;
   patterns: readonly string[];
-  formats: readonly Format[];
+  formats: readonly StringFormat[];
 }
 
 const formatLanguages = new Map<string, Dfa>();
@@ -26,7 +26,7 @@ const wholeFormats = new Map<string, StringLanguage>();
  *
  * @param side `generates`: it accepts the texts that are generated; `accepts`: at least all valid ones (`FORMAT_RULES`)
  */
-export function formatDfa(format: Format, side: 'generates' | 'accepts'): Dfa {
+export function formatDfa(format: StringFormat, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
   if (!dfa) {
@@ -102,7 +102,7 @@ function longest({ max, formats }: StringRules, side: 'generates' | 'accepts'): 
 }
 
 /** Returns the language of a format without other rules. All schemas share it, and with it its token masks. */
-function wholeFormat(format: Format, side: 'generates' | 'accepts'): StringLanguage {
+function wholeFormat(format: StringFormat, side: 'generates' | 'accepts'): StringLanguage {
   const key = `${side} ${format}`;
   let language = wholeFormats.get(key);
   if (!language) {
@@ -177,7 +177,7 @@ const pointer = '(?:/(?:[^~/]|~[01])*)*';
  * - regex: a pattern without groups.
  * - uuid4: a UUID of version 4, as Pydantic names it. json-pointer: RFC 6901.
  */
-const FORMAT_RULES: { readonly [F in Format]: FormatRule } = {
+const FORMAT_RULES: { readonly [F in StringFormat]: FormatRule } = {
   date: { generates: [`^${date}$`], accepts: String.raw`^\d{4}-\d\d-\d\d$` },
   time: { generates: [`^${time}$`], accepts: String.raw`^\d\d:` },
   'date-time': { generates: [`^${date}T${time}$`], accepts: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },

@@ -33,7 +33,7 @@ export function classOf({ firsts, of, ascii }: Alphabet, codePoint: number): num
 }
 
 /** Returns the state after a character of the class `characters`; -1 if there is none, or for the class -1. */
-export function nextState({ next, alphabet }: Dfa, state: number, characters: number): number {
+export function stepOf({ next, alphabet }: Dfa, state: number, characters: number): number {
   return characters < 0 ? -1 : (next[state * alphabet.classes + characters] ?? -1);
 }
 
@@ -42,7 +42,7 @@ export function accepts(dfa: Dfa, text: string): boolean {
   let state = dfa.states === 0 ? -1 : 0;
   for (const char of text) {
     if (state < 0) return false;
-    state = nextState(dfa, state, classOf(dfa.alphabet, char.codePointAt(0)!));
+    state = stepOf(dfa, state, classOf(dfa.alphabet, char.codePointAt(0)!));
   }
   return state >= 0 && dfa.accepts[state] === 1;
 }

@@ -1,7 +1,7 @@
 import { at } from '../../at.ts';
 import type { Fuel } from '../fuel.ts';
 import { classSets, combine, lengthDfa } from './combine.ts';
-import { type Alphabet, alphabetOf, Builder, classesIn, classOf, type Dfa, nextState } from './dfa.ts';
+import { type Alphabet, alphabetOf, Builder, classesIn, classOf, type Dfa, stepOf } from './dfa.ts';
 import type { Assertion, Lookahead, Pattern } from './nfa.ts';
 
 /**
@@ -172,7 +172,7 @@ class Lookaheads {
     const left = new Set<string>();
     for (const demand of demands) {
       const [index, state] = demand.split('.').map(Number) as [number, number];
-      const next = nextState(at(this.#automata, index), state, at(this.#classes, index)[c] ?? -1);
+      const next = stepOf(at(this.#automata, index), state, at(this.#classes, index)[c] ?? -1);
       if (next < 0) return null;
       const rest = this.#demand(index, next);
       if (rest !== '') left.add(rest);

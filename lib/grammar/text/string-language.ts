@@ -3,7 +3,7 @@ import { type Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { codePointOf } from './code-points.ts';
 import { combine, lengthDfa } from './combine.ts';
-import { classOf, type Dfa, nextState, rangeOf } from './dfa.ts';
+import { classOf, type Dfa, rangeOf, stepOf } from './dfa.ts';
 
 /**
  * Represents a set of allowed texts by an automaton, which is null for any text, and bounds on the length in
@@ -79,7 +79,7 @@ export class StringLanguage {
   #move(state: number, codePoint: number): number {
     const { dfa } = this;
     if (!dfa) return isText(codePoint) ? 0 : -1;
-    return nextState(dfa, state, classOf(dfa.alphabet, codePoint));
+    return stepOf(dfa, state, classOf(dfa.alphabet, codePoint));
   }
 
   /**
@@ -91,7 +91,7 @@ export class StringLanguage {
     if (!dfa) return this.fits(0, length + 1) && (isText(first) || isText(last));
     const { firsts, of } = dfa.alphabet;
     for (let i = rangeOf(firsts, first); (firsts[i] ?? Infinity) <= last; i++) {
-      const next = nextState(dfa, state, of[i] ?? -1);
+      const next = stepOf(dfa, state, of[i] ?? -1);
       if (next >= 0 && this.fits(next, length + 1)) return true;
     }
     return false;
@@ -108,7 +108,7 @@ export class StringLanguage {
     let only = -1;
     for (let i = 0; i < firsts.length; i++) {
       const first = firsts[i] ?? 0;
-      const next = nextState(dfa, state, of[i] ?? -1);
+      const next = stepOf(dfa, state, of[i] ?? -1);
       if (next < 0 || !this.fits(next, length + 1)) continue;
       if (only >= 0 || (firsts[i + 1] ?? 0) !== first + 1) return -1;
       only = first;
@@ -150,7 +150,7 @@ export class StringLanguage {
     const { firsts, of } = this.dfa.alphabet;
     const ranges: { first: number; last: number; next: number; rest: number }[] = [];
     for (let i = 0; i < firsts.length; i++) {
-      const next = nextState(this.dfa, state, of[i] ?? -1);
+      const next = stepOf(this.dfa, state, of[i] ?? -1);
       if (next < 0 || !this.fits(next, length + 1)) continue;
       const last = (firsts[i + 1] ?? 0x11_00_00) - 1;
       ranges.push({ first: firsts[i] ?? 0, last, next, rest: this.rest(next, length + 1) });

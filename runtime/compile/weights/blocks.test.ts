@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { constantMatrices } from '../../onnx/format/constants.ts';
-import { attribute, type Graph, type Model, makeNode, makeTensor } from '../../onnx/format/model.ts';
+import { attribute, type Graph, makeNode, makeTensor, type OnnxModel } from '../../onnx/format/model.ts';
 import { type BlockFormat, blockWeights, int8BlockWeights } from './blocks.ts';
 import { fitBlock } from './fit-block.ts';
 import { asLinear } from './linear.ts';
@@ -13,7 +13,7 @@ function weights(count: number): Float32Array {
   );
 }
 
-function modelOf(inputs: number, outputs: number, byOutput: boolean): Model {
+function modelOf(inputs: number, outputs: number, byOutput: boolean): OnnxModel {
   const values = weights(inputs * outputs);
   const dims = byOutput ? [outputs, inputs] : [inputs, outputs];
   const graph: Graph = { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] };

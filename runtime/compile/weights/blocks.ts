@@ -5,9 +5,9 @@ import {
   attributeFields,
   DataType,
   type Graph,
-  type Model,
   makeNode,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
 } from '../../onnx/format/model.ts';
 import { centreBlock, fitBlock } from './fit-block.ts';
 import { asLinear, type Linear } from './linear.ts';
@@ -47,7 +47,7 @@ const MS = 'com.microsoft';
  * Replaces MatMul nodes that have constant float weights with MatMulNBits nodes of 4 bits. Weights that the published
  * model already stores block-quantized are left unchanged.
  */
-export function int4Weights(model: Model): void {
+export function int4Weights(model: OnnxModel): void {
   blockWeights(model, CPU_BLOCKS);
 }
 
@@ -55,7 +55,7 @@ export function int4Weights(model: Model): void {
  * Replaces MatMul nodes that have constant float weights, and MatMulNBits nodes of 4 bits, with MatMulNBits nodes of 8
  * bits.
  */
-export function int8BlockWeights(model: Model): void {
+export function int8BlockWeights(model: OnnxModel): void {
   blockWeights(model, CPU_BLOCKS_OF_8_BITS);
 }
 
@@ -64,7 +64,7 @@ export function int8BlockWeights(model: Model): void {
  * published model already stores block-quantized are left unchanged, unless the format converts them. All MatMulNBits
  * nodes are set to compute with 8-bit activations.
  */
-export function blockWeights({ graph, opsets }: Model, format: BlockFormat): void {
+export function blockWeights({ graph, opsets }: OnnxModel, format: BlockFormat): void {
   const constant = constantMatrices(graph);
   opsets.set(MS, opsets.get(MS) ?? 1);
   graph.nodes = graph.nodes.map((node) => {
@@ -82,7 +82,7 @@ export function blockWeights({ graph, opsets }: Model, format: BlockFormat): voi
   });
 }
 
-function staysPublished(node: Node, { bits, convertFewerBits }: BlockFormat): boolean {
+function staysPublished(node: OnnxNode, { bits, convertFewerBits }: BlockFormat): boolean {
   if (node.op !== 'MatMulNBits') return false;
   return !convertFewerBits || Number(attribute(node, 'bits') ?? 4) >= bits;
 }

@@ -3,10 +3,10 @@ import { constantMatrices } from '../../onnx/format/constants.ts';
 import {
   DataType,
   type Graph,
-  type Model,
   makeNode,
   makeTensor,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type Tensor,
 } from '../../onnx/format/model.ts';
 import type { FloatMatrix } from '../../onnx/format/tensor-data.ts';
@@ -24,9 +24,9 @@ const LAST = 'assay/last_axis';
  * has its own scale. The numbers of a row depend on that row alone, so branches in one run do not change each other's
  * answers.
  */
-export function int8Weights({ graph, opsets }: Model): void {
+export function int8Weights({ graph, opsets }: OnnxModel): void {
   const constant = constantMatrices(graph);
-  const nodes: Node[] = [];
+  const nodes: OnnxNode[] = [];
   const quantised = new Set<string>();
   opsets.set(MS, opsets.get(MS) ?? 1);
   graph.initializers.set(UNIT, makeTensor(UNIT, [], Float32Array.of(1 / 127)));
@@ -58,7 +58,7 @@ export function int8Weights({ graph, opsets }: Model): void {
 }
 
 /** Returns nodes that compute `x/int8`, the rows of `x` in 8 bits, and `x/magnitude`, by which each row was divided. */
-function quantizeRows(x: string, opset: number): Node[] {
+function quantizeRows(x: string, opset: number): OnnxNode[] {
   // Since opset 18, the axes are an input instead of an attribute.
   const largest =
     opset >= 18
@@ -103,13 +103,13 @@ function quantizeColumns(graph: Graph, linear: Linear): [int8: string, scale: st
  *
  * @param tokens input of the token ids, by which the tables are found
  */
-export function int8Embedding({ graph }: Model, tokens: string): void {
+export function int8Embedding({ graph }: OnnxModel, tokens: string): void {
   for (const node of graph.nodes.filter(({ op, inputs }) => op === 'Gather' && inputs[1] === tokens)) {
     int8Table(graph, node, tokens);
   }
 }
 
-function int8Table(graph: Graph, node: Node, tokens: string): void {
+function int8Table(graph: Graph, node: OnnxNode, tokens: string): void {
   const constant = constantMatrices(graph);
   const found = constant(at(node.inputs, 0));
   if (!found) return;

@@ -1,11 +1,11 @@
 import { at } from '../../../lib/at.ts';
 import { type ConstantMatrix, EXACT, isTransposedProduct } from '../../onnx/format/constants.ts';
-import { attribute, type Graph, type Node } from '../../onnx/format/model.ts';
+import { attribute, type Graph, type OnnxNode } from '../../onnx/format/model.ts';
 import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/format/tensor-data.ts';
 
 /** Describes a MatMul `x · W` with constant weights, in any published format. */
 export interface Linear {
-  node: Node;
+  node: OnnxNode;
   /** Prefix of the names of all tensors that are made from these weights. */
   weight: string;
   inputs: number;
@@ -22,7 +22,7 @@ export interface Linear {
  * other node, and for weights in an unsupported format.
  */
 export function asLinear(
-  node: Node,
+  node: OnnxNode,
   graph: Graph,
   constant: (name: string) => ConstantMatrix | undefined,
 ): Linear | undefined {
@@ -43,7 +43,7 @@ export function asLinear(
  * Describes a MatMulNBits node (onnxruntime, docs/ContribOperators.md). Its weights `[N, blocks, bytes]` have 4 or 8
  * bits, the low half of a byte first, with a scale and an optional zero point for each block of inputs.
  */
-function fromBlocks(node: Node, graph: Graph): Linear | undefined {
+function fromBlocks(node: OnnxNode, graph: Graph): Linear | undefined {
   const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;
   const bits = attribute(node, 'bits') ?? 4;
   const [inputs, outputs, blockSize] = ['K', 'N', 'block_size'].map((name) => attribute(node, name));

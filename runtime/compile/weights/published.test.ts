@@ -8,7 +8,7 @@ import { readGguf } from '../../checkpoint/gguf/read-gguf.ts';
 import { floatsOf } from '../../engine/forward/forward.ts';
 import { GraphBuilder } from '../../graph/graph-builder.ts';
 import { linear } from '../../graph/linear.ts';
-import { DataType, type Model } from '../../onnx/format/model.ts';
+import { DataType, type OnnxModel } from '../../onnx/format/model.ts';
 import { prune } from '../../onnx/format/subgraph.ts';
 import { plannedGraphs } from '../planned-graphs.ts';
 import { convertWeights, floatProducts } from '../weight-conversion.ts';
@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const { tensors } = readGguf(FILE);
 
 /** Returns a graph that looks rows of a matrix up, and multiplies other ones by it. */
-function modelOf(type: string): { model: Model; width: number } {
+function modelOf(type: string): { model: OnnxModel; width: number } {
   const stored = tensors.get(type);
   if (!stored) throw new Error(`the fixture has ${type}`);
   const graph = new GraphBuilder();
@@ -35,7 +35,7 @@ function modelOf(type: string): { model: Model; width: number } {
   return { model: graph.model('types'), width: stored.dims[1] ?? 0 };
 }
 
-async function run({ model, width }: { model: Model; width: number }) {
+async function run({ model, width }: { model: OnnxModel; width: number }) {
   const own = mkdtempSync(join(folder, 'graph-'));
   await plannedGraphs([{ file: 'model.onnx', model }], 'weights.bin').write(own, () => {}, undefined);
   const session = await InferenceSession.create(join(own, 'model.onnx'), { executionProviders: ['cpu'] });

@@ -4,10 +4,10 @@ import {
   DataType,
   type Graph,
   type MatrixBlocks,
-  type Model,
   makeNode,
   makeTensor,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type Tensor,
 } from '../../onnx/format/model.ts';
 import { ACCURACY } from './blocks.ts';
@@ -39,7 +39,7 @@ function publishedIn(tensor: Tensor | undefined): Published | undefined {
  * too. Levels and scales are unchanged. MatMulNBits knows no minimum of a block: its largest part becomes a zero point,
  * which is a whole level, and the rest is multiplied by the sum of the block's inputs.
  */
-export function publishedWeights({ graph, opsets }: Model, tokens: string): void {
+export function publishedWeights({ graph, opsets }: OnnxModel, tokens: string): void {
   opsets.set(MS, opsets.get(MS) ?? 1);
   const sums = new Map<string, string>();
   graph.nodes = graph.nodes.flatMap((node) => {
@@ -55,7 +55,7 @@ export function publishedWeights({ graph, opsets }: Model, tokens: string): void
   });
 }
 
-function product(graph: Graph, node: Node, matrix: Published, sums: Map<string, string>): Node[] {
+function product(graph: Graph, node: OnnxNode, matrix: Published, sums: Map<string, string>): OnnxNode[] {
   const { rows, columns, blocks } = matrix;
   const { bits, size, min } = blocks;
   const count = columns / size;
@@ -70,7 +70,7 @@ function product(graph: Graph, node: Node, matrix: Published, sums: Map<string, 
   if (!min) return [makeNode('MatMulNBits', inputs, [output], attributes, MS)];
   const rest = add(graph, matrix, 'mins', [rows, count], (part) => restOf(part, matrix));
   const key = `${x}/${size}`;
-  const nodes: Node[] = [];
+  const nodes: OnnxNode[] = [];
   if (!sums.has(key)) {
     const [shape, last, cut] = [`assay/blocks/${count}x${size}`, 'assay/blocks/last', `${key}/blocks`];
     graph.initializers.set(shape, makeTensor(shape, [4], BigInt64Array.of(0n, 0n, BigInt(count), BigInt(size))));
@@ -87,7 +87,7 @@ function product(graph: Graph, node: Node, matrix: Published, sums: Map<string, 
 }
 
 /** Looks rows up in the levels that a product may read, too: `[rows, blocks, bytes of a block]`. */
-function lookup(graph: Graph, node: Node, matrix: Published): Node[] {
+function lookup(graph: Graph, node: OnnxNode, matrix: Published): OnnxNode[] {
   const { rows, columns, blocks } = matrix;
   const { bits, size, min } = blocks;
   const count = columns / size;

@@ -9,9 +9,9 @@ import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
 import {
   type Adapter,
+  type EncoderRow,
   type Planned,
   type PlanOptions,
-  type Row,
   type RowOutput,
   type RunHead,
   tooLong,
@@ -44,7 +44,7 @@ interface Word {
 
 /** Holds a schema and a text as a row. */
 export interface SchemaRow {
-  row: Row & { markers: readonly number[] };
+  row: EncoderRow & { markers: readonly number[] };
   /** Positions of the prompt and labels of each part of the schema. */
   parts: readonly (readonly number[])[];
   /** Position of the first token of each word: those of the choices of structures, then those of the text. */
@@ -55,7 +55,7 @@ export interface SchemaRow {
 }
 
 /** Represents a stretch of the text, with indices of UTF-16 code units. */
-export interface Span {
+interface Span {
   start: number;
   end: number;
   probability: number;

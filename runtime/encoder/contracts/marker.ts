@@ -2,9 +2,9 @@ import { at } from '../../../lib/at.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { normalised } from '../../../lib/tasks/logprobs.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
-import { isObject, type PyValue, textOrJson } from '../../contracts/python-json.ts';
+import { isPyObject, type PyValue, textOrJson } from '../../contracts/python-json.ts';
 import type { Option, Question } from '../../contracts/question.ts';
-import { type Adapter, type Planned, type PlanOptions, type Row, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, type Planned, type PlanOptions, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -153,7 +153,7 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
 /** Writes an object as `name: value | name: value`, and any other value as compact JSON. */
 function pairsText(state: PyValue): string {
   if (state === null) return '';
-  if (!isObject(state)) return textOrJson(state, { compact: true });
+  if (!isPyObject(state)) return textOrJson(state, { compact: true });
   return [...state].map(([name, value]) => `${name}: ${textOrJson(value, { compact: true })}`).join(' | ');
 }
 
@@ -193,7 +193,7 @@ function planQuestion(
     throw tooLong(head.length + stateIds.length + 1, layout.maxTokens, canSplit);
   const parts = stateIds.length <= room ? [stateIds] : windowsOf(stateIds, Math.min(layout.window ?? room, room));
   const rows = parts.map(
-    (part): Row => ({
+    (part): EncoderRow => ({
       ids: [...head, ...part, sep],
       shared: parts.length === 1 ? part.length : 0,
       markers,

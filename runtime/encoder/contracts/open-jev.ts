@@ -2,7 +2,7 @@ import { normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, type Planned, type Row, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /**
@@ -45,7 +45,7 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
       ids.push(sep);
       tokens.push(NEITHER);
       if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
-      const row: Row = { ids, shared: stateIds.length, parts: { tokens, questions: asked, options: answers } };
+      const row: EncoderRow = { ids, shared: stateIds.length, parts: { tokens, questions: asked, options: answers } };
       let first = 0;
       return questions.map(({ kind }, i): Planned => {
         const from = first;

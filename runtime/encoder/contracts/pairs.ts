@@ -3,7 +3,7 @@ import { logprobsOf, normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, type Row, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -24,7 +24,7 @@ export function nliAdapter(contract: ContractOf<'nli'>, tokenizer: EncoderTokeni
     *decide(questions, state) {
       const premise = tokenizer.encode(textOrJson(state));
       for (const question of questions) {
-        const rows = hypotheses(question, contract.hypothesis).map((text): Row => {
+        const rows = hypotheses(question, contract.hypothesis).map((text): EncoderRow => {
           const hypothesis = tokenizer.encode(text);
           const length = added + premise.length + hypothesis.length;
           if (length > maxTokens) throw tooLong(length, maxTokens);
@@ -81,7 +81,7 @@ export function openDecisionAdapter(contract: ContractOf<'open-decision'>, token
     *decide(questions, state, { calibrated }) {
       const stateIds = tokenizer.encode(textOrJson(state, { indent: 2 }));
       for (const question of questions) {
-        const rows = pairTexts(question).map((text): Row => {
+        const rows = pairTexts(question).map((text): EncoderRow => {
           const ids = [cls, ...tokenizer.encode(text), sep, ...stateIds, sep];
           if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
           return { ids, shared: stateIds.length };

@@ -7,7 +7,7 @@ import {
   type OpenContract,
   type Span,
 } from '../../contracts/contract.ts';
-import type { Adapter, Planned, Row, RowOutput, RunHead } from '../adapter.ts';
+import type { Adapter, EncoderRow, Planned, RowOutput, RunHead } from '../adapter.ts';
 
 /** Name of the graph that reads the states of all tokens. */
 export const JOINT_HEAD = 'joint_head';
@@ -37,7 +37,7 @@ export function wholeAdapter(contract: DecisionContract, open: OpenContract): Ad
       // A question in several orders of its options is one of the request's questions.
       const different = [...new Map(listed.toReversed().map((question) => [question.task, question])).values()];
       const asking = open.about(state, different.reverse());
-      const rows = new Map<ContractRow, Row>();
+      const rows = new Map<ContractRow, EncoderRow>();
       const read = new Map<ContractRow, Promise<readonly number[]>>();
       for (const [i, question] of listed.entries()) {
         const reading = asking.ask(question);
@@ -72,7 +72,7 @@ function inAnswersOrder(sameOrder: boolean, logprobs: readonly number[]): readon
   return sameOrder ? logprobs : logprobs.toReversed();
 }
 
-function rowOf({ ids, shared, read }: ContractRow): Row {
+function rowOf({ ids, shared, read }: ContractRow): EncoderRow {
   return { ids, shared, markers: 'joint' in read ? read.joint.flatMap(optionTokens) : [ids.length - 1] };
 }
 

@@ -1,5 +1,5 @@
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
-import type { BranchResult, Choice, Sampling } from '../job-spec.ts';
+import type { BranchResult, ChoiceSpec, Sampling } from '../job-spec.ts';
 import type { Random } from '../random.ts';
 import type { BranchTokens } from './branch-tokens.ts';
 import { normalise, OptionTrie } from './option-trie.ts';
@@ -28,7 +28,7 @@ export interface Settled extends ScoredPath {
 
 /** Runs the option phase of a branch: scores the token paths of all options as a tree and chooses one. */
 export class OptionScoring {
-  readonly #choice: Choice;
+  readonly #choice: ChoiceSpec;
   readonly #suffix: readonly number[];
   readonly #sampling: Sampling;
   readonly #queue: BranchTokens;
@@ -38,7 +38,7 @@ export class OptionScoring {
   #parts: number[][] = [];
 
   constructor(
-    choice: Choice,
+    choice: ChoiceSpec,
     { suffix, sampling }: { suffix: readonly number[]; sampling: Sampling },
     queue: BranchTokens,
     random: Random,

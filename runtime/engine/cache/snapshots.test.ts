@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gatherRows, Snapshots, snapshotBytes } from './snapshots.ts';
+import { gatherSnapshotRows, Snapshots, snapshotBytes } from './snapshots.ts';
 
 function snapshotsAt(cells: readonly number[]): Snapshots {
   const snapshots = new Snapshots([2]);
@@ -29,7 +29,7 @@ test.each([
 
 test('rows are gathered into memory of their own; before the first token states are zero', () => {
   const states = { rows: 2, tensors: [Float32Array.of(1, 2, 3, 4)] };
-  const gathered = gatherRows([2], [{ states, row: 1 }, null]);
+  const gathered = gatherSnapshotRows([2], [{ states, row: 1 }, null]);
   expect([...gathered.tensors[0]!]).toEqual([3, 4, 0, 0]);
   expect(snapshotBytes([2, 3])).toBe(20);
 });

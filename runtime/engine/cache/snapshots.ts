@@ -107,7 +107,7 @@ export function snapshotBytes(sizes: readonly number[]): number {
  * Copies snapshots into new tensors, one row for each. Null stands for the states before the first token, which are
  * zero.
  */
-export function gatherRows(sizes: readonly number[], snapshots: readonly (Snapshot | null)[]): StateRows {
+export function gatherSnapshotRows(sizes: readonly number[], snapshots: readonly (Snapshot | null)[]): StateRows {
   const rows = snapshots.length;
   const tensors = sizes.map((size, index) => {
     const all = new Float32Array(rows * size);

@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { at } from '../../../lib/at.ts';
 import type { Manifest } from '../../compile/manifest.ts';
 import type { Sequence } from '../cache/sequence.ts';
-import { gatherRows, type Snapshot, type StateRows } from '../cache/snapshots.ts';
+import { gatherSnapshotRows, type Snapshot, type StateRows } from '../cache/snapshots.ts';
 
 type Tensors = Record<string, Tensor>;
 
@@ -68,7 +68,7 @@ export class StateFeeds {
     const first = snapshots[0]?.states;
     const unchanged =
       first?.rows === roots.length && snapshots.every((one, row) => one?.states === first && one.row === row);
-    return unchanged ? first : gatherRows(this.#sizes, snapshots);
+    return unchanged ? first : gatherSnapshotRows(this.#sizes, snapshots);
   }
 
   /**
@@ -77,7 +77,7 @@ export class StateFeeds {
    */
   #owned(snapshot: Snapshot, cell: number, { trunkLength }: Sequence): Snapshot {
     if (cell >= trunkLength || snapshot.states.rows === 1) return snapshot;
-    return { states: gatherRows(this.#sizes, [snapshot]), row: 0 };
+    return { states: gatherSnapshotRows(this.#sizes, [snapshot]), row: 0 };
   }
 
   #laneFeeds({ lanes, slots }: Lanes, kept: readonly number[]): Tensors {

@@ -1,5 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { DataType, type Model, makeNode, makeTensor } from '../../onnx/format/model.ts';
+import { DataType, makeNode, makeTensor, type OnnxModel } from '../../onnx/format/model.ts';
 import { bytesField, varintField } from '../../onnx/format/wire.ts';
 import { encodeSmallModel } from '../../onnx/format/write-model.ts';
 import { floatsOf } from '../forward/forward.ts';
@@ -48,7 +48,7 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
  * Returns a graph that multiplies its input `x` by the largest weights, with the operator that the 8-bit weight form
  * uses (`compile/weights/int8.ts`).
  */
-function largestProductsModel(): Model {
+function largestProductsModel(): OnnxModel {
   const weights = new Int8Array(DEPTH * WIDTH).fill(LARGEST.weight);
   const one = makeTensor('one', [], Float32Array.of(1));
   return {

@@ -1,4 +1,4 @@
-import { attribute, type Graph, type Node, type Tensor } from './model.ts';
+import { attribute, type Graph, type OnnxNode, type Tensor } from './model.ts';
 
 /** Begins the names of matrices that stay in floats in all weight forms, because they are small and matter much. */
 export const EXACT = 'exact/';
@@ -14,7 +14,9 @@ export interface ConstantMatrix {
  * embeddings use. It returns undefined if the value is not a constant matrix.
  */
 export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix | undefined {
-  const producers = new Map<string, Node>(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
+  const producers = new Map<string, OnnxNode>(
+    graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])),
+  );
   return (name) => {
     const direct = graph.initializers.get(name);
     if (direct) return direct.dims.length === 2 ? { tensor: direct, transposed: false } : undefined;
@@ -28,7 +30,7 @@ export function constantMatrices(graph: Graph): (name: string) => ConstantMatrix
 }
 
 /** Tells whether a node is a FusedMatMul that computes `x · Wᵀ` and nothing else, as graphs of checkpoints have. */
-export function isTransposedProduct(node: Node): boolean {
+export function isTransposedProduct(node: OnnxNode): boolean {
   const others = ['transA', 'transBatchA', 'transBatchB'].some((name) => attribute(node, name));
   return (
     node.op === 'FusedMatMul' && attribute(node, 'transB') === 1 && !others && (attribute(node, 'alpha') ?? 1) === 1

@@ -1,27 +1,27 @@
 import {
   bytesField,
   encodeFields,
-  type Field,
   fieldsOf,
   floatField,
-  text,
   varint,
   varintField,
   varints,
+  type WireField,
+  wireText,
 } from './wire.ts';
 
 /**
  * Holds a parsed ONNX model (onnx.proto, IR version 3 to 13). `rest` contains the fields that are not parsed, so that
  * writing the model back loses nothing.
  */
-export interface Model {
+export interface OnnxModel {
   opsets: Map<string, number>;
   graph: Graph;
-  rest: Field[];
+  rest: WireField[];
 }
 
 export interface Graph {
-  nodes: Node[];
+  nodes: OnnxNode[];
   initializers: Map<string, Tensor>;
   inputs: ValueInfo[];
   outputs: ValueInfo[];
@@ -29,10 +29,10 @@ export interface Graph {
    * Name, documentation and metadata. Shapes of intermediate values (`value_info`) are dropped, because rewriting the
    * graph makes them wrong.
    */
-  rest: Field[];
+  rest: WireField[];
 }
 
-export interface Node {
+export interface OnnxNode {
   name: string;
   op: string;
   /** Domain of the operator; empty for standard ONNX operators. */
@@ -41,11 +41,11 @@ export interface Node {
   inputs: string[];
   outputs: string[];
   attributes: Map<string, Attribute>;
-  rest: Field[];
+  rest: WireField[];
 }
 
 /** Holds the encoded fields of an attribute. The function `attribute` reads the common kinds. */
-export type Attribute = readonly Field[];
+export type Attribute = readonly WireField[];
 
 /** Element types (`TensorProto.DataType`) that language models use. */
 export const DataType = {
@@ -120,18 +120,18 @@ export interface ValueInfo {
  * Decodes a NodeProto. Keeps fields that it does not know in `rest`, and writes the domain `ai.onnx` as its alias, the
  * empty string. Throws `engine_failed` if the bytes are not valid protobuf, or a name is not UTF-8.
  */
-export function decodeNode(bytes: Uint8Array): Node {
-  const node: Node = { name: '', op: '', domain: '', inputs: [], outputs: [], attributes: new Map(), rest: [] };
+export function decodeNode(bytes: Uint8Array): OnnxNode {
+  const node: OnnxNode = { name: '', op: '', domain: '', inputs: [], outputs: [], attributes: new Map(), rest: [] };
   for (const field of fieldsOf(bytes)) {
-    if (field.no === 1) node.inputs.push(text(field.bytes));
-    else if (field.no === 2) node.outputs.push(text(field.bytes));
-    else if (field.no === 3) node.name = text(field.bytes);
-    else if (field.no === 4) node.op = text(field.bytes);
-    else if (field.no === 7) node.domain = text(field.bytes);
+    if (field.no === 1) node.inputs.push(wireText(field.bytes));
+    else if (field.no === 2) node.outputs.push(wireText(field.bytes));
+    else if (field.no === 3) node.name = wireText(field.bytes);
+    else if (field.no === 4) node.op = wireText(field.bytes);
+    else if (field.no === 7) node.domain = wireText(field.bytes);
     else if (field.no === 5) {
       const attribute = fieldsOf(field.bytes);
       const name = attribute.find((part) => part.no === 1);
-      node.attributes.set(name ? text(name.bytes) : '', attribute);
+      node.attributes.set(name ? wireText(name.bytes) : '', attribute);
     } else node.rest.push(field);
   }
   if (node.domain === 'ai.onnx') node.domain = '';
@@ -139,7 +139,7 @@ export function decodeNode(bytes: Uint8Array): Node {
 }
 
 /** Encodes a node as a NodeProto, with the fields in `rest`. */
-export function encodeNode(node: Node): Uint8Array {
+export function encodeNode(node: OnnxNode): Uint8Array {
   return encodeFields([
     ...node.inputs.map((name) => bytesField(1, name)),
     ...node.outputs.map((name) => bytesField(2, name)),
@@ -158,7 +158,7 @@ export function encodeNode(node: Node): Uint8Array {
 export function decodeValueInfo(bytes: Uint8Array): ValueInfo {
   const info: ValueInfo = { name: '', dataType: 0, dims: [] };
   for (const field of fieldsOf(bytes)) {
-    if (field.no === 1) info.name = text(field.bytes);
+    if (field.no === 1) info.name = wireText(field.bytes);
     else if (field.no === 2) {
       const tensor = inside(field.bytes, 1);
       if (!tensor) continue;
@@ -189,7 +189,7 @@ export function encodeValueInfo({ name, dataType, dims }: ValueInfo): Uint8Array
  * Returns the value of a node's attribute: a number, a string, or a list of integers. Returns undefined for other
  * kinds, or if the node does not have it.
  */
-export function attribute(node: Node | undefined, name: string): number | string | number[] | undefined {
+export function attribute(node: OnnxNode | undefined, name: string): number | string | number[] | undefined {
   const fields = node?.attributes.get(name);
   if (!fields) return undefined;
   const many = fields.filter((field) => field.no === 8);
@@ -197,7 +197,7 @@ export function attribute(node: Node | undefined, name: string): number | string
   for (const field of fields) {
     if (field.no === 2) return new DataView(field.bytes.buffer, field.bytes.byteOffset).getFloat32(0, true);
     if (field.no === 3) return varint(field.bytes);
-    if (field.no === 4) return text(field.bytes);
+    if (field.no === 4) return wireText(field.bytes);
   }
   // Writers that follow proto3 omit zero values; the attribute's type then determines the value.
   const type = fields.find((field) => field.no === 20);
@@ -209,7 +209,7 @@ export function attribute(node: Node | undefined, name: string): number | string
  * Returns the encoded TensorProto in a tensor attribute, such as `value` of a Constant node; undefined if the node has
  * none.
  */
-export function tensorAttribute(node: Node, name: string): Uint8Array | undefined {
+export function tensorAttribute(node: OnnxNode, name: string): Uint8Array | undefined {
   return node.attributes.get(name)?.find((field) => field.no === 5)?.bytes;
 }
 
@@ -225,7 +225,7 @@ export function makeNode(
   outputs: string[],
   attributes: Record<string, NewAttribute> = {},
   domain = '',
-): Node {
+): OnnxNode {
   const entries = Object.entries(attributes).map(([name, value]): [string, Attribute] => [
     name,
     attributeFields(name, value),
@@ -274,7 +274,7 @@ function inside(bytes: Uint8Array, no: number): Uint8Array | undefined {
 function dimension(bytes: Uint8Array): number | string | null {
   for (const field of fieldsOf(bytes)) {
     if (field.no === 1) return varint(field.bytes);
-    if (field.no === 2) return text(field.bytes);
+    if (field.no === 2) return wireText(field.bytes);
   }
   return null;
 }

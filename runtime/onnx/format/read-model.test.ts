@@ -16,7 +16,7 @@ import { AssayError } from '../../../lib/errors.ts';
 import { DataType } from './model.ts';
 import { readModel } from './read-model.ts';
 import { readAll } from './tensor-data.ts';
-import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
+import { bytesField, encodeFields, varintField, type WireField } from './wire.ts';
 import { writeModel } from './write-model.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../tests/fixtures/models');
@@ -29,14 +29,14 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Writes a model with one weight, made from the given TensorProto fields, and returns its path. */
-function modelWith(...tensor: Field[]): string {
+function modelWith(...tensor: WireField[]): string {
   const file = join(folder, 'model.onnx');
   const graph = encodeFields([bytesField(5, encodeFields(tensor))]);
   writeFileSync(file, encodeFields([varintField(1, 10), bytesField(7, graph)]));
   return file;
 }
 
-function external(entries: Record<string, string>): Field[] {
+function external(entries: Record<string, string>): WireField[] {
   return [
     varintField(1, 4),
     varintField(2, DataType.float),
@@ -91,7 +91,7 @@ test('weights that are inputs, too, are no inputs, as from IR version 4 on', () 
 });
 
 describe('files that cannot be used', () => {
-  test.each<[string, Field[], RegExp]>([
+  test.each<[string, WireField[], RegExp]>([
     ['a path up', external({ location: '../weights.bin' }), /outside the model's folder/],
     ['a hidden path up', external({ location: 'a/../../weights.bin' }), /outside the model's folder/],
     ['an absolute path', external({ location: '/etc/passwd' }), /outside the model's folder/],

@@ -7,8 +7,8 @@ import {
   decodeValueInfo,
   elementBytes,
   type Graph,
-  type Model,
-  type Node,
+  type OnnxModel,
+  type OnnxNode,
   type Tensor,
   type TensorData,
   tensorAttribute,
@@ -16,15 +16,15 @@ import {
 import {
   type ByteSource,
   exactVarints,
-  type Field,
   type FieldSpan,
   fieldSpans,
   memorySource,
   readField,
-  text,
   varint,
   varintField,
   varints,
+  type WireField,
+  wireText,
 } from './wire.ts';
 
 /** Maximum bytes of a model file, which is protobuf's own limit. Larger weights are external data. */
@@ -49,10 +49,10 @@ const INPUTS_ONLY = 4;
  * result. Throws `engine_failed` for a file that
  * is damaged or too large, that has sparse weights, or that refers to files outside its folder.
  */
-export function readModel(file: string): Model {
+export function readModel(file: string): OnnxModel {
   const source = fileSource(file);
   try {
-    const model: Model = {
+    const model: OnnxModel = {
       opsets: new Map(),
       graph: { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] },
       rest: [],
@@ -66,7 +66,7 @@ export function readModel(file: string): Model {
         const opset = [...fieldSpans(source, span.start, span.end)].map((part) => bounded(source, part));
         const domain = opset.find((part) => part.no === 1);
         const version = opset.find((part) => part.no === 2);
-        model.opsets.set(domain ? text(domain.bytes) : '', version ? varint(version.bytes) : 0);
+        model.opsets.set(domain ? wireText(domain.bytes) : '', version ? varint(version.bytes) : 0);
       } else if (span.no === 1)
         model.rest.push(varintField(1, Math.max(INPUTS_ONLY, varint(bounded(source, span).bytes))));
       else model.rest.push(bounded(source, span));
@@ -109,7 +109,7 @@ export function readTensor(
 ): Tensor {
   const tensor: Tensor = { name: '', dataType: 0, dims: [], data: { bytes: new Uint8Array(0) } };
   const external = new Map<string, string>();
-  const typed: Field[] = [];
+  const typed: WireField[] = [];
   let isExternal = false;
   for (const span of fieldSpans(source, tensorSpan.start, tensorSpan.end)) {
     if (span.no === 9) {
@@ -123,10 +123,10 @@ export function readTensor(
     const field = bounded(source, span);
     if (span.no === 1) tensor.dims.push(...varints(field));
     else if (span.no === 2) tensor.dataType = varint(field.bytes);
-    else if (span.no === 8) tensor.name = text(field.bytes);
+    else if (span.no === 8) tensor.name = wireText(field.bytes);
     else if (span.no === 13) {
       const entry = new Map(
-        [...fieldSpans(source, span.start, span.end)].map((s) => [s.no, text(bounded(source, s).bytes)]),
+        [...fieldSpans(source, span.start, span.end)].map((s) => [s.no, wireText(bounded(source, s).bytes)]),
       );
       external.set(entry.get(1) ?? '', entry.get(2) ?? '');
     } else if (span.no === 14) isExternal = varint(field.bytes) === 1;
@@ -143,7 +143,7 @@ export function readTensor(
  * Returns the tensor of a `Constant` node; undefined for other nodes and for constants that are not tensors. Throws
  * `engine_failed` for an invalid tensor.
  */
-export function constantOf(node: Node | undefined): Tensor | undefined {
+export function constantOf(node: OnnxNode | undefined): Tensor | undefined {
   const bytes = node?.op === 'Constant' ? tensorAttribute(node, 'value') : undefined;
   if (!bytes) return undefined;
   return readTensor(memorySource(bytes), { start: 0, end: bytes.length }, null);
@@ -178,7 +178,7 @@ function externalData(entries: Map<string, string>, file: string, name: string):
 /**
  * Converts the numbers of the fields float_data, int32_data (also used for smaller types) and int64_data to raw bytes.
  */
-function typedBytes(dataType: number, fields: Field[]): Uint8Array {
+function typedBytes(dataType: number, fields: WireField[]): Uint8Array {
   if (dataType === DataType.float || dataType === DataType.double) {
     return Uint8Array.from(fields.flatMap((field) => Array.from(field.bytes)));
   }
@@ -202,7 +202,7 @@ function checkSize(tensor: Tensor): void {
     throw unusable(`the weight "${tensor.name}" has ${length} bytes, but its shape needs ${wanted}`);
 }
 
-function bounded(source: ByteSource, span: FieldSpan): Field {
+function bounded(source: ByteSource, span: FieldSpan): WireField {
   if (span.end - span.start > MAX_FIELD_BYTES) throw unusable('a part of it other than a weight is larger than 64 MiB');
   const field = readField(source, span);
   return { ...field, bytes: field.bytes.slice() };

@@ -1,9 +1,9 @@
-import { decodeNode, encodeNode, encodeValueInfo, type Graph, type Node, type ValueInfo } from './model.ts';
-import { bytesField, encodeFields, fieldsOf, text, varintField } from './wire.ts';
+import { decodeNode, encodeNode, encodeValueInfo, type Graph, type OnnxNode, type ValueInfo } from './model.ts';
+import { bytesField, encodeFields, fieldsOf, varintField, wireText } from './wire.ts';
 
 /** Holds a branch of an `If` node. Its nodes may read values of the graph around it. */
 export interface Subgraph {
-  nodes: Node[];
+  nodes: OnnxNode[];
   /** Results, in the order of the node's outputs. Each must state its number of dimensions, for onnxruntime. */
   outputs: ValueInfo[];
 }
@@ -13,7 +13,7 @@ export function makeIf(
   condition: string,
   outputs: string[],
   { whenTrue, whenFalse }: { whenTrue: Subgraph; whenFalse: Subgraph },
-): Node {
+): OnnxNode {
   const attributes = Object.entries({ then_branch: whenTrue, else_branch: whenFalse }).map(
     // Field 6 of an attribute is its graph; field 20 its type: 5 for a graph.
     ([name, branch]) => [name, [bytesField(1, name), bytesField(6, encode(name, branch)), varintField(20, 5)]] as const,
@@ -23,7 +23,7 @@ export function makeIf(
 }
 
 /** Returns the names of the values that a node reads, including those that its subgraphs read (of If, Loop, Scan). */
-export function valuesRead(node: Node): string[] {
+export function valuesRead(node: OnnxNode): string[] {
   // Field 6 of an attribute is a graph, field 11 one of several.
   const graphs = [...node.attributes.values()].flat().filter(({ no }) => no === 6 || no === 11);
   return [...node.inputs, ...graphs.flatMap(({ bytes }) => valuesReadInGraph(bytes))];
@@ -35,7 +35,7 @@ function valuesReadInGraph(graph: Uint8Array): string[] {
     if (no === 1) return valuesRead(decodeNode(bytes));
     if (no !== 12) return [];
     const name = fieldsOf(bytes).find((field) => field.no === 1);
-    return name ? [text(name.bytes)] : [];
+    return name ? [wireText(name.bytes)] : [];
   });
 }
 

@@ -8,7 +8,7 @@ import { DOWNLOAD_AGAIN, unusable } from '../unusable.ts';
 export type WireType = 0 | 1 | 2 | 5;
 
 /** Holds a field in memory. `bytes` is its encoded varint, its 4 or 8 bytes, or its content without the length. */
-export interface Field {
+export interface WireField {
   no: number;
   wire: WireType;
   bytes: Uint8Array;
@@ -67,12 +67,12 @@ export function* fieldSpans(source: ByteSource, start = 0, end = source.size): G
 }
 
 /** Reads the content of a field that `fieldSpans` found in the same source. */
-export function readField(source: ByteSource, span: FieldSpan): Field {
+export function readField(source: ByteSource, span: FieldSpan): WireField {
   return { no: span.no, wire: span.wire, bytes: source.read(span.start, span.end) };
 }
 
 /** Returns the fields of a message in memory, as views of `bytes`. Throws the same errors as `fieldSpans`. */
-export function fieldsOf(bytes: Uint8Array): Field[] {
+export function fieldsOf(bytes: Uint8Array): WireField[] {
   const source = memorySource(bytes);
   return Array.from(fieldSpans(source), (span) => readField(source, span));
 }
@@ -85,7 +85,7 @@ export function varint(bytes: Uint8Array): number {
 /**
  * Decodes one occurrence of a repeated varint field like `exactVarints`, but as numbers, which are exact up to 2^53.
  */
-export function varints(field: Field): number[] {
+export function varints(field: WireField): number[] {
   return exactVarints(field).map(Number);
 }
 
@@ -93,7 +93,7 @@ export function varints(field: Field): number[] {
  * Decodes one occurrence of a repeated varint field as signed 64-bit integers: several if it is packed, otherwise one.
  * Throws `engine_failed` if a number is cut off or has more than ten bytes.
  */
-export function exactVarints({ wire, bytes }: Field): bigint[] {
+export function exactVarints({ wire, bytes }: WireField): bigint[] {
   if (wire === 0) return [exactVarintAt(bytes, 0).value];
   const values: bigint[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -108,7 +108,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 const encoder = new TextEncoder();
 
 /** Decodes a string field. Throws `engine_failed` if it is not UTF-8. */
-export function text(bytes: Uint8Array): string {
+export function wireText(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {
@@ -117,22 +117,22 @@ export function text(bytes: Uint8Array): string {
 }
 
 /** Returns field number `no` with an integer. */
-export function varintField(no: number, value: number): Field {
+export function varintField(no: number, value: number): WireField {
   return { no, wire: 0, bytes: encodeVarint(BigInt(value)) };
 }
 
 /** Returns field number `no` with bytes, a string (as UTF-8) or an encoded message. */
-export function bytesField(no: number, content: Uint8Array | string): Field {
+export function bytesField(no: number, content: Uint8Array | string): WireField {
   return { no, wire: 2, bytes: typeof content === 'string' ? encoder.encode(content) : content };
 }
 
 /** Returns field number `no` with a 32-bit float. */
-export function floatField(no: number, value: number): Field {
+export function floatField(no: number, value: number): WireField {
   return { no, wire: 5, bytes: new Uint8Array(Float32Array.of(value).buffer) };
 }
 
 /** Encodes a message: the fields, each with its tag, one after the other. */
-export function encodeFields(fields: readonly Field[]): Uint8Array {
+export function encodeFields(fields: readonly WireField[]): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const { no, wire, bytes } of fields) {
     parts.push(encodeVarint(BigInt(no * 8 + wire)));

@@ -1,8 +1,8 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { dataLength, encodeNode, encodeValueInfo, type Model, type Tensor } from './model.ts';
+import { dataLength, encodeNode, encodeValueInfo, type OnnxModel, type Tensor } from './model.ts';
 import { readAll, readPieces } from './tensor-data.ts';
-import { bytesField, encodeFields, type Field, varintField } from './wire.ts';
+import { bytesField, encodeFields, varintField, type WireField } from './wire.ts';
 
 /**
  * Alignment of weights in bytes: the page size of most systems, so that onnxruntime maps weights instead of copying
@@ -61,7 +61,7 @@ function encodeTensor(tensor: Tensor): Uint8Array {
   return encodeFields([...tensorHead(tensor), bytesField(9, readAll(tensor))]);
 }
 
-function tensorHead({ dims, dataType, name }: Tensor): Field[] {
+function tensorHead({ dims, dataType, name }: Tensor): WireField[] {
   return [...dims.map((dim) => varintField(1, dim)), varintField(2, dataType), bytesField(8, name)];
 }
 
@@ -70,16 +70,16 @@ function tensorHead({ dims, dataType, name }: Tensor): Field[] {
  *
  * @param tensors encoded TensorProtos of the graph's weights, which are written instead of `model.graph.initializers`
  */
-export function writeModel(file: string, model: Model, tensors: readonly Uint8Array[]): void {
+export function writeModel(file: string, model: OnnxModel, tensors: readonly Uint8Array[]): void {
   writeFileSync(file, encodeModel(model, tensors));
 }
 
 /** Returns the encoded model including its weights, which must be small. */
-export function encodeSmallModel(model: Model): Uint8Array {
+export function encodeSmallModel(model: OnnxModel): Uint8Array {
   return encodeModel(model, Array.from(model.graph.initializers.values(), encodeTensor));
 }
 
-function encodeModel(model: Model, tensors: readonly Uint8Array[]): Uint8Array {
+function encodeModel(model: OnnxModel, tensors: readonly Uint8Array[]): Uint8Array {
   const { graph } = model;
   const graphBytes = encodeFields([
     ...graph.nodes.map((node) => bytesField(1, encodeNode(node))),

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compileFixture } from '../../../tests/oracle/fixtures.ts';
 import { Sequence } from '../../engine/cache/sequence.ts';
-import { kvShape, type Model } from '../../engine/model.ts';
+import { type EngineModel, kvShape } from '../../engine/model.ts';
 
 const TOKENS = [5, 17, 3, 99, 42, 8, 64, 12, 7];
 
-let models: { slots: Model; single: Model };
+let models: { slots: EngineModel; single: EngineModel };
 beforeAll(async () => {
   const [slots, single] = await Promise.all([
     compileFixture('genai/gemma3', 'int8', undefined, { secondGraph: false }),
@@ -40,7 +40,7 @@ test('sequences that share a run get what each gets alone, whichever slot they a
 });
 
 /** Reads a text in two runs, the second with its last token only, and returns the logits after it. */
-async function readAlone({ manifest, forward }: Model, text: readonly number[]) {
+async function readAlone({ manifest, forward }: EngineModel, text: readonly number[]) {
   const sequence = newSequence(manifest, text.slice(0, -1));
   await forward.run([{ sequence, start: 0, rows: [] }]);
   const start = sequence.length;
@@ -49,7 +49,7 @@ async function readAlone({ manifest, forward }: Model, text: readonly number[]) 
   return { sequence, logits };
 }
 
-function newSequence(manifest: Model['manifest'], tokens: readonly number[]): Sequence {
+function newSequence(manifest: EngineModel['manifest'], tokens: readonly number[]): Sequence {
   const sequence = new Sequence(kvShape(manifest), 32);
   for (const token of tokens) sequence.append(token, sequence.length - 1);
   return sequence;

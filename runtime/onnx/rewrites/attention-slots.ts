@@ -1,6 +1,14 @@
-import { DataType, type Graph, type Model, makeNode, makeTensor, type Node, type ValueInfo } from '../format/model.ts';
+import {
+  DataType,
+  type Graph,
+  makeNode,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+  type ValueInfo,
+} from '../format/model.ts';
 import { makeIf, type Subgraph, valuesRead } from '../format/subgraph.ts';
-import type { Layout } from '../layout.ts';
+import type { GraphLayout } from '../layout.ts';
 
 /** Name of the input that is true in a run of several sequences. It exists once for all slots, as do the next three. */
 export const SEVERAL = 'several_sequences';
@@ -60,9 +68,9 @@ const EMPTY_SIZES = 'assay/slot_empty_sizes';
  * @param count number of slots
  */
 export function addAttentionSlots(
-  model: Model,
-  layout: Layout,
-  attention: readonly Node[],
+  model: OnnxModel,
+  layout: GraphLayout,
+  attention: readonly OnnxNode[],
   masks: readonly { name: string }[],
   count: number,
 ): boolean {
@@ -90,13 +98,13 @@ export function addAttentionSlots(
 }
 
 /** Returns the outputs of a layer's attention: its result, then keys and values of each slot. */
-function outputsOf({ outputs: [output = '', ...present] }: Node, slots: readonly number[]): string[] {
+function outputsOf({ outputs: [output = '', ...present] }: OnnxNode, slots: readonly number[]): string[] {
   return [output, ...slots.flatMap((slot) => present.map((name) => slotName(slot, name)))];
 }
 
 /** Returns the branch for runs of several sequences: splits the rows, and computes the attention of every slot. */
-function attentionOfSeveral(node: Node, slots: readonly number[]): Subgraph {
-  const nodes: Node[] = [];
+function attentionOfSeveral(node: OnnxNode, slots: readonly number[]): Subgraph {
+  const nodes: OnnxNode[] = [];
   const parts = node.inputs.slice(QUERY, VALUE + 1).map((input) => {
     if (!input) return slots.map(() => '');
     const padded = `${input}/padded`;
@@ -121,7 +129,7 @@ function attentionOfSeveral(node: Node, slots: readonly number[]): Subgraph {
  * Returns the branch for runs of one sequence. Keys and values of the other slots are empty tensors, cut from an input
  * because onnxruntime takes longer to return constants from a branch.
  */
-function attentionOfOne(node: Node, slots: readonly number[]): Subgraph {
+function attentionOfOne(node: OnnxNode, slots: readonly number[]): Subgraph {
   const [result = '', key = '', value = '', ...empty] = outputsOf(node, slots).map((name) => `${name}/one`);
   return {
     nodes: [
@@ -138,7 +146,7 @@ function attentionOfOne(node: Node, slots: readonly number[]): Subgraph {
 }
 
 /** Returns an attention node over the KV of one slot, for the given queries, keys and values. */
-function attentionOfSlot(node: Node, slot: number, rows: readonly string[], outputs: string[]): Node {
+function attentionOfSlot(node: OnnxNode, slot: number, rows: readonly string[], outputs: string[]): OnnxNode {
   const inputs = [...rows, ...node.inputs.slice(PAST_KEY)];
   for (const own of [PAST_KEY, PAST_KEY + 1, MASK]) inputs[own] = slotName(slot, inputs[own] ?? '');
   inputs[LAST_KEY] = slotName(slot, SLOT_LAST_KEY);
@@ -154,7 +162,7 @@ function tensor(name: string, rank: number): ValueInfo {
 
 function declareSlots(
   graph: Graph,
-  layout: Layout,
+  layout: GraphLayout,
   masks: readonly { name: string }[],
   slots: readonly number[],
   readElsewhere: ReadonlySet<string>,
@@ -196,7 +204,7 @@ function declareSlots(
  * Returns the names of all values that the outputs depend on, other than through the inputs of attention nodes for
  * lengths and positions.
  */
-function namesReadElsewhere(graph: Graph, attention: ReadonlySet<Node>): Set<string> {
+function namesReadElsewhere(graph: Graph, attention: ReadonlySet<OnnxNode>): Set<string> {
   const needed = new Set(graph.outputs.map(({ name }) => name));
   for (const node of graph.nodes.toReversed()) {
     if (!node.outputs.some((output) => needed.has(output))) continue;

@@ -1,7 +1,7 @@
-import { DataType, decodeNode, type Graph, type Model, type Node, type Tensor } from '../format/model.ts';
+import { DataType, decodeNode, type Graph, type OnnxModel, type OnnxNode, type Tensor } from '../format/model.ts';
 import { constantOf, readTensor } from '../format/read-model.ts';
 import { readAll } from '../format/tensor-data.ts';
-import { fieldsOf, memorySource, text } from '../format/wire.ts';
+import { fieldsOf, memorySource, wireText } from '../format/wire.ts';
 import { unusable } from '../unusable.ts';
 
 /**
@@ -15,7 +15,7 @@ import { unusable } from '../unusable.ts';
  * @throws AssayError `engine_failed` if the tables are not constants, or are selected by something other than the
  *   length
  */
-export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void {
+export function chooseRotaryTables({ graph }: OnnxModel, maxPromptLen: number): void {
   const tables = new Set(
     graph.nodes.filter(({ op }) => op === 'GroupQueryAttention').flatMap(({ inputs }) => inputs.slice(7, 9)),
   );
@@ -36,7 +36,7 @@ export function chooseRotaryTables({ graph }: Model, maxPromptLen: number): void
  * Returns the number of tokens above which the graph uses the tables of `then_branch`: the constant in `Greater(length,
  * constant)`.
  */
-function longestShortText(graph: Graph, choice: Node): number {
+function longestShortText(graph: Graph, choice: OnnxNode): number {
   const producer = (name: string | undefined) => graph.nodes.find(({ outputs }) => outputs.includes(name ?? ''));
   const condition = producer(choice.inputs[0]);
   const limit = condition?.inputs[1];
@@ -48,7 +48,7 @@ function longestShortText(graph: Graph, choice: Node): number {
 }
 
 /** Returns the outputs of a subgraph in order: the tensor of each constant output, undefined for any other. */
-function constantOutputs(node: Node, branch: string): (Tensor | undefined)[] {
+function constantOutputs(node: OnnxNode, branch: string): (Tensor | undefined)[] {
   const subgraph = node.attributes.get(branch)?.find(({ no }) => no === 6);
   const fields = subgraph ? fieldsOf(subgraph.bytes) : [];
   const constants = new Map<string, Tensor | undefined>();
@@ -62,5 +62,5 @@ function constantOutputs(node: Node, branch: string): (Tensor | undefined)[] {
     }
   }
   const outputs = fields.filter(({ no }) => no === 12).map(({ bytes }) => fieldsOf(bytes).find(({ no }) => no === 1));
-  return outputs.map((name) => name && constants.get(text(name.bytes)));
+  return outputs.map((name) => name && constants.get(wireText(name.bytes)));
 }

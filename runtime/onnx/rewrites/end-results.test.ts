@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, test } from 'vitest';
-import { DataType, type Model, makeNode } from '../format/model.ts';
+import { DataType, makeNode, type OnnxModel } from '../format/model.ts';
 import { writeModel } from '../format/write-model.ts';
 import { endResults, isEndOfResults } from './end-results.ts';
 
@@ -11,7 +11,7 @@ test('a run fills the arrays of the caller and gives up before it copies them', 
   const folder = mkdtempSync(join(tmpdir(), 'assay-end-results-'));
   try {
     const dims = ['length'];
-    const model: Model = {
+    const model: OnnxModel = {
       graph: {
         nodes: [makeNode('Neg', ['x'], ['y'])],
         initializers: new Map(),

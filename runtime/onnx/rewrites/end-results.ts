@@ -1,4 +1,4 @@
-import { type Model, makeNode } from '../format/model.ts';
+import { makeNode, type OnnxModel } from '../format/model.ts';
 
 /** Matches onnxruntime-node's error for an output that is not a tensor. */
 const NO_TENSOR = /non.tensor type/iu;
@@ -9,7 +9,7 @@ const NO_TENSOR = /non.tensor type/iu;
  * it to an array of the caller, as it does with all of the KV. It copies in the order of the outputs and throws at one
  * that is not a tensor; by then the run is over and the arrays of the caller are filled.
  */
-export function endResults(model: Model): string {
+export function endResults(model: OnnxModel): string {
   const name = 'assay/end_of_results';
   model.graph.nodes.push(makeNode('SequenceEmpty', [], [name]));
   model.graph.outputs.unshift({ name, dataType: 0, dims: [] });

@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, it } from 'vitest';
-import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor as Weight } from '../format/model.ts';
+import {
+  DataType,
+  makeNode,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+  type Tensor as Weight,
+} from '../format/model.ts';
 import { WeightsWriter, writeModel } from '../format/write-model.ts';
 import { fuseEmbeddings, MEDIA_FEATURES, MEDIA_ROWS } from './fuse-embeddings.ts';
 
@@ -11,8 +18,8 @@ const perToken = ['batch', 'length'];
 const floats = (name: string, dims: (string | number)[]) => ({ name, dataType: DataType.float, dims });
 
 function modelOf(
-  nodes: Node[],
-  { inputs, outputs }: Pick<Model['graph'], 'inputs' | 'outputs'>,
+  nodes: OnnxNode[],
+  { inputs, outputs }: Pick<OnnxModel['graph'], 'inputs' | 'outputs'>,
   weights: Weight[] = [],
 ) {
   const initializers = new Map(weights.map((weight) => [weight.name, weight]));
@@ -21,7 +28,7 @@ function modelOf(
 }
 
 /** Returns the nodes that put features in the place of one token, as mobius writes them. */
-function merge(kind: string, text: string, merged: string): Node[] {
+function merge(kind: string, text: string, merged: string): OnnxNode[] {
   return [
     makeNode('Equal', ['input_ids', kind], [`is_${kind}`]),
     makeNode('Unsqueeze', [`is_${kind}`, 'axis'], [`column_${kind}`]),
@@ -32,7 +39,7 @@ function merge(kind: string, text: string, merged: string): Node[] {
 }
 
 /** Embeds the tokens 0 to 3 as (0, 0) to (3, 3). The tokens 2 and 3 stand for images and audio. */
-function embeddings(): Model {
+function embeddings(): OnnxModel {
   const weights = [
     makeTensor('table', [4, 2], Float32Array.of(0, 0, 1, 1, 2, 2, 3, 3)),
     makeTensor('zeros', [1, 2], new Float32Array(2)),

@@ -1,4 +1,12 @@
-import { DataType, type Model, makeNode, makeTensor, type Node, type Tensor, type ValueInfo } from '../format/model.ts';
+import {
+  DataType,
+  makeNode,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+  type Tensor,
+  type ValueInfo,
+} from '../format/model.ts';
 import { unusable } from '../unusable.ts';
 
 /** Name of the input for rows of media features, in a graph that `fuseEmbeddings` made. */
@@ -31,7 +39,7 @@ const PREFIX = 'assay/embed_tokens/';
  *
  * Changes and returns `decoder`. Throws `engine_failed` if the two graphs do not fit together.
  */
-export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
+export function fuseEmbeddings(decoder: OnnxModel, embeddings: OnnxModel): OnnxModel {
   const { graph } = decoder;
   const input = graph.inputs.find(({ name }) => name === EMBEDDINGS);
   const width = input?.dims.at(-1);
@@ -47,7 +55,7 @@ export function fuseEmbeddings(decoder: Model, embeddings: Model): Model {
     const name = renamed(tensor.name);
     graph.initializers.set(name, { ...tensor, name });
   }
-  const rename = (node: Node): Node => ({
+  const rename = (node: OnnxNode): OnnxNode => ({
     ...node,
     name: renamed(node.name),
     inputs: node.inputs.map(renamed),
@@ -105,7 +113,7 @@ function noRows({ name, dims, dataType }: ValueInfo): Tensor {
  * Returns the nodes of an embedding graph that put features in the place of media (`Where`), in order: each takes the
  * embeddings of text, or the result of the one before it, as its last input.
  */
-function mergesOf(nodes: readonly Node[], features: readonly Tensor[]): Node[] {
+function mergesOf(nodes: readonly OnnxNode[], features: readonly Tensor[]): OnnxNode[] {
   const reached = new Set(features.map(({ name }) => name));
   return nodes.filter(({ op, inputs, outputs }) => {
     if (!inputs.some((name) => reached.has(name))) return false;
@@ -139,7 +147,7 @@ const MIXED = 'assay/media/mixed';
  * Returns the nodes that compute the value `to`, of the type `dataType` (the feature row of a token that stands for
  * media, the embedding `text` of any other), and the deepstack features (zeros for text).
  */
-function mixNodes(parts: { text: string; to: string; deep: readonly string[]; dataType: number }): Node[] {
+function mixNodes(parts: { text: string; to: string; deep: readonly string[]; dataType: number }): OnnxNode[] {
   const { text, to, deep, dataType } = parts;
   return [
     makeNode('Cast', [text], [TEXT], { to: dataType }),

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { expect, test } from 'vitest';
-import { DataType, type Model, makeNode, makeTensor } from '../format/model.ts';
+import { DataType, makeNode, makeTensor, type OnnxModel } from '../format/model.ts';
 import { prune } from '../format/subgraph.ts';
 import { WeightsWriter, writeModel } from '../format/write-model.ts';
 import { gatherColumns } from './gather-columns.ts';
 
 test('an embedding tied to the head reads the same numbers without a transposed copy', async () => {
   const head = makeTensor('head', [2, 3], Float32Array.of(1, 2, 3, 4, 5, 6));
-  const { graph, ...rest }: Model = {
+  const { graph, ...rest }: OnnxModel = {
     graph: {
       nodes: [
         makeNode('Transpose', ['head'], ['table'], { perm: [1, 0] }),

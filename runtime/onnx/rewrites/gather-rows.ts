@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
-import { DataType, type Graph, type Model, makeNode, type Node } from '../format/model.ts';
-import type { Layout } from '../layout.ts';
+import { DataType, type Graph, makeNode, type OnnxModel, type OnnxNode } from '../format/model.ts';
+import type { GraphLayout } from '../layout.ts';
 
 /** Operators that may follow the head's MatMul: a bias, a scale, soft capping, a cast. Each computes row by row. */
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div', 'Tanh', 'Cast', 'Identity'];
@@ -24,7 +24,7 @@ const STREAM = new Set(['GroupQueryAttention', 'Add', ...NORMS]);
  * last of them, because everything after it also computes row by row. Returns the name of the new input of row numbers.
  * Returns undefined and leaves the graph unchanged if the head is not found.
  */
-export function gatherRows(model: Model, layout: Layout, attention?: readonly Node[]): string | undefined {
+export function gatherRows(model: OnnxModel, layout: GraphLayout, attention?: readonly OnnxNode[]): string | undefined {
   const { graph } = model;
   const head = findHead(graph, layout.logits);
   if (!head) return undefined;
@@ -53,16 +53,16 @@ export function gatherRows(model: Model, layout: Layout, attention?: readonly No
  * Returns the head and, in order, the nodes before it that compute row by row and only for the head. Returns undefined
  * if their inputs do not all have one row per token, or do not come from the last attention.
  */
-function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): Node[] | undefined {
+function rowwiseTail(graph: Graph, head: OnnxNode, attention: ReadonlySet<OnnxNode>): OnnxNode[] | undefined {
   const constant = constants(graph);
-  const consumers = new Map<string, Node[]>();
+  const consumers = new Map<string, OnnxNode[]>();
   for (const node of graph.nodes) {
     // An omitted input has an empty name.
     for (const input of node.inputs.filter(Boolean)) consumers.set(input, [...(consumers.get(input) ?? []), node]);
   }
   const outputs = new Set(graph.outputs.map(({ name }) => name));
   const tail = new Set([head]);
-  const boundary = new Set<Node>();
+  const boundary = new Set<OnnxNode>();
   for (const node of graph.nodes.slice(0, graph.nodes.indexOf(head)).reverse()) {
     const readers = node.outputs.flatMap((output) => consumers.get(output) ?? []);
     if (!readers.some((reader) => tail.has(reader)) || node.outputs.every(constant)) continue;
@@ -75,7 +75,7 @@ function rowwiseTail(graph: Graph, head: Node, attention: ReadonlySet<Node>): No
 }
 
 /** Returns the MatMul of the output head, found by walking back from the logits; undefined if there is none. */
-export function findHead(graph: Graph, logits: string): Node | undefined {
+export function findHead(graph: Graph, logits: string): OnnxNode | undefined {
   const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
   const constant = constants(graph);
   let name = logits;

@@ -1,6 +1,6 @@
 import { at } from '../../../lib/at.ts';
-import { attribute, attributeFields, DataType, type Model, type Node } from '../format/model.ts';
-import { attentionWindow, type Layout } from '../layout.ts';
+import { attribute, attributeFields, DataType, type OnnxModel, type OnnxNode } from '../format/model.ts';
+import { attentionWindow, type GraphLayout } from '../layout.ts';
 
 export interface MaskInput {
   name: string;
@@ -15,7 +15,7 @@ export interface MaskInput {
  * mask inputs and their windows (null: no window). Source: onnxruntime, docs/ContribOperators.md,
  * com.microsoft.GroupQueryAttention, inputs 9 and 10.
  */
-export function packBranches(model: Model, layout: Layout, attention: readonly Node[]): MaskInput[] {
+export function packBranches(model: OnnxModel, layout: GraphLayout, attention: readonly OnnxNode[]): MaskInput[] {
   const { graph } = model;
   if (!layout.positions) {
     layout.positions = 'position_ids';
@@ -44,6 +44,6 @@ export function packBranches(model: Model, layout: Layout, attention: readonly N
  * sliding-window layers discard the KV outside the window (`sliding_window_cache`), and with it parts of the prefix
  * that other branches still need.
  */
-export function keepWholePast({ graph }: Model): void {
+export function keepWholePast({ graph }: OnnxModel): void {
   for (const node of graph.nodes) node.attributes.delete('sliding_window_cache');
 }

@@ -1,6 +1,14 @@
 import { at } from '../../../lib/at.ts';
-import { attribute, DataType, type Graph, type Model, makeNode, makeTensor, type Node } from '../format/model.ts';
-import type { Layout, StateTensor } from '../layout.ts';
+import {
+  attribute,
+  DataType,
+  type Graph,
+  makeNode,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+} from '../format/model.ts';
+import type { GraphLayout, StateTensor } from '../layout.ts';
 import { unusable } from '../unusable.ts';
 
 /**
@@ -38,7 +46,7 @@ const PRESENT_OUTPUT = 1;
  * if another operator reads or writes a state. Source: onnxruntime, docs/ContribOperators.md,
  * com.microsoft.CausalConvWithState and com.microsoft.LinearAttention.
  */
-export function packStates(model: Model, layout: Layout): LaneInputs | undefined {
+export function packStates(model: OnnxModel, layout: GraphLayout): LaneInputs | undefined {
   if (layout.states.length === 0) return undefined;
   const { graph } = model;
   const lanes: LaneInputs = {
@@ -72,12 +80,12 @@ export function packStates(model: Model, layout: Layout): LaneInputs | undefined
   return lanes;
 }
 
-function isConvolution(node: Node): boolean {
+function isConvolution(node: OnnxNode): boolean {
   return node.op === 'CausalConvWithState';
 }
 
 /** Returns the node that reads and writes a state. Throws `engine_failed` if its operator cannot run in lanes. */
-function stateNode(graph: Graph, { past, present }: StateTensor): Node {
+function stateNode(graph: Graph, { past, present }: StateTensor): OnnxNode {
   const node = graph.nodes.find(({ inputs }) => inputs.includes(past));
   const fits =
     node?.domain === MS &&
@@ -96,13 +104,13 @@ function stateNode(graph: Graph, { past, present }: StateTensor): Node {
 
 /** Rewrites one recurrent node so that it computes lanes instead of the rows of a sequence. */
 class Rewrite {
-  readonly #node: Node;
+  readonly #node: OnnxNode;
   readonly #state: StateTensor;
   readonly #lanes: LaneInputs;
   readonly #constant: (values: readonly number[]) => string;
-  readonly #nodes: Node[] = [];
+  readonly #nodes: OnnxNode[] = [];
 
-  constructor(node: Node, state: StateTensor, lanes: LaneInputs, constant: (values: readonly number[]) => string) {
+  constructor(node: OnnxNode, state: StateTensor, lanes: LaneInputs, constant: (values: readonly number[]) => string) {
     this.#node = node;
     this.#state = state;
     this.#lanes = lanes;
@@ -110,7 +118,7 @@ class Rewrite {
   }
 
   /** Rewrites a CausalConvWithState node, with inputs `[1, channels, rows]` and a state `[lanes, channels, width]`. */
-  convolution(): Node[] {
+  convolution(): OnnxNode[] {
     const { cells, slots, kept } = this.#lanes;
     // A cast: the operators that `stateNode` accepts require these dimensions and inputs. The same applies below.
     const [channels, width] = this.#state.dims as [number, number];
@@ -137,7 +145,7 @@ class Rewrite {
    * `[lanes, heads, key size, value size]`. Steps after the end of a lane must not change the state: they get the decay
    * 0 and the beta 0, or the key 0 if there is no beta.
    */
-  recurrence(): Node[] {
+  recurrence(): OnnxNode[] {
     const { cells, slots, kept } = this.#lanes;
     const [query, key, value, , decay, beta] = this.#node.inputs as [string, string, string, string, string?, string?];
     const lane = (name: string | undefined, what: string) => {

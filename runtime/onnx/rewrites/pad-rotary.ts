@@ -1,4 +1,4 @@
-import { dataLength, type Model, type Node } from '../format/model.ts';
+import { dataLength, type OnnxModel, type OnnxNode } from '../format/model.ts';
 import { readPieces } from '../format/tensor-data.ts';
 
 /**
@@ -14,7 +14,7 @@ export const SPARE_ROWS = 16_384;
  * so the added rows are never read. Source: onnxruntime, `group_query_attention_helper.h` ("cos_cache dimension 0 shall
  * not be less than total_sequence_length").
  */
-export function padRotaryTables({ graph }: Model, attention: readonly Node[]): void {
+export function padRotaryTables({ graph }: OnnxModel, attention: readonly OnnxNode[]): void {
   for (const name of new Set(attention.flatMap((node) => node.inputs.slice(7, 9)))) {
     const table = graph.initializers.get(name);
     if (table?.dims.length !== 2) continue;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FromEngine, WantedMedia, Work } from '../../protocol/messages.ts';
-import { Call, type CallMedia, type CallWire } from './call.ts';
+import { type CallMedia, type CallWire, EngineCall } from './call.ts';
 
 const settings = { model: 'a/b', tasks: [], temperature: 0, maxOutputTokens: 16 };
 const work: Work = { kind: 'tasks', batch: { ...settings, input: { context: '' }, media: [] } };
@@ -15,7 +15,7 @@ function callWith({ media }: { media?: CallMedia } = {}) {
     settled: () => undefined,
   };
   const options = { work, signal: new AbortController().signal, timeoutMs: 60_000, ...(media ? { media } : {}) };
-  return { call: new Call(wire, options), sent };
+  return { call: new EngineCall(wire, options), sent };
 }
 
 const prepared = (wanted: WantedMedia[] = []): FromEngine => ({ type: 'prepared', id: 'a', promptTokens: 3, wanted });

@@ -75,7 +75,7 @@ const GRACE_MS = 2_000;
 const LEFT = 'The caller disconnected before the answer was ready.';
 
 /** Tracks one request on the server's side, from sending it to the engine process to its end. */
-export class Call {
+export class EngineCall {
   readonly #wire: CallWire;
   readonly #options: CallOptions;
   readonly #prepared = Promise.withResolvers<number>();

@@ -3,12 +3,12 @@ import { answerTokens, sizeOfRequest } from '../../../lib/request-size.ts';
 import { type FromEngine, requestOf } from '../../protocol/messages.ts';
 import type { EngineChild } from '../children/engine-child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
-import { Call, type CallOptions } from './call.ts';
+import { type CallOptions, EngineCall } from './call.ts';
 
 /** Holds the calls to the engine process until each is `settled`, and bounds them with an admission queue. */
 export class CallsInFlight {
   readonly #admission: AdmissionQueue;
-  readonly #calls = new Map<string, Call>();
+  readonly #calls = new Map<string, EngineCall>();
   readonly #onIdle: () => void;
   #nextId = 0;
 
@@ -42,7 +42,7 @@ export class CallsInFlight {
    *
    * @param ready resolves to the engine process, once one is running
    */
-  async open(options: CallOptions, ready: () => Promise<EngineChild>): Promise<Call> {
+  async open(options: CallOptions, ready: () => Promise<EngineChild>): Promise<EngineCall> {
     const { priority, caller } = options;
     const request = requestOf(options.work);
     const slot = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);
@@ -51,7 +51,7 @@ export class CallsInFlight {
       throw error;
     });
     const id = (this.#nextId++).toString(36);
-    const call = new Call(
+    const call = new EngineCall(
       {
         id,
         send: (message) => child.send({ ...message, id }),
@@ -74,7 +74,7 @@ export class CallsInFlight {
   }
 
   /** Fails all calls, each with the error that `errorFor` returns, because their engine process has ended. */
-  fail(errorFor: (call: Call) => AssayError): void {
+  fail(errorFor: (call: EngineCall) => AssayError): void {
     for (const call of [...this.#calls.values()]) call.fail(errorFor(call), { cancel: false });
   }
 }

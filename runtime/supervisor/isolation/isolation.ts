@@ -16,7 +16,7 @@ export type IsolationMode = (typeof ISOLATION_MODES)[number];
  * Describes one layer of isolation between the rest of the machine and the processes that run untrusted files and
  * native code.
  */
-export interface Layer {
+interface Layer {
   name: 'permissions' | 'limits' | 'namespaces';
   active: boolean;
   /** Reason why the layer is not active; null if it is. */

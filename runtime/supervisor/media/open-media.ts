@@ -93,7 +93,7 @@ export function openMedia(
     open: (work, signal) =>
       counting(signal, async () => {
         checkCount(work, kind);
-        const parts = mediaOf(work).filter(({ type }) => type === kind);
+        const parts = mediaOfWork(work).filter(({ type }) => type === kind);
         const opened = new Map(
           await Promise.all(parts.map(async (part) => [part, await openPart(part, signal)] as const)),
         );
@@ -160,11 +160,11 @@ const AUDIO_REASONS: typeof REASONS = {
 
 /** Tells whether a request contains media of a kind. */
 export function hasMedia(work: Work, kind: MediaKind): boolean {
-  return mediaOf(work).some(({ type }) => type === kind);
+  return mediaOfWork(work).some(({ type }) => type === kind);
 }
 
 function checkCount(work: Work, kind: MediaKind): void {
-  const extra = mediaOf(work).filter(({ type }) => type === kind)[MOST_MEDIA];
+  const extra = mediaOfWork(work).filter(({ type }) => type === kind)[MOST_MEDIA];
   if (!extra) return;
   const name = kind === 'image' ? 'image' : 'recording';
   const message = `${extra.param} is one ${name} too many: a request may have ${MOST_MEDIA}. Send fewer.`;
@@ -207,7 +207,7 @@ const NAMES = { image: named(IMAGE_TYPES), audio: named(AUDIO_TYPES).replace('MP
 const NO_FILE = 'is neither a data: URL with base64 nor a web address. Send the file as base64 or as a data: URL.';
 
 /** Returns the image and audio parts of a request: first those of `batch.media`, then those in messages. */
-export function mediaOf(work: Work): MediaPart[] {
+export function mediaOfWork(work: Work): MediaPart[] {
   const parts = messagesOf(work).flatMap((message) => message.parts);
   const inMessages = parts.filter((part): part is MediaPart => part.type !== 'text');
   return work.kind === 'tasks' ? [...work.batch.media, ...inMessages] : inMessages;

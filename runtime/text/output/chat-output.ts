@@ -12,7 +12,7 @@ export interface SampledToken {
   top?: readonly { token: number; logprob: number }[];
 }
 
-export interface ChatDelta extends Said {
+export interface OutputDelta extends Said {
   /** Log-probabilities of the tokens whose text `content` completes; empty if the engine reports none. */
   logprobs: readonly TokenLogprob[];
   /** New parts of tool calls; absent or empty if there are none. */
@@ -56,7 +56,7 @@ export class ChatOutput {
     return this.#scanner.triggered;
   }
 
-  push(sampled: SampledToken): ChatDelta {
+  push(sampled: SampledToken): OutputDelta {
     const thought = this.#splitter.thinking;
     const text = this.#detokenizer.push(sampled.token);
     const said = this.#splitter.push(text);
@@ -73,14 +73,14 @@ export class ChatOutput {
   }
 
   /** Returns the text that is still withheld. Must follow the last `push`. */
-  end(_cut?: boolean): ChatDelta {
+  end(_cut?: boolean): OutputDelta {
     const last = this.#splitter.push(this.#detokenizer.end());
     const rest = this.#splitter.end();
     const content = this.#scanner.push(last.content + rest.content) + this.#scanner.end();
     return this.#give(last.reasoning + rest.reasoning, content);
   }
 
-  #give(reasoning: string, content: string): ChatDelta {
+  #give(reasoning: string, content: string): OutputDelta {
     this.#returned += content.length;
     const count = content === '' ? 0 : this.#pending.filter(({ end }) => end <= this.#returned).length;
     return { reasoning, content, logprobs: this.#pending.splice(0, count).map(({ logprob }) => logprob) };

@@ -1,7 +1,7 @@
 import type { TokenLogprob } from '../../../lib/backend.ts';
 import type { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
-import { type ChatDelta, type SampledToken, spellToken } from './chat-output.ts';
+import { type OutputDelta, type SampledToken, spellToken } from './chat-output.ts';
 import { StopScanner } from './stop-scanner.ts';
 
 type AnswerText = Pick<GrammarConstraint, 'text' | 'settled' | 'closed'>;
@@ -28,7 +28,7 @@ export class JsonOutput {
    * Returns the text before this token that is now final. The engine passes the token to the grammar only after this
    * call.
    */
-  push(sampled: SampledToken): ChatDelta {
+  push(sampled: SampledToken): OutputDelta {
     const logprobs = this.#pending;
     this.#pending = sampled.logprob === undefined ? [] : [spellToken(this.#vocabulary, sampled, sampled.logprob)];
     const delta = this.#give(this.#constraint.settled());
@@ -53,14 +53,14 @@ export class JsonOutput {
    * Returns the rest of the answer. If the answer was cut, the text that closes its JSON is added. The model did not
    * write that text, so stop strings do not apply to it.
    */
-  end(cut: boolean): ChatDelta {
+  end(cut: boolean): OutputDelta {
     const delta = this.#give(cut ? this.#constraint.settled() : this.#constraint.text());
     const rest = this.#scanner.end();
     const closing = cut && !this.#scanner.stopped ? this.#constraint.closed().slice(this.#written.length) : '';
     return { ...delta, content: delta.content + rest + closing, logprobs: this.#pending };
   }
 
-  #give(text: string): ChatDelta {
+  #give(text: string): OutputDelta {
     const fresh = text.startsWith(this.#written) ? text.slice(this.#written.length) : '';
     this.#written += fresh;
     return { reasoning: '', content: this.#scanner.push(fresh), logprobs: [] };

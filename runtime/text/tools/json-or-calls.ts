@@ -6,7 +6,7 @@ import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import type { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
 import { addMask } from '../../../lib/grammar/vocabulary/token-mask.ts';
 import { shapeConstraint } from '../../../lib/tasks/task-grammar.ts';
-import type { ChatDelta, SampledToken } from '../output/chat-output.ts';
+import type { OutputDelta, SampledToken } from '../output/chat-output.ts';
 import { JsonOutput } from '../output/json-output.ts';
 import type { TextModel } from '../text-model.ts';
 import type { ToolConstraint } from './tool-constraint.ts';
@@ -135,7 +135,7 @@ export class JsonOrCallsOutput {
   }
 
   /** Returns what is final before this token. The engine passes the token to the grammar only after this call. */
-  push(sampled: SampledToken): ChatDelta {
+  push(sampled: SampledToken): OutputDelta {
     this.#chosen ??= this.#constraint.isCalls(sampled.token) ? this.#calls : this.#json;
     return this.#chosen.push(sampled);
   }
@@ -146,7 +146,7 @@ export class JsonOrCallsOutput {
   }
 
   /** Returns the rest of the answer, as `JsonOutput.end` and `ToolOutput.end`. */
-  end(cut: boolean): ChatDelta {
+  end(cut: boolean): OutputDelta {
     return (this.#chosen ?? this.#json).end(cut);
   }
 }

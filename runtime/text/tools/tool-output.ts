@@ -1,5 +1,5 @@
 import type { Tool, ToolCallEvent } from '../../../lib/backend.ts';
-import { type ChatDelta, ChatOutput, type SampledToken } from '../output/chat-output.ts';
+import { ChatOutput, type OutputDelta, type SampledToken } from '../output/chat-output.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { Trigger } from '../output/stop-scanner.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
@@ -50,7 +50,7 @@ export class ToolOutput {
    * Returns the text and calls before this token that are now final. The engine passes the token to the grammar only
    * after this call.
    */
-  push(sampled: SampledToken): ChatDelta {
+  push(sampled: SampledToken): OutputDelta {
     if (this.#calling) return this.#calls();
     // The last token may have completed a message's header, which is not part of the text.
     if (this.#constraint.calls.length > 0 || this.#constraint.inCall(sampled.token)) {
@@ -63,20 +63,20 @@ export class ToolOutput {
   }
 
   /** Returns the text and calls that are still withheld. Must follow the last `push`. */
-  end(_cut?: boolean): ChatDelta {
+  end(_cut?: boolean): OutputDelta {
     if (this.#calling || this.#constraint.calls.length > 0) return this.#calls();
     const delta = this.#text(this.#chat.end());
     return { ...delta, content: delta.content + this.#space };
   }
 
-  #text(delta: ChatDelta): ChatDelta {
+  #text(delta: OutputDelta): OutputDelta {
     const whole = this.#space + delta.content;
     const content = whole.trimEnd();
     this.#space = whole.slice(content.length);
     return { ...delta, content };
   }
 
-  #calls(): ChatDelta {
+  #calls(): OutputDelta {
     const calls = this.#constraint.calls.flatMap((call, index): ToolCallEvent[] => {
       if (!call.tool) return [];
       const known = this.#readers[index];

@@ -6,7 +6,7 @@ import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, windowsField, withModel } from '../ask.ts';
 import { EXIT } from '../exit-code.ts';
-import { distinct, once, repeated, share, wholeNumber } from '../parse-flags.ts';
+import { distinctFlag, once, repeated, share, wholeNumber } from '../parse-flags.ts';
 import { type InputFlags, readContext } from '../read-input.ts';
 import { AUDIO_HELP, asDataUrls, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia } from '../read-media.ts';
 import type { Connection } from '../request.ts';
@@ -29,7 +29,7 @@ export function addDecide(program: Command): void {
       .command('decide')
       .description('Answer one question about a text, an image or a recording.')
       .argument('<question>', 'what to decide')
-      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinct)
+      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinctFlag)
       .option('-f, --file <path>', 'file with the text (default: standard input)', once)
       .option('-c, --context <text>', 'the text itself', once)
       .option('-i, --image <path>', IMAGE_HELP, repeated)

@@ -8,8 +8,8 @@ import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
-import { distinct, once, repeated } from '../parse-flags.ts';
-import { type InputFlags, readContext, readJson } from '../read-input.ts';
+import { distinctFlag, once, repeated } from '../parse-flags.ts';
+import { type InputFlags, readContext, readJsonInput } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { screen } from '../screen.ts';
 
@@ -24,7 +24,7 @@ export function addExtract(program: Command): void {
       .command('extract')
       .description('Extract fields from a text, an image or a recording, as JSON.')
       .argument('[instruction]', 'what to extract; optional with --key or --schema')
-      .option('-k, --key <name>', 'a field; repeat the flag for each', distinct)
+      .option('-k, --key <name>', 'a field; repeat the flag for each', distinctFlag)
       .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}', once)
       .option('-f, --file <path>', 'file with the text, also .pdf, .docx or .html (default: standard input)', once)
       .option('--text-out <path>', 'file for the text that was read from --file', once)
@@ -38,7 +38,7 @@ export function addExtract(program: Command): void {
         throw new UsageError('Say what to extract: give an instruction, --key or --schema. For example: -k total');
       }
       const instruction = asked ?? 'Extract the requested fields.';
-      const schema = flags.schema === undefined ? {} : { schema: await readJson(flags.schema, '--schema') };
+      const schema = flags.schema === undefined ? {} : { schema: await readJsonInput(flags.schema, '--schema') };
       const context = await readContext(flags, `${COMMAND} extract --key total`);
       if (flags.textOut !== undefined) await writeText(flags.textOut, context);
       const media = await readMedia(flags);

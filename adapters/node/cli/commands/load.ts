@@ -31,7 +31,7 @@ export function addLoad(program: Command): void {
       for (const model of models) parseModelId(model);
       const connection = await connect(flags, { alone: false, box: true });
       for (const [i, model] of models.entries()) {
-        const report = await loadModel(connection, model, { ...flags, keep: flags.keep || i > 0 });
+        const report = await loadOnServer(connection, model, { ...flags, keep: flags.keep || i > 0 });
         if (flags.json) screen.json(report);
         else showLoad(report);
       }
@@ -85,7 +85,7 @@ Examples:
  * @throws AssayError the error that the server reports
  * @throws NoServerError if the connection breaks
  */
-export async function loadModel(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
+export async function loadOnServer(connection: Connection, model: string, flags: LoadFlags): Promise<LoadResponse> {
   const length = flags.maxPromptLen === undefined ? {} : { max_prompt_len: flags.maxPromptLen };
   const quiet = flags.json ?? false;
   await prepareModel(connection, { model, allow_download: false, ...length }, { quiet }).catch((error) => {

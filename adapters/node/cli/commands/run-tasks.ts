@@ -5,13 +5,13 @@ import { membersOf, splitMembers } from '../../../../lib/json/members.ts';
 import { RunTasksResponse } from '../../../../lib/schema/task-response.ts';
 import { CUT_TASKS_HEADER } from '../../../../lib/tasks/cut-tasks.ts';
 import { COMMAND, shellWord } from '../../command.ts';
-import type { Asked } from '../../rows/answer-columns.ts';
+import type { AskedColumn } from '../../rows/answer-columns.ts';
 import { type RowCounts, type RowsRun, runRows } from '../../rows/run-rows.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { EXIT, InterruptedError } from '../exit-code.ts';
 import { once, repeated, wholeNumber } from '../parse-flags.ts';
-import { type InputFlags, isJsonText, readContext, readJson, readJsonText } from '../read-input.ts';
+import { type InputFlags, isJsonText, readContext, readJsonInput, readJsonText } from '../read-input.ts';
 import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
 import { isWatched, screen } from '../screen.ts';
 
@@ -68,7 +68,7 @@ export function addRun(program: Command): void {
       if (flags.rows !== undefined) return runOverRows(file, flags.rows, flags);
       const alone = ROW_FLAGS.find(([name]) => flags[name] !== undefined);
       if (alone) throw new UsageError(`${alone[1]} needs --rows. ${COMMAND} run --help shows an example.`);
-      const content = await readJson(file, 'The list of tasks');
+      const content = await readJsonInput(file, 'The list of tasks');
       const name = isJsonText(file) ? 'The request' : file;
       const request = Array.isArray(content) ? { tasks: content } : content;
       if (typeof request !== 'object' || request === null || !('tasks' in request)) {
@@ -184,7 +184,7 @@ function questionsOf(text: string, name: string): Pick<RowsRun, 'kind' | 'asked'
   }
   const own = ['context', 'messages', 'state', 'images', 'audio', 'assets'].find((member) => request.has(member));
   if (own !== undefined) throw new UsageError(`${name} has ${own} already. Remove it there: the rows are asked about.`);
-  const asked = kinds.flatMap((one): Asked[] => {
+  const asked = kinds.flatMap((one): AskedColumn[] => {
     const value: unknown = JSON.parse(request.get(one) ?? 'null');
     if (Array.isArray(value)) return value.map((task) => ({ name: task?.name ?? task?.id, type: task?.type }));
     return [...membersOf(request.get(one) ?? '{}')].map(([id, json]) => ({ name: id, type: JSON.parse(json)?.type }));

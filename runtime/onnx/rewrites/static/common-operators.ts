@@ -1,9 +1,9 @@
 import { at } from '../../../../lib/at.ts';
 import { isTransposedProduct } from '../../format/constants.ts';
-import { attribute, DataType, type Graph, type Model, makeNode, type Node } from '../../format/model.ts';
+import { attribute, DataType, type Graph, makeNode, type OnnxModel, type OnnxNode } from '../../format/model.ts';
 import { prune } from '../../format/subgraph.ts';
 import { readFloats } from '../../format/tensor-data.ts';
-import type { Layout } from '../../layout.ts';
+import type { GraphLayout } from '../../layout.ts';
 import { unusable } from '../../unusable.ts';
 import { constants } from '../gather-rows.ts';
 import { pairOf } from './plain-attention.ts';
@@ -26,7 +26,7 @@ export function commonOperators(graph: Graph): void {
 }
 
 /** Returns the two nodes that replace a product with a transposed matrix. */
-function separateTranspose(node: Node): Node[] {
+function separateTranspose(node: OnnxNode): OnnxNode[] {
   const [x = '', matrix = ''] = node.inputs;
   const transposed = `${at(node.outputs, 0)}/transposed`;
   return [
@@ -39,7 +39,7 @@ function separateTranspose(node: Node): Node[] {
  * Returns the addition and the normalization that together replace a fused node. Inputs of the node: input, skip,
  * gamma, beta or bias. Outputs: result, mean, inverse deviation, sum. Source: onnxruntime, docs/ContribOperators.md.
  */
-function separateSum(node: Node): Node[] {
+function separateSum(node: OnnxNode): OnnxNode[] {
   const simplified = node.op === 'SkipSimplifiedLayerNormalization';
   // A cast: SkipLayerNormalization requires these inputs.
   const [input, skip, gamma] = node.inputs as [string, string, string];
@@ -63,7 +63,7 @@ const LOOKUP = new Set(['Gather', 'GatherBlockQuantized', 'DequantizeLinear', 'C
  * Returns the nodes that derive values from the token ids by lookup alone, in the order of the graph, and the names of
  * these values.
  */
-export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values: Set<string> } {
+export function lookedUp(graph: Graph, tokens: string): { nodes: OnnxNode[]; values: Set<string> } {
   const values = new Set<string>();
   const isConstant = constants(graph);
   const nodes = graph.nodes.filter((node) => {
@@ -82,11 +82,11 @@ export function lookedUp(graph: Graph, tokens: string): { nodes: Node[]; values:
  * @param nodes nodes to choose from, in the order of the graph
  */
 export function partOf(
-  model: Model,
-  nodes: readonly Node[],
+  model: OnnxModel,
+  nodes: readonly OnnxNode[],
   inputs: Graph['inputs'],
   outputs: Graph['outputs'],
-): Model {
+): OnnxModel {
   const given = new Set(inputs.map(({ name }) => name));
   const graph: Graph = {
     nodes: nodes.filter((node) => !node.outputs.some((output) => given.has(output))),
@@ -116,7 +116,7 @@ export interface RotaryTable {
  * a head, with the angle 0 for elements that are not rotated. Throws `engine_failed` for tables that are chosen by the
  * length of the text (LongRoPE).
  */
-export function rotaryTables(graph: Graph, layout: Layout, attention: readonly Node[]): RotaryTable[] {
+export function rotaryTables(graph: Graph, layout: GraphLayout, attention: readonly OnnxNode[]): RotaryTable[] {
   const found = new Map<string, RotaryTable>();
   for (const [layer, node] of attention.entries()) {
     if (!attribute(node, 'do_rotary')) continue;

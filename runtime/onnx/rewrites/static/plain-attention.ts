@@ -1,5 +1,5 @@
 import { at } from '../../../../lib/at.ts';
-import { attribute, DataType, type Graph, makeNode, makeTensor, type Node } from '../../format/model.ts';
+import { attribute, DataType, type Graph, makeNode, makeTensor, type OnnxNode } from '../../format/model.ts';
 import type { KvLayer } from '../../layout.ts';
 import { unusable } from '../../unusable.ts';
 
@@ -14,7 +14,7 @@ export type KvType = 'float32' | 'float16';
 
 /** Describes a GroupQueryAttention node that is to be replaced in a static graph. */
 export interface StaticAttention {
-  node: Node;
+  node: OnnxNode;
   kv: KvLayer;
   /** Name of the additive mask input, `[1, 1, chunk, past + chunk]`. */
   mask: string;
@@ -47,13 +47,13 @@ export function plainAttention(
   attention: StaticAttention,
   shape: StaticShape | 'any',
   kvType: KvType,
-): Node[] {
+): OnnxNode[] {
   const { node, kv, mask, rotary } = attention;
   const heads = headsOf(node, kv);
   const group = heads.queries / heads.keys;
   const { chunk, cells, grouped } = sizesOf(shape, group);
   const name = `assay/attention/${kv.past[0]}`;
-  const nodes: Node[] = [];
+  const nodes: OnnxNode[] = [];
   const add = (op: string, inputs: string[], part: string, attributes: Parameters<typeof makeNode>[3] = {}): string => {
     nodes.push(makeNode(op, inputs, [part], attributes));
     return part;
@@ -126,7 +126,7 @@ export function plainAttention(
   reshape(rows, [1, chunk.kept, heads.queries * heads.size], at(node.outputs, 0));
   return nodes;
 
-  function softCap(from: Node, input: string): string {
+  function softCap(from: OnnxNode, input: string): string {
     const cap = attribute(from, 'softcap');
     if (typeof cap !== 'number' || cap === 0) return input;
     const flat = add('Tanh', [add('Mul', [input, float(graph, 1 / cap)], `${name}/small`)], `${name}/flat`);
@@ -152,7 +152,7 @@ function sizesOf(
 }
 
 /** Throws `engine_failed`, with the reason, for an attention node that static graphs cannot express. */
-export function checkAttention(node: Node, layer: number): void {
+export function checkAttention(node: OnnxNode, layer: number): void {
   const refuse = (what: string): never => {
     throw unusable(`layer ${layer} has ${what}, which has no static form`);
   };
@@ -160,14 +160,14 @@ export function checkAttention(node: Node, layer: number): void {
   if (node.inputs.slice(11).some(Boolean)) refuse('attention sinks');
 }
 
-function headsOf(node: Node, { heads, headSize }: KvLayer): Heads {
+function headsOf(node: OnnxNode, { heads, headSize }: KvLayer): Heads {
   const queries = attribute(node, 'num_heads');
   if (typeof queries !== 'number' || queries % heads !== 0)
     throw unusable('its number of query heads is not a multiple of its number of key-value heads');
   return { queries, keys: heads, size: headSize };
 }
 
-function scaleOf(node: Node, size: number): number {
+function scaleOf(node: OnnxNode, size: number): number {
   const scale = attribute(node, 'scale');
   return typeof scale === 'number' && scale !== 0 ? scale : 1 / Math.sqrt(size);
 }
