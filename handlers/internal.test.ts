@@ -51,7 +51,13 @@ test.each([
   const backend = scriptedBackend({});
   let kept: number | undefined;
   const app = createApp({
-    backend: { ...backend, runTasks: (one, call) => backend.runTasks(one, ((kept = call.keepAliveMs), call)) },
+    backend: {
+      ...backend,
+      runTasks(one, call) {
+        kept = call.keepAliveMs;
+        return backend.runTasks(one, call);
+      },
+    },
     host: scriptedHost({}),
     keys,
   });
