@@ -280,6 +280,29 @@ describe('scheduling', () => {
     await Promise.all([batch, interactive]);
   });
 
+  test('runs of batch jobs are short, and shorter while an interactive request may come', async () => {
+    const engine = engineOf();
+    const submit = (from: number, priority: Priority) => engine.submit(job({ priority, prefix: tokens(600, from) }));
+    const batch = [1, 2, 3, 4].map((from) => submit(from, 'batch'));
+    for (let step = 0; step < 6; step++) await engine.step();
+    // Twice 48 tokens rather than 64 and 32: a run may be half as long again.
+    expect(Math.max(...forward.runs)).toBeLessThanOrEqual(96);
+    expect(Math.min(...forward.runs)).toBeGreaterThanOrEqual(48);
+    await finish(engine, job({ prefix: tokens(20, 9) }));
+    await Promise.all(batch);
+    forward.runs.length = 0;
+    now += 1_000;
+    const soon = submit(5, 'batch');
+    for (let step = 0; step < 6; step++) await engine.step();
+    expect(Math.max(...forward.runs)).toBeLessThanOrEqual(24);
+    now += 2_000;
+    forward.runs.length = 0;
+    await engine.step();
+    expect(forward.runs[0]).toBeGreaterThanOrEqual(48);
+    while (await engine.step());
+    await soon;
+  });
+
   test('a prefill goes in chunks, and options are scored with the suffixes', async () => {
     const options = {
       paths: [

@@ -69,7 +69,7 @@ const choice = {
 describe('what one side sends is what the other reads', () => {
   it.each([
     [ToEngine, { type: 'prepare', id: '1', work: { kind: 'tasks', batch } }],
-    [ToEngine, { type: 'prepare', id: '1', work: { kind: 'chat', request } }],
+    [ToEngine, { type: 'prepare', id: '1', work: { kind: 'chat', request }, priority: 'batch' }],
     [ToEngine, { type: 'load', id: '1', spec: { model: 'a/b', dir: '/x', prefixCacheBytes: 1, threads: 2 } }],
     [ToEngine, { type: 'run', id: '1', timeoutMs: 1 }],
     [FromEngine, { type: 'content', id: '1', text: 'x', logprobs: [{ ...logprob, top: [logprob] }] }],

@@ -172,6 +172,7 @@ export const ToEngine = v.variant('type', [
       v.object({ kind: v.literal('tasks'), batch: TaskBatch }),
       v.object({ kind: v.literal('chat'), request: ChatRequest }),
     ]),
+    priority: v.exactOptional(v.picklist(PRIORITIES)),
     ...CallerFields,
   }),
   /**
@@ -182,7 +183,6 @@ export const ToEngine = v.variant('type', [
     type: v.literal('run'),
     id: Id,
     timeoutMs: v.pipe(v.number(), v.minValue(0)),
-    priority: v.exactOptional(v.picklist(PRIORITIES)),
     /** Decoded media that the message `prepared` asked for. */
     media: v.exactOptional(v.pipe(v.array(PreparedMedia), v.maxLength(MOST_MEDIA))),
   }),

@@ -86,7 +86,7 @@ const Addressed = v.object({ id: v.string() });
 export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
   const turns = new Turns();
-  const prepared = new Map<string, PreparedWork>();
+  const prepared = new Map<string, { work: PreparedWork; priority: Priority | undefined }>();
   const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);
   const onPhase = (phase: Phase) => send({ type: 'phase', phase });
@@ -141,32 +141,33 @@ export function serveMessages(served: Served, channel: Channel): void {
         if (!model) throw noModelLoaded();
         const leaving = new AbortController();
         running.set(id, leaving);
-        const { caller, cacheScope } = message;
+        const { caller, cacheScope, priority } = message;
         const parts = model.prepare(message.work, {
           ...(caller === undefined ? {} : { caller }),
           ...(cacheScope === undefined ? {} : { cacheScope }),
         });
         const work = await turns
-          .run(caller ?? '', parts, {
+          .run({ caller: caller ?? '', priority }, parts, {
             signal: leaving.signal,
             onSlice: (event) => onPhase(event === 'begin' ? 'text' : 'step'),
           })
           .finally(() => running.delete(id));
-        prepared.set(id, work);
+        prepared.set(id, { work, priority });
         const wanted = work.wanted?.length ? { wanted: [...work.wanted] } : {};
         send({ type: 'prepared', id, promptTokens: work.promptTokens, ...wanted });
         return;
       }
       case 'run': {
-        const work = prepared.get(id);
+        const found = prepared.get(id);
         // The request was cancelled between `prepare` and `run`.
-        if (!work) return;
+        if (!found) return;
+        const { work, priority } = found;
         prepared.delete(id);
         const leaving = new AbortController();
         running.set(id, leaving);
         // A cast, because TypeScript does not distribute the added id over the union.
         const reply = (answer: Unaddressed<Reply>) => send({ ...answer, id } as FromEngine);
-        const channel = { reply, signal: leaving.signal, priority: message.priority };
+        const channel = { reply, signal: leaving.signal, priority };
         await work.run(channel, message.timeoutMs, message.media ?? []).finally(() => running.delete(id));
       }
     }

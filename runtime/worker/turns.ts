@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Priority } from '../../lib/backend.ts';
 import { FairShares } from '../../lib/fair-shares.ts';
 
 /** Milliseconds after which long work gives other work a turn. */
@@ -12,7 +13,10 @@ export function atOnce<T>(parts: Generator<void, T>): T {
   }
 }
 
-/** Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. */
+/**
+ * Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. The
+ * batch requests of a caller count as those of another caller, so they do not keep its interactive ones waiting.
+ */
 export class Turns {
   readonly #shares = new FairShares();
   readonly #waiting: { caller: string; begin(): void }[] = [];
@@ -25,10 +29,11 @@ export class Turns {
    * @param onSlice called before and after each slice
    */
   async run<T>(
-    caller: string,
+    { caller: name, priority }: { caller: string; priority?: Priority | undefined },
     parts: Generator<void, T>,
     { signal, onSlice }: { signal: AbortSignal; onSlice(event: 'begin' | 'end'): void },
   ): Promise<T> {
+    const caller = priority === 'batch' ? `batch ${name}` : name;
     this.#shares.add(caller);
     try {
       for (;;) {

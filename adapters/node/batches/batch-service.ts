@@ -19,7 +19,7 @@ export interface BatchLimits {
   /** Batches of one key, and of all keys, that are not ended. */
   open: number;
   totalOpen: number;
-  /** Batches that are answered at once, and requests of each: few, because interactive requests wait for them. */
+  /** Batches that are answered at once, and requests of each. The engine lets interactive requests pass them. */
   running: number;
   inflight: number;
 }
@@ -31,7 +31,7 @@ export const BATCH_LIMITS: BatchLimits = {
   open: 16,
   totalOpen: 256,
   running: 2,
-  inflight: 1,
+  inflight: 12,
 };
 
 /** Seconds that a batch may take, that ended batches are remembered, and that files exist by default. */

@@ -15,6 +15,15 @@ const LONG_PROMPT = 1024;
 /** While interactive jobs run, batch jobs take part in one of this many runs. In all others they pause. */
 const RUNS_PER_BATCH_TURN = 4;
 /**
+ * Number of tokens that batch jobs together feed in a run, because an interactive request that comes meanwhile waits
+ * for its end. Such a run is about as fast per token as a longer one.
+ */
+const BATCH_TOKENS = 64;
+/** The same while interactive jobs run, or ran within `RECENT_MS`. */
+const BATCH_TOKENS_BESIDE = 16;
+/** Milliseconds after an interactive job for which the next one is expected. */
+const RECENT_MS = 2_000;
+/**
  * Number of tokens that the decoding jobs of one caller may feed in a run while other callers have jobs; one job may
  * always decode. So few rows cost about as much as reading the weights, which halves the speed of the others at most.
  */
@@ -46,6 +55,8 @@ export class BatchPlanner {
   readonly #pace = new PromptPace();
   /** Number of plans since batch jobs last took part beside interactive ones. */
   #pausedRuns = 0;
+  /** Time of the last plan with interactive jobs. */
+  #interactiveAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
@@ -56,7 +67,8 @@ export class BatchPlanner {
    * Only the first `slots` jobs take part; a job whose planning throws is ended. Jobs with at most `SHORT` tokens to
    * feed, such as decoding jobs, come first; prompts share the rest of `limits.tokens`. If a job decodes, prompts get
    * only `tokensBesideDecode`, and long ones at most what `PromptPace` allows. If a long prompt waits beside decoding
-   * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any.
+   * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any. Batch jobs together get
+   * `BATCH_TOKENS`.
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
@@ -72,8 +84,12 @@ export class BatchPlanner {
     const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
     const spent = new Map<string, number>();
     const batch: Job[] = [];
+    if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
+    let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
     const plan = (job: Job, tokens: number): number => {
-      if (!this.#planJob(job, tokens)) return 0;
+      const most = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
+      if (most <= 0 || !this.#planJob(job, most)) return 0;
+      if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
       spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
       return job.newTokens;

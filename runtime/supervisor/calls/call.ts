@@ -34,8 +34,8 @@ export interface CallWire {
   id: string;
   send(
     message:
-      | ({ type: 'prepare'; work: Work } & CallerFields)
-      | { type: 'run'; timeoutMs: number; priority?: Priority; media?: PreparedMedia[] }
+      | ({ type: 'prepare'; work: Work; priority?: Priority } & CallerFields)
+      | { type: 'run'; timeoutMs: number; media?: PreparedMedia[] }
       | { type: 'cancel' },
   ): void;
   /** Receives the number of prompt tokens once the engine process has counted them. */
@@ -129,7 +129,8 @@ export class EngineCall {
     if (this.#ended) return;
     this.#state = 'sent';
     this.#progress = 'checking';
-    this.#wire.send({ type: 'prepare', work, ...this.#options.caller });
+    const { priority, caller } = this.#options;
+    this.#wire.send({ type: 'prepare', work, ...(priority ? { priority } : {}), ...caller });
   }
 
   /**
@@ -143,9 +144,9 @@ export class EngineCall {
       this.#setTimer();
       const media = this.#wanted.length > 0 ? { media: await this.#prepareMedia() } : {};
       if (this.#failure) throw this.#failure;
-      const { timeoutMs, priority } = this.#options;
+      const { timeoutMs } = this.#options;
       this.#progress = 'queued';
-      this.#wire.send({ type: 'run', timeoutMs, ...(priority ? { priority } : {}), ...media });
+      this.#wire.send({ type: 'run', timeoutMs, ...media });
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
           yield reply;
