@@ -56,6 +56,8 @@ export async function compose(
     | 'escalateBelow'
     | 'metricsQuestions'
     | 'deterministic'
+    | 'cacheDir'
+    | 'cacheSize'
   >,
   log: Logger,
   onAnswered?: (answered: Answered) => void,
@@ -68,6 +70,7 @@ export async function compose(
   const host = await createModelHost({
     ...config,
     memory: memoryOf(config),
+    prefixes: config.cacheDir === undefined ? undefined : { dir: config.cacheDir, maxBytes: config.cacheSize },
     compiler,
     createEngine: (model) => createEngineProcess({ ...processes, onRestart: () => metrics.restarted(model) }),
     log,

@@ -59,6 +59,14 @@ const seconds = () =>
     v.maxValue(3600, 'must be a whole number of seconds, 0 to 3600'),
   );
 
+/** Returns the schema of a number of bytes as text, such as 8GB. */
+const size = () =>
+  v.pipe(
+    v.string(),
+    v.regex(/^(?!0)\d{1,6}(\.\d{1,3})?\s?(M|G)(i?B)?$/i, 'must be a size, such as 8GB or 512MiB'),
+    v.transform((text) => Number.parseFloat(text) * UNITS[text.replace(/^[\d.\s]+/, '').toUpperCase()]!),
+  );
+
 /** Describes the server's configuration. Flags override environment variables, which override the defaults. */
 export const ServerConfig = v.object({
   /** Address to listen on. */
@@ -96,13 +104,7 @@ export const ServerConfig = v.object({
     v.maxLength(64, 'may be at most 64 models'),
   ),
   /** Bytes that the models in memory may need together; absent: a share of the machine's memory. */
-  memory: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^(?!0)\d{1,6}(\.\d{1,3})?\s?(M|G)(i?B)?$/i, 'must be a size, such as 8GB or 512MiB'),
-      v.transform((text) => Number.parseFloat(text) * UNITS[text.replace(/^[\d.\s]+/, '').toUpperCase()]!),
-    ),
-  ),
+  memory: v.optional(size()),
   /** True to unload the models that were used least recently if another one does not fit. */
   evict: v.boolean(),
   /** True to load a model of this machine when the first request for it arrives. */
@@ -173,6 +175,10 @@ export const ServerConfig = v.object({
   ),
   /** Address of that port; absent: `host`. */
   metricsHost: v.optional(v.pipe(v.string(), v.nonEmpty('must be an address or a host name'))),
+  /** Absolute path of the folder in which cached prefixes outlive the server; absent: they end with it. */
+  cacheDir: v.optional(v.string()),
+  /** Bytes of the saved prefixes of a model. */
+  cacheSize: size(),
   /** True to keep files and batches of requests in the home folder, and to answer them in the background. */
   batches: v.boolean(),
   /** False with `--no-load`: no model is loaded at start. */
@@ -347,6 +353,17 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     choices: METRICS_NAMES,
     help: 'vllm: also the names that inference gateways read',
   },
+  cacheDir: {
+    flag: '--cache-dir <folder>',
+    env: 'ASSAY_CACHE_DIR',
+    help: 'folder in which cached prompts outlive the server, encrypted; only you may have access to it (default: none)',
+  },
+  cacheSize: {
+    flag: '--cache-size <size>',
+    env: 'ASSAY_CACHE_SIZE',
+    default: '4GB',
+    help: 'most that the saved prompts of a model take there',
+  },
   batches: {
     flag: '--batches',
     env: 'ASSAY_BATCHES',
@@ -388,6 +405,7 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
       ]),
     ),
     home: assayHome(flags, env),
+    cacheDir: cacheFolder(flags, env),
     apiKey: apiKeyOf(flags, env),
     model: [flags.model ?? (env.ASSAY_MODEL || 'assay/starter').split(/[\s,]+/u)].flat(),
     metricsQuestions: flags.metricsQuestions ?? env.ASSAY_METRICS_QUESTIONS === '1',
@@ -405,6 +423,13 @@ export function serverConfig(flags: ServerFlags, env: Record<string, string | un
   const name = issue.path?.[0]?.key as keyof ServerConfig;
   const { flag, env: variable } = SERVER_FLAGS[name];
   throw new UsageError(`${flag.split(' ', 1)}${variable ? ` (${variable})` : ''} ${issue.message}.`);
+}
+
+/** Returns the absolute path of `--cache-dir`; undefined if it is not given. */
+function cacheFolder(flags: ServerFlags, env: Record<string, string | undefined>): string | undefined {
+  if (flags.cacheDir === '') throw new UsageError('--cache-dir must be a folder.');
+  const folder = flags.cacheDir ?? (env.ASSAY_CACHE_DIR || undefined);
+  return folder === undefined ? undefined : expandHome(folder, homeFolder);
 }
 
 /**

@@ -3,6 +3,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { FairShares } from '../../lib/fair-shares.ts';
 import { TokenBudget } from './branches/token-budget.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
+import type { SavedPrefixes } from './cache/saved-prefixes.ts';
 import { type KvShape, prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
 import { LogitRows } from './forward/tensors.ts';
@@ -30,6 +31,8 @@ export interface EngineOptions {
    * the other branches and jobs. Needs a model with several slots; others keep the branches in one sequence.
    */
   apart?: boolean;
+  /** Keeps prefixes beyond the end of the process; absent: they end with it. */
+  saved?: SavedPrefixes;
   /** Returns the current time in milliseconds, on the clock of `JobSpec.deadline`. Default: `performance.now()`. */
   now?(): number;
 }
@@ -79,6 +82,17 @@ export class Engine {
       now: this.#now,
       fail: (job, cause) => this.#failRun(job, cause),
     });
+  }
+
+  /** Reads the saved prefix of a job into the KV cache, if there is one that helps. Must come before `submit`. */
+  async restore({ prefix, cacheScope = '' }: JobSpec): Promise<void> {
+    const { saved } = this.#options;
+    if (!saved) return;
+    const cached = this.#kv.cachedLength(prefix, cacheScope);
+    const blank = (cells: number) => this.#kv.blank(cells);
+    // Without memory for it, the job reads its prefix itself.
+    const sequence = await saved.read(prefix, cacheScope, { cached, blank }).catch(() => null);
+    if (sequence) this.#kv.adopt(sequence);
   }
 
   /**
@@ -348,7 +362,10 @@ export class Engine {
       const next = this.#waiting.find(({ spec }) => spec.part?.whole === part.whole)?.spec.part;
       if (next) next.first = true;
     }
-    this.#kv.release(job.sequence, job.reusablePrefixLength, { once: part !== undefined });
+    const { sequence, reusablePrefixLength: reusable } = job;
+    this.#kv.release(sequence, reusable, { once: part !== undefined });
+    // Batch jobs are many, and few of them come again.
+    if (!job.isBatch) this.#options.saved?.save(sequence, reusable);
     this.#shares.remove(job.caller, now);
   }
 

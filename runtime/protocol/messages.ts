@@ -52,6 +52,8 @@ export const LoadSpec = v.object({
   windows: v.exactOptional(v.boolean()),
   /** True to run the tasks of a request in sequences of their own (`EngineOptions.apart`). */
   apart: v.exactOptional(v.boolean()),
+  /** Folder in which prefixes outlive the process, the key of its files in hex, and the most bytes of them. */
+  saved: v.exactOptional(v.object({ folder: Path, key: Sha256, maxBytes: Count })),
 });
 export type LoadSpec = v.InferOutput<typeof LoadSpec>;
 

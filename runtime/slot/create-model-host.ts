@@ -18,6 +18,7 @@ import type { Compiles } from '../supervisor/children/compiles.ts';
 import type { MemorySettings } from './memory-budget.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
 import type { LongInput } from './model-slot.ts';
+import { PrefixFolders, type PrefixSettings } from './prefix-folders.ts';
 
 export interface HostSettings {
   createEngine: HostOptions['createEngine'];
@@ -39,6 +40,8 @@ export interface HostSettings {
   loadOnDemand?: boolean;
   /** `on`: tasks run in sequences of their own (`EngineOptions.apart`). Default: `off`. */
   deterministic?: 'off' | 'on';
+  /** Folder in which prefixes outlive the process of their model, and its size. Default: they end with it. */
+  prefixes?: PrefixSettings | undefined;
   /** Settings from the `HF_*` variables. Default: those of this process's environment. */
   hub?: HubEnvironment;
 }
@@ -92,6 +95,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
     },
     longInput,
     apart: deterministic === 'on',
+    ...(settings.prefixes ? { prefixes: await PrefixFolders.open(settings.prefixes, home) } : {}),
     ...(dtype ? { dtype } : {}),
   });
 }

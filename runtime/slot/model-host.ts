@@ -32,6 +32,7 @@ import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
 import { LocalModelList } from './model-list.ts';
 import { ModelRegistry } from './model-registry.ts';
 import { type LongInput, ModelSlot, type SlotEngine, type SlotLoad } from './model-slot.ts';
+import type { PrefixFolders } from './prefix-folders.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
@@ -47,6 +48,8 @@ export interface HostOptions {
   longInput?: LongInput;
   /** True to run tasks in sequences of their own (`EngineOptions.apart`). Default: false. */
   apart?: boolean;
+  /** Gives models a folder for saved prefixes; absent: prefixes end with the process of the model. */
+  prefixes?: PrefixFolders | undefined;
   /** Number format of the weights to download and compile. Default: the best for the device. */
   dtype?: Dtype;
 }
@@ -132,7 +135,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   #slotOf(model: ModelId): ModelSlot {
     const known = this.#slots.get(model);
     if (known) return known;
-    const { createEngine, compile, longInput = 'refuse', apart = false } = this.#options;
+    const { createEngine, compile, longInput = 'refuse', apart = false, prefixes } = this.#options;
     const slot: ModelSlot = new ModelSlot({
       model,
       engine: createEngine(model),
@@ -140,6 +143,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       trials: this.#trials(),
       longInput,
       apart,
+      prefixes,
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
       onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),

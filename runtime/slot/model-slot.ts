@@ -12,6 +12,7 @@ import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts
 import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
+import type { PrefixFolders } from './prefix-folders.ts';
 
 export type SlotEngine = EngineProcess & EngineCalls;
 
@@ -27,6 +28,8 @@ export interface SlotOptions {
   longInput: LongInput;
   /** True to run tasks in sequences of their own (`EngineOptions.apart`). */
   apart: boolean;
+  /** Gives models a folder for saved prefixes; absent: prefixes end with the process. */
+  prefixes?: PrefixFolders | undefined;
   /** The process that runs the model, and no other model. */
   engine: SlotEngine;
   log: Logger;
@@ -283,9 +286,15 @@ export class ModelSlot {
       try {
         const { maxPromptLen } = request;
         const length = maxPromptLen === undefined ? {} : { maxPromptLen };
-        const { apart, longInput } = this.#options;
+        const { apart, longInput, prefixes } = this.#options;
         const windows = longInput === 'windows';
-        const spec = { model, dir: compiled.directory, windows, apart, ...length, ...(plugin ? { plugin } : {}) };
+        const saved = prefixes ? { saved: await prefixes.of(compiled, { apart }) } : {};
+        const spec = {
+          ...{ model, dir: compiled.directory, windows, apart },
+          ...length,
+          ...(plugin ? { plugin } : {}),
+          ...saved,
+        };
         return { info: await engine.load(spec), maxPromptLen, compiled };
       } catch (error) {
         const { device } = compiled.record;

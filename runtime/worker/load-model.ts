@@ -13,6 +13,7 @@ import { availableMemory } from '../device/hardware.ts';
 import { openEncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits } from '../encoder/probe.ts';
+import { SavedPrefixes } from '../engine/cache/saved-prefixes.ts';
 import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
@@ -82,9 +83,19 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   // A run with drafted tokens has more rows, and a row alone is computed by other kernels.
   const limits = { draftRows: spec.apart ? 0 : draftRows(manifest) };
-  const { apart = false } = spec;
+  const { apart = false, saved: kept } = spec;
+  const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
   const dependence = dependenceOf(manifest, { apart: apart && forward.slots > 1 });
-  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, apart });
+  const engine = new Engine({
+    forward,
+    kv,
+    maxPromptLen,
+    contextLength,
+    kvBytes,
+    limits,
+    apart,
+    ...(saved ? { saved } : {}),
+  });
   return new LoadedModel({
     model,
     device,

@@ -174,6 +174,7 @@ export class LoadedModel implements ServedModel {
         return plan.onToken?.(branch, token);
       },
     };
+    await this.#engine.restore(job);
     const submitted = this.#engine.submit(job, signal);
     void this.#stepWhileBusy();
     // Throws here if the engine refuses the job at once: a refused job must not report `queued`.

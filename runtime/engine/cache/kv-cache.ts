@@ -94,6 +94,22 @@ export class KvCache {
     return { sequence, cached: best?.cached ?? 0 };
   }
 
+  /** Returns the number of first tokens of `prefix` that a sequence of the scope holds and that a job could reuse. */
+  cachedLength(prefix: readonly number[], scope: string): number {
+    return this.#longestMatch(prefix, scope)?.cached ?? 0;
+  }
+
+  /** Returns an empty sequence for `cells` cells, which does not belong to the cache before `adopt`. */
+  blank(cells: number): Sequence {
+    return new Sequence(this.#shape, this.#roundUp(cells));
+  }
+
+  /** Adds a filled sequence to the idle ones. */
+  adopt(sequence: Sequence): void {
+    this.#idle.push(sequence);
+    this.#evict(0);
+  }
+
   /**
    * Grows the buffers of a sequence in use to at least `cells` cells, and evicts idle sequences for them if needed.
    * Throws a RangeError if the system gives no memory.

@@ -47,6 +47,8 @@ export class Sequence {
   length = 0;
   /** Scope of the job that the sequence was made for. Only jobs of the same scope may see its cells. */
   scope = '';
+  /** Number of times that cells were discarded. While it stays the same, so does the content of the cells. */
+  discards = 0;
   /** Number of cells in the trunk: cells below this index each follow the one before. */
   trunkLength = 0;
   readonly snapshots: Snapshots;
@@ -82,6 +84,7 @@ export class Sequence {
 
   /** Discards the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */
   truncate(length: number): void {
+    if (length < this.length) this.discards++;
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
     this.snapshots.truncate(length);

@@ -184,7 +184,8 @@ export function loadInChild(
   events: EngineChildEvents,
 ): { child: EngineChild; loaded: Promise<ModelInfo> } {
   const loaded = Promise.withResolvers<ModelInfo>();
-  const needs = { limits, read: [spec.dir], write: [], ...(spec.plugin ? { plugin: spec.plugin } : {}) };
+  const write = spec.saved ? [spec.saved.folder] : [];
+  const needs = { limits, read: [spec.dir], write, ...(spec.plugin ? { plugin: spec.plugin } : {}) };
   const child = new EngineChild(options, needs, {
     message(message) {
       if (message.type === 'loaded') loaded.resolve(message.info);
