@@ -68,7 +68,8 @@ export class PrefixFolders {
    */
   async of({ record }: CompiledModel, settings: { apart: boolean }): Promise<NonNullable<LoadSpec['saved']>> {
     const identity = JSON.stringify([record, settings, VERSION, kernelFamily(), process.arch]);
-    const name = createHash('sha256').update(identity).digest('hex').slice(0, 32);
+    const digest = createHash('sha256').update(identity).digest('hex');
+    const name = digest.slice(0, 32);
     const { dir, maxBytes } = this.#settings;
     const folder = join(dir, name);
     this.#used.add(name);
@@ -76,7 +77,9 @@ export class PrefixFolders {
     const now = new Date();
     await fs.utimes(folder, now, now);
     await this.#removeOld();
-    const key = Buffer.from(hkdfSync('sha256', this.#key, '', `assay ${identity}`, KEY_BYTES)).toString('hex');
+    const key = Buffer.from(hkdfSync('sha256', this.#key, '', `assay saved prefixes ${digest}`, KEY_BYTES)).toString(
+      'hex',
+    );
     return { folder, key, maxBytes };
   }
 
