@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
@@ -24,7 +24,12 @@ const CLEAR_GAP = 1e-4;
 
 /** Returns PyTorch's choices after some prompts. Throws if one was so close that another CPU might choose otherwise. */
 export function goldenCases(fixture: string): GoldenCase[] {
-  const { cases }: { cases: GoldenCase[] } = JSON.parse(readFileSync(join(FIXTURES, fixture, 'golden.json'), 'utf8'));
+  const folder = join(FIXTURES, fixture);
+  const golden: Readonly<Record<string, GoldenCase[]>> = JSON.parse(
+    readFileSync(join(dirname(folder), 'golden.json'), 'utf8'),
+  );
+  const cases = golden[basename(folder)];
+  if (!cases) throw new Error(`${fixture} has no golden cases`);
   const close = cases.find(({ gap }) => !(gap > CLEAR_GAP));
   if (close)
     throw new Error(`${fixture}: a golden choice with a gap of ${close.gap}. Choose another prompt in make.py.`);

@@ -1,4 +1,4 @@
-"""Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`, `data/more/conversations-*.txt`).
+"""Questions about a text with answers in a sentence, written by hand (`data/conversations.txt`).
 
 = about                            a text begins
 The meeting moved to Friday …      the text, one line or several
@@ -53,8 +53,7 @@ def parse(source: str) -> list[Talk]:
 
 @cache
 def talks() -> list[Talk]:
-    files = [DATA / "conversations.txt", *sorted((DATA / "more").glob("conversations-*.txt"))]
-    return [t for f in files for t in parse(f.read_text(encoding="utf-8"))]
+    return parse((DATA / "conversations.txt").read_text(encoding="utf-8"))
 
 
 @dataclass
