@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { serverConfig } from './config.ts';
+import { type ServerFlags, serveFlags, serverConfig } from './config.ts';
 import { UsageError } from './usage-error.ts';
 
 const home = homedir();
@@ -32,6 +32,28 @@ test('the defaults', () => {
     allowOrigin: [],
     allowMediaHost: [],
   });
+});
+
+test.each<[ServerFlags, Record<string, string>, string]>([
+  [{}, {}, '--model assay/starter'],
+  [{ model: ['a/b', 'c/d'] }, { ASSAY_MODEL: 'e/f' }, '--model a/b c/d'],
+  [{}, { ASSAY_MODEL: 'e/f,g/h', ASSAY_BATCHES: '1', ASSAY_EVICT: '0' }, '--model e/f g/h --batches'],
+  [{ load: false, alias: ['x'] }, { ASSAY_ORDERS: '2' }, '--model assay/starter --orders 2 --alias x --no-load'],
+  [{ memory: '8 GB', drainSeconds: '10' }, { ASSAY_API_KEY: 'secret' }, '--model assay/starter --memory 8 GB'],
+  [{ port: '9', home: '/h' }, { ASSAY_DTYPE: '' }, '--model assay/starter'],
+])('the flags of a server with %j and %j', (flags, env, text) => {
+  expect(serveFlags(flags, env, ['host', 'port', 'home', 'apiKey']).join(' ')).toBe(text);
+});
+
+test('the flags of a service configure the same server', () => {
+  const given: ServerFlags = { host: '::1', port: '81', evict: true, precision: 'int8', shutdownDelay: '3' };
+  const words = serveFlags(given, {}, ['apiKey']);
+  expect(words).toEqual(
+    ['--host', '::1', '--port', '81', '--model', 'assay/starter', '--evict', '--precision', 'int8'].concat([
+      '--shutdown-delay',
+      '3',
+    ]),
+  );
 });
 
 describe('flags come before the environment, and the environment before the defaults', () => {

@@ -433,6 +433,29 @@ function cacheFolder(flags: ServerFlags, env: Record<string, string | undefined>
 }
 
 /**
+ * Returns the flags with which `assay serve` has the configuration of these flags and variables: all that are set, and
+ * the models. Throws as `serverConfig` does.
+ */
+export function serveFlags(
+  flags: ServerFlags,
+  env: Record<string, string | undefined>,
+  without: readonly (keyof ServerConfig)[],
+): string[] {
+  const config = serverConfig(flags, env);
+  // A cast: the keys of the table are the members of the configuration.
+  const names = (Object.keys(SERVER_FLAGS) as (keyof ServerConfig)[]).filter((name) => !without.includes(name));
+  return names.flatMap((name) => {
+    const { flag, env: variable = '', default: usual } = SERVER_FLAGS[name];
+    const [word = ''] = flag.split(' ', 1);
+    const value = config[name];
+    if (typeof value === 'boolean') return value === word.startsWith('--no-') ? [] : [word];
+    if (Array.isArray(value)) return value.length === 0 ? [] : [word, ...value];
+    const text = flags[name as keyof ServerFlags] ?? env[variable];
+    return !text || text === usual ? [] : [word, String(text)];
+  });
+}
+
+/**
  * Returns the absolute path of the folder for models, keys and compiled files: `--home`, else `ASSAY_HOME`, else
  * `~/.assay`. A shell does not expand `~` in `--home=~/x`, so it is expanded here.
  *

@@ -15,6 +15,7 @@ const SETTINGS: ServiceSettings = {
   home: '/var/lib/assay',
   cache: '/var/cache/assay',
   memory: '90%',
+  stopSeconds: 25,
   offline: false,
   deviceGroups: [],
 };
@@ -55,6 +56,7 @@ const ROWS: [string, Partial<ServiceSettings>, string[], RegExp][] = [
     /Environment=ASSAY_API_KEY=/,
   ],
   ['memory', { memory: '8G' }, ['MemoryMax=8G', 'OOMPolicy=continue'], /MemoryMax=90/],
+  ['a slow stop', { stopSeconds: 90 }, ['TimeoutStopSec=90'], /TimeoutStopSec=25/],
   ['groups of devices', { deviceGroups: ['render', 'video'] }, ['SupplementaryGroups=render video'], /^User=root/m],
   [
     'odd paths',

@@ -22,6 +22,8 @@ export interface ServiceSettings {
   readonly apiKeyFile?: string | undefined;
   /** Memory limit of the whole service, such as `8G` or `90%`. */
   readonly memory: string;
+  /** Seconds that the server may take to stop. */
+  readonly stopSeconds: number;
   /** True: the service has no network except its port, which systemd opens. */
   readonly offline: boolean;
   /** Groups whose members may use GPUs and NPUs, for the scope `system`; a user's service has the user's groups. */
@@ -54,7 +56,8 @@ function unitSection({ offline, scope }: ServiceSettings): string[] {
 }
 
 function serviceSection(settings: ServiceSettings): string[] {
-  const { scope, command, flags, host, port, home, cache, apiKeyFile, memory, offline, deviceGroups } = settings;
+  const { scope, command, flags, host, port, home, cache, apiKeyFile, memory, offline, deviceGroups, stopSeconds } =
+    settings;
   const serve = [...command, 'serve', '--host', host, '--port', String(port), ...flags];
   const system = scope === 'system';
   return [
@@ -78,9 +81,9 @@ function serviceSection(settings: ServiceSettings): string[] {
     'RestartSec=2',
     '# Exit code 2: a flag or a key is missing, which no restart changes.',
     'RestartPreventExitStatus=2',
-    '# The server stops its own processes; running requests have 10 s (--drain-seconds), after 5 s behind a load balancer.',
+    '# The server stops its own processes, after --shutdown-delay and --drain-seconds.',
     'KillMode=mixed',
-    'TimeoutStopSec=25',
+    `TimeoutStopSec=${stopSeconds}`,
     '# The server restarts an engine process that ran out of memory.',
     'OOMPolicy=continue',
     `MemoryMax=${memory}`,

@@ -25,7 +25,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     .addHelpText('after', EXAMPLES)
     .action(async ({ logLevel }: { logLevel: (typeof LOG_LEVELS)[number] }) => {
       const [{ serve }, { createLog }] = await Promise.all([import('../../serve.ts'), import('../../log.ts')]);
-      const config = serverConfig(flagsOf(command), process.env);
+      const config = serverConfig(givenServerFlags(command), process.env);
       const terminal = process.stdout.isTTY === true;
       const ask = terminal && process.stdin.isTTY ? { ask: { key: nextKey, online } } : {};
       const effects = { log: createLog(logLevel), say: console.log, terminal, ...ask, compose };
@@ -52,7 +52,7 @@ export function serverOption(name: keyof typeof SERVER_FLAGS): Option {
 }
 
 /** Returns the flags that were given, without the values that commander took from variables and defaults. */
-function flagsOf(command: Command): ServerFlags {
+export function givenServerFlags(command: Command): ServerFlags {
   const given = Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) === 'cli');
   return Object.fromEntries(given);
 }

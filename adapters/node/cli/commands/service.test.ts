@@ -18,6 +18,7 @@ const SETTINGS: ServiceSettings = {
   home: '/h',
   cache: '/c',
   memory: '90%',
+  stopSeconds: 25,
   offline: false,
   deviceGroups: [],
 };

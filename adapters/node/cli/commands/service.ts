@@ -4,11 +4,12 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { serverConfig } from '../../config.ts';
+import { SERVER_FLAGS, type ServerConfig, type ServerFlags, serveFlags, serverConfig } from '../../config.ts';
 import { isLoopback } from '../../loopback.ts';
 import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../../service/service-unit.ts';
 import { UsageError } from '../../usage-error.ts';
 import { screen } from '../screen.ts';
+import { givenServerFlags, serverOption } from './serve.ts';
 
 /** Describes one step of installing or removing the service: a file to write or remove, or a command to run. */
 export type Step =
@@ -95,14 +96,14 @@ const HIDDEN = ['/home/', '/root/', '/run/user/'];
 export const hiddenFromService = (paths: readonly string[]): string | null =>
   paths.find((path) => HIDDEN.some((folder) => `${dirname(path)}/`.startsWith(folder))) ?? null;
 
+/**
+ * Flags of the server that the service has in another form: the unit states address and folder, systemd holds the key,
+ * and `--memory` limits the service, in which models have 80% of it.
+ */
+const OWN: readonly (keyof ServerConfig)[] = ['host', 'port', 'home', 'apiKey', 'memory'];
+
 interface InstallFlags {
-  host?: string;
-  port?: string;
-  model?: string;
-  home?: string;
   apiKeyFile?: string;
-  allowOrigin?: string[];
-  allowMediaHost?: string[];
   memory: string;
   offline: boolean;
   print?: boolean;
@@ -114,28 +115,26 @@ export function addService(program: Command): void {
     .command('service')
     .description('Run the server in the background, started with the machine or your session (Linux with systemd).')
     .addHelpText('after', HELP);
-  service
+  const installing = service
     .command('install')
     .description(
-      'Write a hardened systemd unit, enable and start it: as root for the machine, otherwise for your account.',
+      'Write a hardened systemd unit, enable and start it: as root for the machine, otherwise for your account. All flags of "assay serve" are those of the service, but for --api-key, --memory and --log-level.',
     )
-    .option(
-      '--host <address>',
-      'address to listen on; any other than loopback requires an API key (default: 127.0.0.1)',
-    )
-    .option('--port <number>', 'port to listen on (default: 8080)')
-    .option('--model <id...>', 'models to load at start (default: assay/starter)')
+    .addOption(serverOption('host'))
+    .addOption(serverOption('port'))
     .option('--home <folder>', 'folder with keys and models (default: ~/.assay; as root /var/lib/assay)')
     .option(
       '--api-key-file <path>',
       'file with a key to accept besides those in the home folder; only systemd reads it',
     )
-    .option('--allow-origin <origin...>', 'web pages that may call the server, such as https://assay.example.com')
-    .option('--allow-media-host <host...>', 'hosts that images may be fetched from')
     .option('--memory <limit>', 'memory limit of the server and models together, such as 8G or 75%', memoryLimit, '90%')
     .option('--offline', 'give the server no network except its port, so that it can download and send nothing', false)
     .option('--print', 'print the units, and change nothing')
-    .action(install);
+    .action((flags: InstallFlags) => install(flags, givenServerFlags(installing)));
+  // A cast: the keys of the table are the members of the configuration.
+  for (const name of Object.keys(SERVER_FLAGS) as (keyof ServerConfig)[]) {
+    if (!OWN.includes(name)) installing.addOption(serverOption(name));
+  }
   service
     .command('uninstall')
     .description('Stop the service and remove its unit. Keys and models stay.')
@@ -160,9 +159,9 @@ function memoryLimit(text: string): string {
 
 const scopeOf = (): Scope => (process.getuid?.() === 0 ? 'system' : 'user');
 
-async function install(flags: InstallFlags): Promise<void> {
+async function install(flags: InstallFlags, given: ServerFlags): Promise<void> {
   const scope = scopeOf();
-  const settings = await settingsOf(flags, scope);
+  const settings = await settingsOf(flags, given, scope);
   if (flags.print) {
     const folder = unitFolder(scope, process.env, homedir());
     for (const [name, text] of Object.entries(serviceUnits(settings))) {
@@ -198,27 +197,25 @@ async function status(): Promise<void> {
   process.exitCode = await exitCode(command);
 }
 
-async function settingsOf(flags: InstallFlags, scope: Scope): Promise<ServiceSettings> {
+async function settingsOf(flags: InstallFlags, given: ServerFlags, scope: Scope): Promise<ServiceSettings> {
   const system = scope === 'system';
-  const { memory, offline, apiKeyFile, ...serverFlags } = flags;
-  const home = flags.home ?? (system ? '/var/lib/assay' : undefined);
-  const config = serverConfig({ ...serverFlags, ...(home === undefined ? {} : { home }) }, process.env);
+  const { memory, offline, apiKeyFile } = flags;
+  const { apiKeyFile: _, memory: __, ...others } = given;
+  const serverFlags = { ...(system ? { home: '/var/lib/assay' } : {}), ...others };
+  const config = serverConfig(serverFlags, process.env);
   if (config.port === 0) throw new UsageError('A service needs a fixed port: --port 8080');
-  const more = (flag: string, values: readonly string[]) => values.flatMap((value) => [flag, value]);
   return {
     scope,
     command: [process.execPath, realpathSync(process.argv[1]!)],
-    flags: [
-      ...['--model', ...config.model],
-      ...more('--allow-origin', config.allowOrigin),
-      ...more('--allow-media-host', config.allowMediaHost),
-    ],
+    flags: serveFlags(serverFlags, process.env, OWN),
     host: config.host,
     port: config.port,
     home: config.home,
     cache: system ? '/var/cache/assay' : resolve(process.env.HF_HOME || join(homedir(), '.cache/huggingface')),
     apiKeyFile: apiKeyFile === undefined ? undefined : resolve(apiKeyFile),
     memory,
+    // Behind a load balancer, the server waits for 5 s by default. 10 s are for its processes.
+    stopSeconds: (config.shutdownDelay ?? 5) + config.drainSeconds + 10,
     offline,
     deviceGroups: system ? await groupsThatExist(['render', 'video']) : [],
   };
