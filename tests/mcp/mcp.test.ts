@@ -105,6 +105,21 @@ describe('over stdio', () => {
     expect(result.structuredContent).toEqual({ answer: 'A refund' });
   });
 
+  it.each([
+    ['decide', { text: 'Help!', question: 'What is it?' }, { tasks: { answers: ['{"value":"A refund"}'] } }],
+    ['extract', { text: 'It cost 49.90.', keys: ['total'] }, { tasks: { answers: ['{"total":"49.90"}'] } }],
+  ])('%s reads a text in windows if asked to', async (name, args, script) => {
+    const mcp = await overStdio(script);
+    await mcp.callTool({ name, arguments: args });
+    const result = await mcp.callTool({ name, arguments: { ...args, windows: true } });
+    expect(result.isError).toBeUndefined();
+    // Answers of windows are merged by their probabilities, so these are asked for.
+    const asked = server?.recorded.filter(({ call }) => call === 'runTasks') ?? [];
+    expect(asked).toHaveLength(2);
+    expect(asked[0]).not.toMatchObject({ batch: { probabilities: {} } });
+    expect(asked[1]).toMatchObject({ batch: { probabilities: {} } });
+  });
+
   it('an error says what to do, as the result of the tool', async () => {
     const fail = { code: 'overloaded', message: 'Try again later.', retryAfterSeconds: 1 } as const;
     const mcp = await overStdio({ tasks: { fail } });

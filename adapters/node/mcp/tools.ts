@@ -25,6 +25,13 @@ const text = described(
   'The text to judge. It may be long: further questions about the same text are cheap, because it is cached.',
 );
 
+const windows = v.optional(
+  described(
+    v.boolean(),
+    'Whether a text that is too long for the model is read in parts, whose answers are merged. Default: false, an error.',
+  ),
+);
+
 const DecideInput = strictObject({
   text,
   question: described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?'),
@@ -46,6 +53,7 @@ const DecideInput = strictObject({
       'Whether the model may also say that the text does not tell; needs options. Default: false.',
     ),
   ),
+  windows,
 });
 const DecideOutput = object({
   answer: v.string(),
@@ -66,6 +74,7 @@ const ExtractInput = strictObject({
   schema: v.optional(
     described(record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
   ),
+  windows,
 });
 const ExtractOutput = object({ data: record(v.string(), v.unknown()) });
 
@@ -88,15 +97,19 @@ export function createMcpServer(ask: Ask): McpServer {
     },
     (args, { mcpReq: { signal } }) =>
       answered(async () => {
-        const { text: context, question, options, instruction, unsure } = validate(DecideInput, args);
+        const { text: context, question, options, instruction, unsure, ...rest } = validate(DecideInput, args);
+        const inWindows = rest.windows ? { windows: {} } : {};
         if (options === undefined) {
           const said = { ...(instruction === undefined ? {} : { instruction }), ...(unsure ? { unsure } : {}) };
-          const body = { context, question, max_output_tokens: 128, ...said };
+          const body = { context, question, max_output_tokens: 128, ...said, ...inWindows };
           return { answer: v.parse(DecideResponse, await ask('/decide', body, signal)).value };
         }
         const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
         const questions = { decision: { type: 'choice', instructions, criteria: options, unsure } };
-        const { answers } = v.parse(Chosen, await ask('/v1/systemone', { state: context, questions }, signal));
+        const { answers } = v.parse(
+          Chosen,
+          await ask('/v1/systemone', { state: context, questions, ...inWindows }, signal),
+        );
         const { choice, probabilities, x_p_unsure, x_abstained } = answers.decision;
         return {
           answer: choice,
@@ -118,9 +131,10 @@ export function createMcpServer(ask: Ask): McpServer {
     },
     (args, { mcpReq: { signal } }) =>
       answered(async () => {
-        const { text: context, instruction, keys, schema } = validate(ExtractInput, args);
+        const { text: context, instruction, keys, schema, ...rest } = validate(ExtractInput, args);
         const shape = { ...(keys === undefined ? {} : { keys }), ...(schema === undefined ? {} : { schema }) };
-        const body = { context, instruction, max_output_tokens: 512, ...shape };
+        const inWindows = rest.windows ? { windows: {} } : {};
+        const body = { context, instruction, max_output_tokens: 512, ...shape, ...inWindows };
         return { data: v.parse(ExtractResponse, await ask('/extract', body, signal)).result };
       }),
   );
