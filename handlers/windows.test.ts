@@ -34,31 +34,26 @@ function taskAnswer(task: Task, text: string) {
   return { name: task.name, json, fields, absent: value ? 0.03 : 0.94, certainty: value ? 0.8 : 0.1 };
 }
 
-function app() {
-  let asked = 0;
-  const backend: InferenceBackend = {
-    listModels: async () => [
-      {
-        id: parseModelId('assay/starter'),
-        status: 'active',
-        capabilities: {
-          decide: 'any',
-          extract: 'schema',
-          chat: true,
-          abstains: false,
-          max_tokens: LIMIT,
-          max_options: 255,
-        },
-      },
-    ],
-    async runTasks(batch) {
-      asked++;
-      return answer(batch);
-    },
+function backendOf(runTasks: InferenceBackend['runTasks']): InferenceBackend {
+  const capabilities = {
+    ...({ decide: 'any', extract: 'schema', chat: true, abstains: false } as const),
+    ...{ max_tokens: LIMIT, max_options: 255 },
+  };
+  return {
+    listModels: async () => [{ id: parseModelId('assay/starter'), status: 'active', capabilities }],
+    runTasks,
     chat: () => {
       throw new Error('no chat');
     },
   };
+}
+
+function app() {
+  let asked = 0;
+  const backend = backendOf(async (batch) => {
+    asked++;
+    return answer(batch);
+  });
   const keys = { find: async () => ({ name: 'k', models: ['*'], scopes: [] }) };
   const { fetch } = createApp({ backend, keys });
   const post = async (body: object) => {
@@ -160,4 +155,50 @@ test.each([
 ])('refuses what has no meaning (%#)', async (more, param) => {
   const { status, body } = await app().post({ fields: { tenant: { type: 'text' } }, ...more });
   expect([status, body.error.param]).toEqual([400, param]);
+});
+
+test('answers a choice from the notes of the windows with "reduce", and other questions as before', async () => {
+  const asked: { context: string; types: string[] }[] = [];
+  const { fetch } = createApp({
+    backend: backendOf(async (batch) => {
+      const context = 'context' in batch.input ? batch.input.context : '';
+      const stateTokens = words(context) + INSTRUCTIONS;
+      if (stateTokens > LIMIT) throw new AssayError('input_too_long', 'Too long.');
+      asked.push({ context, types: batch.tasks.map(({ type }) => type) });
+      const answers = batch.tasks.map((task) => {
+        const note = /complains about [a-z]+/.exec(context)?.[0] ?? null;
+        if (task.type === 'extract') return { name: task.name, json: JSON.stringify({ notes: note }), fields: [] };
+        const options = task.options ?? [];
+        const likely = task.kind === 'predicate' ? 0 : options.findIndex((option) => context.includes(option));
+        const optionLogprobs = options.map((_, i) => Math.log(i === likely ? 0.9 : 0.1 / (options.length - 1)));
+        return { name: task.name, json: JSON.stringify({ value: options[likely] ?? options[0] }), optionLogprobs };
+      });
+      return {
+        ...{ model: DEFAULT_MODEL, answers, finishReason: 'stop' as const },
+        usage: { promptTokens: stateTokens, stateTokens, completionTokens: 1 },
+      };
+    }),
+    keys: { find: async () => ({ name: 'k', models: ['*'], scopes: [] }) },
+  });
+  const filler = Array.from({ length: 600 }, (_, i) => `Clause ${i} says that all is well with party ${i % 9}.`);
+  filler.splice(100, 0, 'Ann complains about noise.');
+  filler.splice(500, 0, 'Bo complains about rent.');
+  const state = filler.join(' ');
+  const questions = {
+    topic: { type: 'choice', instructions: 'What is complained about first?', criteria: ['noise', 'rent', 'heat'] },
+    calm: { type: 'noul', instructions: 'Is it calm?' },
+  };
+  const headers = { authorization: 'Bearer k', 'content-type': 'application/json' };
+  const body = JSON.stringify({ state, questions, windows: { size: 500, combine: 'reduce' } });
+  const response = await fetch(new Request('http://x/v1/systemone', { method: 'POST', headers, body }));
+  expect(response.status).toBe(200);
+  const { answers, usage } = await response.json();
+  expect(asked.at(-1)).toEqual({ context: 'complains about noise\ncomplains about rent', types: ['decide'] });
+  const windows = asked.slice(0, -1);
+  expect(windows.length).toBeGreaterThan(10);
+  for (const { types } of windows) expect(types).toEqual(['extract', 'decide']);
+  const x_window = { index: 0, count: windows.length, start: 0, end: state.length };
+  expect(answers.topic).toMatchObject({ choice: 'noise', x_window, x_calibrated: false });
+  expect(answers.calm).toMatchObject({ noul: expect.closeTo(0.9), x_window: { count: windows.length } });
+  expect(usage.output_tokens).toBe(asked.length);
 });

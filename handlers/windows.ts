@@ -1,7 +1,8 @@
 import { at } from '../lib/at.ts';
-import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
+import type { BatchAnswer, Task, TaskAnswer, TaskBatch } from '../lib/backend.ts';
 import { AssayError, isAssayError } from '../lib/errors.ts';
 import { taskText } from '../lib/prompt/tasks.ts';
+import { indexIn } from '../lib/questions/evidence.ts';
 import { mapInOrder } from '../lib/rows/map-in-order.ts';
 import type { Windows } from '../lib/schema/windows.ts';
 import { cutText, type Window } from '../lib/windows/cut-text.ts';
@@ -46,7 +47,8 @@ export async function answerInWindows(
   checkCombine(batch, rules);
   const text = batch.input.context;
   // The probabilities say which window to believe.
-  const asked: TaskBatch = { ...batch, probabilities: batch.probabilities ?? { calibrated: true } };
+  const whole: TaskBatch = { ...batch, probabilities: batch.probabilities ?? { calibrated: true } };
+  const asked = withNotes(whole, rules);
   const size = windows.size ?? roomOf(batch, mostTokens);
   const overlap = windows.overlap ?? (rules.combine === 'noisy_or' ? 0 : Math.min(MOST_OVERLAP, Math.floor(size / 4)));
   const least = Math.ceil(text.length / (size * MANY_CHARACTERS));
@@ -66,10 +68,9 @@ export async function answerInWindows(
       return answered;
     }
   };
-  const whole = { start: 0, end: text.length };
   const mayFit = text.length <= size * (windows.size === undefined ? MANY_CHARACTERS : FEW_CHARACTERS);
-  const first = await whenFits(mayFit, () => run({ ...asked, input: { context: text } }));
-  if (first) return mergeAnswers(batch, text, [{ ...whole, answer: first }], rules);
+  const first = await whenFits(mayFit, () => run(whole));
+  if (first) return mergeAnswers(batch, text, [{ start: 0, end: text.length, answer: first }], rules);
 
   const begin = at(cutText(text, size * FEW_CHARACTERS, 0), 0);
   const answered = await answer(begin);
@@ -91,7 +92,67 @@ export async function answerInWindows(
   if (count > MOST_WINDOWS) throw tooMany(String(count), size);
   for await (const some of mapInOrder(others, { inflight: INFLIGHT, window: MOST_WINDOWS }, answer))
     answered.push(...some);
-  return mergeAnswers(batch, text, answered, rules);
+  let merged = mergeAnswers(asked, text, answered, rules);
+  const span = { index: 0, count, start: 0, end: indexIn({ source: '', text }, text.length, rules.unit) };
+  for (const [i, task] of batch.tasks.entries()) {
+    if (asked.tasks[i] === task) continue;
+    const context = notesOf(answered.map(({ answer }) => at(answer.answers, i)));
+    // Notes that are not much shorter than the text would be cut into windows again and again.
+    const again = context.length <= text.length / 2 ? rules : { ...rules, combine: undefined };
+    const about = { ...whole, tasks: [task], input: { context } };
+    const answer = await answerInWindows(about, {}, again, { run, mostTokens });
+    merged = withAnswer(merged, i, { ...at(answer.answers, 0), window: span }, answer);
+  }
+  return merged;
+}
+
+/** Maximum number of characters of the notes about a window, and about as many as tokens. */
+const NOTE_CHARACTERS = 300;
+const NOTE_TOKENS = 96;
+/** Text in the place of notes if no window has any. */
+const NO_NOTES = 'Nothing in the text bears on the question.';
+
+/** Returns the batch with a request for notes in the place of each choice and score, if `combine` is `reduce`. */
+function withNotes(batch: TaskBatch, { combine, absentIsLast }: MergeRules): TaskBatch {
+  if (combine !== 'reduce') return batch;
+  const tasks = batch.tasks.map((task): Task => {
+    if (task.type !== 'decide' || !task.options || task.kind === 'predicate' || absentIsLast(task)) return task;
+    const { name, question, language } = task;
+    const notes = { type: ['string', 'null'], maxLength: NOTE_CHARACTERS };
+    const schema = { type: 'object', properties: { notes }, required: ['notes'], additionalProperties: false };
+    const instruction = `Note what in the text bears on this question, in few words; null if nothing does. ${question}`;
+    const own = language === undefined ? {} : { language };
+    return { type: 'extract', name, instruction, shape: { kind: 'schema', schema }, ...own };
+  });
+  const changed = tasks.filter((task, i) => task !== batch.tasks[i]).length;
+  return { ...batch, tasks, maxOutputTokens: batch.maxOutputTokens + changed * NOTE_TOKENS };
+}
+
+/** Joins the notes about the windows, in the order of the text. */
+function notesOf(answers: readonly TaskAnswer[]): string {
+  const notes = answers.map(({ json }): unknown => JSON.parse(json).notes);
+  const said = notes.filter((note) => typeof note === 'string' && note.trim() !== '');
+  return said.length > 0 ? said.join('\n') : NO_NOTES;
+}
+
+/** Puts an answer in the place of notes, and counts what it used. Notes that were cut do not count as cut answers. */
+function withAnswer(merged: BatchAnswer, index: number, answer: TaskAnswer, about: BatchAnswer): BatchAnswer {
+  const { cut, usage, cachedTokens } = merged;
+  const names = [...(cut?.names ?? []).filter((name) => name !== answer.name), ...(about.cut?.names ?? [])];
+  const sum = (a = 0, b = 0) => a + b;
+  return {
+    model: merged.model,
+    answers: merged.answers.with(index, answer),
+    finishReason: names.length > 0 ? 'length' : 'stop',
+    ...(names.length > 0 ? { cut: { names, more: 0 } } : {}),
+    usage: {
+      promptTokens: usage.promptTokens + about.usage.promptTokens,
+      stateTokens: sum(usage.stateTokens, about.usage.stateTokens),
+      mediaTokens: sum(usage.mediaTokens, about.usage.mediaTokens),
+      completionTokens: usage.completionTokens + about.usage.completionTokens,
+    },
+    ...(cachedTokens === undefined ? {} : { cachedTokens: cachedTokens + (about.cachedTokens ?? 0) }),
+  };
 }
 
 /** Returns the result of `ask`, or null if it is not asked or the input is too long. */
@@ -119,6 +180,7 @@ const COMBINED = {
   best: ['choice', 'score'],
   mean: ['choice'],
   max: ['score'],
+  reduce: ['choice', 'score'],
 } as const;
 
 /** Throws `invalid_value` if `combine` has no meaning for any of the questions. */

@@ -3,7 +3,7 @@ import { strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 
 /** Ways to combine the answers of windows; each has a meaning for some kinds of questions. */
-export const COMBINES = ['any', 'all', 'noisy_or', 'best', 'mean', 'max'] as const;
+export const COMBINES = ['any', 'all', 'noisy_or', 'best', 'mean', 'max', 'reduce'] as const;
 export type Combine = (typeof COMBINES)[number];
 
 /** Least number of tokens of a window. */
@@ -36,7 +36,8 @@ const Windows = v.pipe(
         v.picklist(COMBINES),
         v.description(
           'any (default), all or noisy_or: whether something is true in some window, in all, or in some if they were ' +
-            'independent. best (default) or mean: a choice. best (default) or max: a score.',
+            'independent. best (default) or mean: a choice. best (default) or max: a score. reduce: a choice or score ' +
+            'about the notes that the model takes of each window.',
         ),
       ),
     ),
