@@ -54,10 +54,11 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     mountPath(app, 'models', path, [{ method: 'GET', before: [], handler: page(path, file) }]);
   }
   const key = requireKey(deps.keys);
+  const administers = requireAdmin(deps.keys);
   const counted = takeQuota(deps.quota);
   const before = ({ key: needed, admin, counts }: MountedRoute) => {
     if (needed === 'never' || (needed === 'off loopback' && !deps.keyForModels)) return [];
-    return [key, ...(admin ? [requireAdmin] : []), ...(counts ? [counted] : [])];
+    return [key, ...(admin ? [administers] : []), ...(counts ? [counted] : [])];
   };
   const mounted = new Set<ErrorFormat>(deps.apis ?? APIS);
   const routes: readonly MountedRoute[] = [

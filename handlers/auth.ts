@@ -18,11 +18,7 @@ export function requireKey(keys: KeyStore | undefined): AppMiddleware {
     const key = await keys?.find(hash);
     if (!key) {
       hashes.delete(secret);
-      throw new AssayError(
-        'invalid_api_key',
-        'This API key is not known here. Check it, or make a new one with "assay keys add <name>" ' +
-          '(in a checkout: "npm run -s assay -- keys add <name>"; for an edge on Workers: add --edge).',
-      );
+      throw new AssayError('invalid_api_key', `This API key is not known here. Check it, or ${newKey(keys)}.`);
     }
     hashes.set(secret, hash);
     c.set('key', key);
@@ -60,17 +56,22 @@ export function takeQuota(quota: Quota | undefined): AppMiddleware {
 }
 
 /**
- * Throws `model_not_allowed` (403) unless the caller's key has the admin scope. Guards the operations that change what
- * the machine stores and runs; must run after `requireKey`.
+ * Returns middleware that throws `model_not_allowed` (403) unless the caller's key has the admin scope. Guards the
+ * operations that change what the machine stores and runs; must run after `requireKey`.
  */
-export const requireAdmin: AppMiddleware = (c, next) => {
-  const key = c.get('key');
-  if (key?.scopes.includes('admin')) return next();
-  throw new AssayError(
-    'model_not_allowed',
-    `The key ${key?.name} lacks the admin scope. Make a key that has it with "assay keys add <name> --admin".`,
-  );
-};
+export function requireAdmin(keys: KeyStore | undefined): AppMiddleware {
+  return (c, next) => {
+    const key = c.get('key');
+    if (key?.scopes.includes('admin')) return next();
+    const lack = `The key ${key?.name} lacks the admin scope. To get one that has it, ${newKey(keys, ' --admin')}.`;
+    throw new AssayError('model_not_allowed', lack);
+  };
+}
+
+function newKey(keys: KeyStore | undefined, flags = ''): string {
+  const { command } = keys ?? {};
+  return command === undefined ? 'ask whoever runs this server' : `make a new one with "${command}${flags}"`;
+}
 
 /**
  * Throws `model_not_allowed` (403) if the caller's key may not use the model. A request without a key, on a route that

@@ -34,6 +34,8 @@ export interface StoredKey extends ApiKey {
 
 /** Finds API keys: in a file (Node host), in Workers KV (edge), or in a list (tests). */
 export interface KeyStore {
+  /** Command that makes a key, for error messages; absent: whoever runs the server makes it. */
+  readonly command?: string;
   /**
    * Returns the key with this hash (SHA-256 of the secret's UTF-8 bytes, lower-case hex), or null. Compares in constant
    * time.

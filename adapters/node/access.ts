@@ -97,7 +97,10 @@ function keyStore(
   }
   const all = async () => [...given, ...(await current())];
   return {
-    keys: { find: async (sha256) => listedKeys(await all()).find(sha256) },
+    keys: {
+      command: `${COMMAND} keys add <name>`,
+      find: async (sha256) => listedKeys(await all()).find(sha256),
+    },
     keyNamed: async (name) => (await all()).find((key) => key.name === name) ?? null,
   };
 }

@@ -48,6 +48,7 @@ const DEADLINE_MS = 90_000;
  */
 export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): void {
   const known = requireKey(deps.keys);
+  const administers = requireAdmin(deps.keys);
   app.use('/boxes/*', useModelsApi);
   const list: AppHandler = (c) => {
     const data = deps.fleet.status().map(({ upstream, state, active }) => {
@@ -63,9 +64,9 @@ export function upstreamRoutes(app: Hono<AppEnv>, deps: UpstreamRoutesDeps): voi
     });
     return c.json({ object: 'list', data });
   };
-  mountPath(app, 'models', '/boxes', [{ method: 'GET', before: [known, requireAdmin], handler: list }]);
-  app.all('/boxes/:name/*', known, requireAdmin, (c) => forward(c, deps));
-  app.all('/boxes/:name', known, requireAdmin, (c) => forward(c, deps));
+  mountPath(app, 'models', '/boxes', [{ method: 'GET', before: [known, administers], handler: list }]);
+  app.all('/boxes/:name/*', known, administers, (c) => forward(c, deps));
+  app.all('/boxes/:name', known, administers, (c) => forward(c, deps));
 }
 
 /** Makes errors of the routes below `/boxes` take the form of the models API. */

@@ -54,6 +54,7 @@ export interface KvKeysDeps {
 
 /** Finds API keys in KV. Counts requests and tokens of a key with limits in its Durable Object. */
 export class KvKeys implements KeyStore, Quota {
+  readonly command = 'assay keys add <name> --edge';
   readonly #deps: KvKeysDeps;
   readonly #kept = new Map<string, Kept>();
   /** SHA-256 hash of the secret of each key that was looked up. The key's Durable Object has this name. */
