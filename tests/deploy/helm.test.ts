@@ -165,6 +165,19 @@ describe.runIf(installed)('the Helm chart', () => {
     expect(spec.containers[0].args).toEqual(expect.arrayContaining(['--shutdown-delay=7', '--drain-seconds=300']));
   });
 
+  test('spreads its own pods, also by constraints that name none', () => {
+    const own = { matchLabels: { 'app.kubernetes.io/name': 'assay', 'app.kubernetes.io/instance': 'box' } };
+    const other = { maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule', labelSelector: {} };
+    const spread = (values: Values) =>
+      named(documents(values), 'StatefulSet').spec.template.spec.topologySpreadConstraints;
+    expect(spread(SECRET)).toMatchObject([{ topologyKey: 'kubernetes.io/hostname', labelSelector: own }]);
+    const [zone] = ALL.topologySpreadConstraints;
+    expect(spread({ ...SECRET, topologySpreadConstraints: [zone, other] })).toEqual([
+      { ...zone, labelSelector: own },
+      other,
+    ]);
+  });
+
   test('leaves the number of boxes to what scales them', () => {
     expect(named(documents({ ...SECRET, replicas: 5 }), 'StatefulSet').spec.replicas).toBe(5);
     expect(named(documents(ALL), 'StatefulSet').spec).not.toHaveProperty('replicas');
