@@ -41,6 +41,12 @@ test.each(ROUTES.flatMap(({ id, request }) => (request ? [[id, request] as const
 const many = Array.from({ length: 2000 }, () => 1);
 
 test.each<[string, v.GenericSchema, string, string]>([
+  [
+    'a length',
+    object({ a: v.pipe(v.array(v.string()), v.length(1)) }),
+    '{"a":["x","y"]}',
+    'a must have exactly 1 item.',
+  ],
   ['a list is no object', object({ a: v.optional(v.string()) }), '[]', 'The request must be an object.'],
   ['nor is null', record(v.string(), v.number()), 'null', 'The request must be an object.'],
   ['a record checks __proto__', record(v.string(), v.number()), '{"__proto__":"x"}', '__proto__ must be a number.'],

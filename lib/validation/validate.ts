@@ -192,6 +192,8 @@ function boundOf(type: string, requirement: unknown, unit: string): string {
       return `must be at most ${requirement}`;
     case 'min_length':
       return requirement === 1 ? 'must not be empty' : `must have at least ${requirement} ${unit}`;
+    case 'length':
+      return `must have exactly ${requirement} ${requirement === 1 ? unit.slice(0, -1) : unit}`;
     case 'max_length':
     case 'max_code_points':
       return `must have at most ${requirement} ${unit}`;
