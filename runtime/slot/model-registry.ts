@@ -10,13 +10,13 @@ interface FileWork {
   total: number | null;
 }
 
-type SlotState = Pick<ModelSlot, 'state' | 'work' | 'isReading' | 'inUse'>;
+type RegisteredSlot = Pick<ModelSlot, 'state' | 'work' | 'isReading' | 'inUse'>;
 
 /**
  * Holds the one state of each model, which routes, the model list and errors read. In memory it is that of the model's
  * slot; work on its files, which a loaded model permits, is its state only while it is not in memory.
  */
-export class ModelRegistry<Held extends SlotState = ModelSlot> {
+export class ModelRegistry<Held extends RegisteredSlot = ModelSlot> {
   /** The models in memory, being loaded or unloaded, and those that failed to load. */
   readonly slots = new Map<ModelId, Held>();
   readonly #files = new Map<ModelId, FileWork>();

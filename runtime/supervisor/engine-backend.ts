@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { at } from '../../lib/at.ts';
 import type {
-  Call as BackendCall,
   BatchAnswer,
+  Call,
   ChatEvent,
   ChatRequest,
   InferenceBackend,
@@ -108,7 +108,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
    * may use. Throws `model_not_loaded` if that is not loaded but on this machine, or if none is loaded, and otherwise
    * `model_not_found` (D-20, M-13).
    */
-  async function answering(work: Work, context: BackendCall): Promise<AnsweringModel> {
+  async function answering(work: Work, context: Call): Promise<AnsweringModel> {
     const wanted = requestOf(work).model;
     const { allows = () => true } = context;
     const found = () => {
@@ -140,7 +140,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   }
 
   /** Runs one request in the documented order of checks (D-15) and yields its model with the engine's replies. */
-  async function* answer(work: Work, context: BackendCall): AsyncGenerator<{ model: ModelId; reply: Reply }, void> {
+  async function* answer(work: Work, context: Call): AsyncGenerator<{ model: ModelId; reply: Reply }, void> {
     const traceId = context.trace?.traceId;
     const log = options.log.child({ requestId: context.requestId, ...(traceId ? { traceId } : {}), kind: work.kind });
     let call: EngineCall | null = null;
@@ -238,7 +238,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
   return {
     listModels: () => models.listModels(),
 
-    async runTasks(asked: TaskBatch, call: BackendCall): Promise<BatchAnswer> {
+    async runTasks(asked: TaskBatch, call: Call): Promise<BatchAnswer> {
       const batch = withOrders(asked, options.orders ?? 1);
       let answered: { answers: readonly TaskAnswer[]; cut: readonly string[] } = { answers: [], cut: [] };
       for await (const { model, reply } of answer({ kind: 'tasks', batch }, call)) {
@@ -260,7 +260,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       throw new AssayError('internal_error', 'The engine ended without an answer. Search the log for the request id.');
     },
 
-    async *chat(asked: ChatRequest, call: BackendCall): AsyncGenerator<ChatEvent> {
+    async *chat(asked: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
       const request = { maxTokens: options.chatMaxTokens, ...asked };
       for await (const { model, reply } of answer({ kind: 'chat', request }, call)) {
         switch (reply.type) {
