@@ -4,7 +4,7 @@ import type { ChatRequest, Tool, ToolUse } from '../backend.ts';
 import type { ChatMessage } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { toChatMessages } from '../messages.ts';
-import { type ChatCompletionRequest, chatChoice } from '../schema/chat-request.ts';
+import { type ChatCompletionRequest, chatChoice, continuedBy } from '../schema/chat-request.ts';
 import { argumentsOf } from '../schema/chat-tools.ts';
 import type { ContentPart, Message } from '../schema/message.ts';
 import { reasoningOf } from '../schema/reasoning-fields.ts';
@@ -33,7 +33,7 @@ export function chatRequest(sent: ChatCompletionRequest): ChatRequest {
     ...given('cacheSalt', sent.cache_salt),
     ...given('tools', tools(sent)),
     ...given('reasoning', reasoningOf(sent)),
-    ...(sent.continue_final_message ? { continues: true } : {}),
+    ...(continuedBy(sent) ? { continues: true } : {}),
   };
 }
 

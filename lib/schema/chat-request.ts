@@ -97,6 +97,10 @@ export const ChatMessage = v.pipe(
     ),
     content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatContentPart), v.minLength(1), v.maxLength(1024))])),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+    prefix: v.nullish(
+      v.pipe(v.boolean(), v.description('For the last message, of the assistant: as continue_final_message.')),
+    ),
+    partial: v.nullish(v.pipe(v.boolean(), v.description('Another name of prefix.'))),
     tool_calls: v.nullish(
       v.pipe(chatToolCalls, v.description('For an assistant message: the tool calls that it made.')),
     ),
@@ -276,17 +280,34 @@ export function chatChoice(
   return { mode, names: tools.map((tool) => tool.function.name) };
 }
 
-/** Returns the issue of a request to continue its last message; null if there is none. */
-function continuation(request: {
+/** Holds the fields of a request that say whether its last message is to be continued. */
+interface Continuing {
   continue_final_message?: boolean | null | undefined;
-  add_generation_prompt?: boolean | null | undefined;
-  messages: readonly v.InferOutput<typeof ChatMessage>[];
-  response_format?: { type: string } | null | undefined;
-  tool_choice?: unknown;
-}): Finding | null {
-  const { continue_final_message: continues, add_generation_prompt: begins, messages } = request;
-  const path = ['continue_final_message'];
-  if (!continues) {
+  messages: readonly ChatMessage[];
+}
+
+/**
+ * Returns the path of the field that asks to continue the last message: vLLM's, Mistral's and DeepSeek's (`prefix`), or
+ * Moonshot's and Qwen's (`partial`); null if none does.
+ */
+export function continuedBy({ continue_final_message, messages }: Continuing): (string | number)[] | null {
+  if (continue_final_message) return ['continue_final_message'];
+  const last = messages.at(-1);
+  const name = last?.prefix ? 'prefix' : last?.partial ? 'partial' : null;
+  return name && ['messages', messages.length - 1, name];
+}
+
+/** Returns the issue of a request to continue its last message; null if there is none. */
+function continuation(
+  request: Continuing & {
+    add_generation_prompt?: boolean | null | undefined;
+    response_format?: { type: string } | null | undefined;
+    tool_choice?: unknown;
+  },
+): Finding | null {
+  const { add_generation_prompt: begins, messages } = request;
+  const path = continuedBy(request);
+  if (!path) {
     return begins === false
       ? {
           code: 'unsupported_parameter',

@@ -155,7 +155,16 @@ test.each([
   { anyOf: [object({ k: { const: 'a' } }), object({ k: { const: 'b' } })], discriminator: { propertyName: 'k' } },
   { type: 'string', deprecated: true, readOnly: true, writeOnly: false },
   { type: 'string', format: 'e164', pattern: '^\\+[1-9][0-9]{6,14}$' },
-  { type: 'string', format: 'password', 'x-order': 1, example: 'b', markdownDescription: '**b**', 'ui:widget': 'text' },
+  {
+    type: 'string',
+    format: 'password',
+    'x-order': 1,
+    propertyOrder: 1,
+    tsType: 'Secret',
+    example: 'b',
+    markdownDescription: '**b**',
+    'ui:widget': 'text',
+  },
   { type: 'string', patternProperties: {}, dependentRequired: {}, uniqueItems: false, note: 'b' },
 ])('what has no effect, %j, is accepted', (part) => {
   const schema = object({ a: part });

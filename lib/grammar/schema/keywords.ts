@@ -187,13 +187,16 @@ function looksLikeSchema(v: Json): boolean {
   return TYPES.includes(type as TypeName) || (isSchemaObject(v) && typeof v.$ref === 'string');
 }
 
-/** Annotations of OpenAPI, of editors and of older drafts that may stand alone in a schema. */
+/** Annotations of OpenAPI, of editors, of generators and of older drafts that may stand alone in a schema. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   'example',
   'markdownDescription',
   'enumDescriptions',
   'markdownEnumDescriptions',
   'enumNames',
+  'tsType',
+  'tsEnumNames',
+  'propertyOrder',
   'errorMessage',
   'deprecationMessage',
   'externalDocs',

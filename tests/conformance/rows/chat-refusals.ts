@@ -130,6 +130,7 @@ const refused: readonly Refused[] = [
   [{ reasoning: { exclude: true } }, 'unsupported_parameter', 'reasoning.exclude'],
   [{ thinking_budget: 256 }, 'unsupported_parameter', 'thinking_budget'],
   [{ continue_final_message: true }, 'invalid_value', 'continue_final_message'],
+  [{ messages: [{ role: 'user', content: 'It is', prefix: true }] }, 'invalid_value', 'messages[0].prefix'],
   [{ add_generation_prompt: false }, 'unsupported_parameter', 'add_generation_prompt'],
   [
     {

@@ -75,6 +75,13 @@ export const chatRequests: readonly Row[] = [
     },
     expect: asked({ continues: true }),
   },
+  ...['prefix', 'partial'].map(
+    (field): Row => ({
+      name: `an assistant message with ${field} is continued`,
+      request: { path, json: { messages: [...messages, { role: 'assistant', content: 'It is', [field]: true }] } },
+      expect: asked({ continues: true }),
+    }),
+  ),
   {
     name: 'max_tokens -1 is no limit, a seed may have 64 bits, and forms that mean text have no effect',
     request: {
