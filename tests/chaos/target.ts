@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,10 @@ const KEY = 'chaos';
 export interface Target {
   url: string;
   pid: number;
+  key: string;
   headers: { authorization: string };
+  /** Makes a further key, and returns its secret. */
+  addKey(name: string): string;
   /** Processes that the server started; `models`: of the engine and of compiles, `media`: of media. */
   children(of?: 'models' | 'media'): Promise<number[]>;
   /** Gauges of `/metrics`. */
@@ -34,15 +37,16 @@ export interface TargetOptions {
 export async function startTarget({ hub, base, descriptors, logRead, env }: TargetOptions): Promise<Target> {
   const program = [process.execPath, BIN, 'serve', '--port', '0', '--log-level', 'info', '--api-key', KEY];
   const limit = descriptors === null ? '' : `ulimit -n ${descriptors}; `;
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: base,
+    HF_ENDPOINT: hub.endpoint,
+    HF_HOME: join(base, 'hf'),
+    ASSAY_HOME: join(base, 'assay'),
+    ...env,
+  };
   const child = spawn('bash', ['-c', `${limit}exec "$@"`, 'bash', ...program], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: base,
-      HF_ENDPOINT: hub.endpoint,
-      HF_HOME: join(base, 'hf'),
-      ASSAY_HOME: join(base, 'assay'),
-      ...env,
-    },
+    env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   // Unread, the pipe fills up; the server must not wait for it.
@@ -56,7 +60,12 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
   return {
     url,
     pid,
+    key: KEY,
     headers,
+    addKey: (name) =>
+      /sk-assay-\S+/.exec(
+        execFileSync(process.execPath, [BIN, 'keys', 'add', name], { env: environment }).toString(),
+      )![0],
     async children(of) {
       const media = new Set(await mediaProcesses(pid));
       const all = (await processTree(pid)).slice(1);

@@ -12,6 +12,7 @@ import { mannerOf, send } from '../chaos/send.ts';
 import { startTarget, type Target } from '../chaos/target.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { residentBytes } from '../model-server/server.ts';
+import { type Beside, besideHostile } from './hostile.ts';
 import { type Point, type Slope, slopeOf } from './slope.ts';
 
 /*
@@ -20,6 +21,8 @@ import { type Point, type Slope, slopeOf } from './slope.ts';
  * confidence interval of a slope is above zero: a leak, or a run too short for caches and heaps to reach their size.
  * The first fifth of the time does not count: measured, the KV reaches its bound within a minute, and V8's heap its
  * size within five.
+ * With `--hostile N` instead: the times of a small request, alone and beside N callers with another key that send the
+ * most expensive requests there are. Ends with 1 if its 99th percentile is more than three times that alone.
  */
 
 const { values } = parseArgs({
@@ -27,16 +30,23 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     clients: { type: 'string', default: '8' },
     points: { type: 'string' },
+    hostile: { type: 'string', default: '0' },
   },
 });
-const [minutes, clients] = [Number(values.minutes), Number(values.clients)];
-if (!(minutes > 0 && Number.isSafeInteger(clients) && clients > 0)) {
+const [minutes, clients, hostile] = [values.minutes, values.clients, values.hostile].map(Number) as [
+  number,
+  number,
+  number,
+];
+if (!(minutes > 0 && Number.isSafeInteger(clients) && clients > 0 && Number.isSafeInteger(hostile) && hostile >= 0)) {
   console.error('--minutes and --clients are numbers above zero, such as: npm run soak -- --minutes 60 --clients 8');
   process.exit(2);
 }
 /** Milliseconds between two measurements. */
 const EVERY_MS = 5_000;
 const MIB = 1024 * 1024;
+/** Bound of `--hostile`. */
+const MOST_TIMES_SLOWER = 3;
 const TENTHS = 10;
 
 const base = mkdtempSync(join(tmpdir(), 'assay-soak-'));
@@ -48,8 +58,13 @@ const points = new Map<string, Point[]>();
 let requests = 0;
 const problems: string[] = [];
 try {
-  await Promise.all([measure(), ...Array.from({ length: clients }, (_, client) => ask(new Random(client)))]);
-  report();
+  if (hostile > 0) {
+    const keys = { ordinary: target.key, hostile: target.addKey('hostile') };
+    reportTimes(await besideHostile(target.url, keys, { minutes, clients: hostile }));
+  } else {
+    await Promise.all([measure(), ...Array.from({ length: clients }, (_, client) => ask(new Random(client)))]);
+    report();
+  }
 } finally {
   await target.stop();
   await hub.stop();
@@ -112,6 +127,19 @@ function report(): void {
       `${name}: mean ${mean.toFixed(1)}, slope ${shown(slope)}${leak ? '  RISES' : ''}; tenth by tenth ${course.join(' ')}`,
     );
   }
+}
+
+function reportTimes({ alone, beside, problems, hostile: answers }: Beside): void {
+  const at = (times: readonly number[], share: number) =>
+    times.toSorted((a, b) => a - b)[Math.floor(share * (times.length - 1))]!;
+  const shownTimes = (times: readonly number[]) =>
+    `${times.length} requests, median ${at(times, 0.5).toFixed(0)} ms, p99 ${at(times, 0.99).toFixed(0)} ms, longest ${at(times, 1).toFixed(0)} ms`;
+  console.log(`${minutes} minutes, ${hostile} hostile callers, ${problems.length} answers wrong`);
+  console.log(`alone:  ${shownTimes(alone)}\nbeside: ${shownTimes(beside)}`);
+  const ratio = at(beside, 0.99) / at(alone, 0.99);
+  console.log(`p99 ${ratio.toFixed(2)} times; the hostile key got ${JSON.stringify(Object.fromEntries(answers))}`);
+  for (const problem of problems.slice(0, 10)) console.error(`  WRONG ${problem}`);
+  if (problems.length > 0 || ratio > MOST_TIMES_SLOWER) process.exitCode = 1;
 }
 
 /** Returns the mean over one tenth of the time; it shows whether a rise ends. */
