@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { binomialCdf, fewestLabels, mcnemar, proportion, upperBound } from './bounds.ts';
+import { binomialCdf, fewestLabels, mcnemar, pairedDifference, proportion, upperBound } from './bounds.ts';
 
 // The values are SciPy's (1.16): beta.ppf, binomtest().proportion_ci(method='exact') and binomtest().pvalue.
 
@@ -41,6 +41,10 @@ test.each([
   [60, 100, 0.001953728034064355],
 ])('McNemar: %d against %d has p = %d', (one, other, expected) => {
   expect(mcnemar(one, other)).toBeCloseTo(expected, 10);
+  // The interval of the difference has no 0 inside exactly if the test finds one.
+  const { value, low, high } = pairedDifference(one, other, 200);
+  expect(value).toBeCloseTo((one - other) / 200, 12);
+  expect(low > 0 || high < 0).toBe(expected < 0.05);
 });
 
 describe('labels without an error', () => {

@@ -51,6 +51,8 @@ test('compares evaluations of the same labels', () => {
     labels: 4,
     accuracy: 0.75,
     other_accuracy: 0.25,
+    // Given two that differ: SciPy's exact interval of 2 of 2 is 0.1581 to 1.
+    difference: { value: 0.5, low: expect.closeTo(0.5 * (2 * 0.1581 - 1), 4), high: 0.5 },
     only_this: 2,
     only_other: 0,
     p_value: 0.5,

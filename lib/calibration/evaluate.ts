@@ -1,5 +1,5 @@
 import { at } from '../at.ts';
-import { type Interval, mcnemar, proportion, seededRandom } from './bounds.ts';
+import { type Interval, mcnemar, pairedDifference, proportion, seededRandom } from './bounds.ts';
 import { type Bin, type Labelled, outcomeOf, reliabilityBins } from './fit.ts';
 import type { Sample } from './labels.ts';
 
@@ -147,6 +147,8 @@ export interface Comparison {
   labels: number;
   accuracy: number;
   other_accuracy: number;
+  /** Gain in accuracy over the other, with its interval of 95% (`pairedDifference`). */
+  difference: Interval;
   /** Labels that only this or only the other evaluation answered right. */
   only_this: number;
   only_other: number;
@@ -173,6 +175,7 @@ export function compare(rows: readonly RowOutcome[], others: readonly RowOutcome
     labels: rows.length,
     accuracy: accuracy(rows),
     other_accuracy: accuracy(others),
+    difference: pairedDifference(only_this, only_other, rows.length),
     only_this,
     only_other,
     p_value: mcnemar(only_this, only_other),

@@ -165,6 +165,17 @@ function namesOf(question: NamedQuestion): string[] {
   return (criteria as (string | { key: string })[]).map((one) => (typeof one === 'string' ? one : one.key));
 }
 
+/** Returns the numbers of the texts that labels are about, in the order of the labels: equal for the same text. */
+export function textNumbers(labels: readonly Label[]): number[] {
+  const numbers = new Map<string, number>();
+  return labels.map(({ input }) => {
+    const text = JSON.stringify(input);
+    const number = numbers.get(text) ?? numbers.size;
+    numbers.set(text, number);
+    return number;
+  });
+}
+
 /** Returns the body of the request that asks some labelled questions, all of one path and about one input. */
 export function requestOfLabels(labels: readonly Label[]): object {
   const { path, input } = at(labels, 0);

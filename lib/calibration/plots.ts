@@ -3,7 +3,8 @@ import { BINS, type Bin } from './fit.ts';
 
 const SIDE = 260;
 const MARGIN = 48;
-const GAP = 40;
+/** Space between two diagrams, for the second one's axis. */
+const GAP = 64;
 
 /** Describes one reliability diagram: the share of right answers in each bin of the model's confidence. */
 export interface ReliabilityDiagram {
@@ -53,9 +54,16 @@ function draw({ title, bins }: ReliabilityDiagram, left: number): string {
     `<line x1="${left}" y1="${bottom}" x2="${right}" y2="${MARGIN}" stroke="#c00" stroke-dasharray="4 3"/>`,
     text(left + SIDE / 2, MARGIN - 14, escaped(title)),
     text(left + SIDE / 2, bottom + 34, 'probability of the answer'),
+    sideways(left - 34, 'share of right answers'),
     ...[0, 0.5, 1].map((share) => text(left + share * SIDE, bottom + 16, String(share))),
     ...[0, 0.5, 1].map((share) => text(left - 6, bottom - share * SIDE + 4, String(share), 'end')),
   ].join('\n');
+}
+
+/** Returns a label of a vertical axis. */
+function sideways(x: number, words: string): string {
+  const y = MARGIN + SIDE / 2;
+  return `<text x="${x}" y="${y}" transform="rotate(-90 ${x} ${y})" text-anchor="middle" fill="#333">${words}</text>`;
 }
 
 /**
@@ -91,6 +99,7 @@ export function coveragePlot(points: readonly Coverage[], marked?: number): stri
       : [`<line x1="${x(marked)}" y1="${MARGIN}" x2="${x(marked)}" y2="${MARGIN + SIDE}" stroke="#c00"/>`]),
     text(MARGIN + SIDE / 2, MARGIN - 14, 'error by coverage'),
     text(MARGIN + SIDE / 2, MARGIN + SIDE + 34, 'share of answers accepted'),
+    sideways(MARGIN - 36, 'share of wrong answers among them'),
     ...[0, 0.5, 1].map((share) => text(x(share), MARGIN + SIDE + 16, `${100 * share}%`)),
     ...[0, most / 2, most].map((error) =>
       text(MARGIN - 6, Number(y(error)) + 4, `${(100 * error).toFixed(0)}%`, 'end'),

@@ -60,7 +60,7 @@ describe('calibrate', () => {
     const { run, file, stored } = await beside();
     const labels = (count: number, wrong: number) =>
       Array.from({ length: count }, (_, i) =>
-        JSON.stringify({ input: `Text ${i % 3}`, type: 'predicate', instructions: 'Paid?', label: i >= wrong }),
+        JSON.stringify({ input: `Text ${i}`, type: 'predicate', instructions: 'Paid?', label: i >= wrong }),
       );
     await writeFile(file, labels(200, 1).join('\n'));
     const { code, out } = await run(file, '--target-error', '0.05', '--target-error', '0.01');
@@ -80,6 +80,17 @@ describe('calibrate', () => {
       ],
     });
     expect(thresholds.targets[0].groups.predicate.error_upper).toBeLessThan(0.05);
+  });
+
+  it('holds whole texts out, and warns of labels of the same text', async () => {
+    const { run, file } = await beside();
+    const labels = Array.from({ length: 60 }, (_, i) =>
+      JSON.stringify({ input: `Text ${i >> 1}`, type: 'predicate', instructions: `Paid ${i}?`, label: true }),
+    );
+    await writeFile(file, labels.join('\n'));
+    const { err, out } = await run(file, '--target-error', '0.1');
+    expect(err).toContain('60 labels are about 30 texts. Labels of one text are not independent.');
+    expect(out).toMatch(/predicate +10\.0% +p >= 0\.0000 +30 +30 +0 /);
   });
 
   it('eval reports, compares and fails below --min-accuracy', async () => {

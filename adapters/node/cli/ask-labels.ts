@@ -1,11 +1,18 @@
-import { type Label, readLabels, requestOfLabels, type Sample, samplesOf } from '../../../lib/calibration/labels.ts';
+import {
+  type Label,
+  readLabels,
+  requestOfLabels,
+  type Sample,
+  samplesOf,
+  textNumbers,
+} from '../../../lib/calibration/labels.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
 import { COMMAND } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { readTextInput } from './read-input.ts';
 import type { Connection } from './request.ts';
-import { isWatched } from './screen.ts';
+import { isWatched, screen } from './screen.ts';
 
 /** Largest number of questions that are sent in one request; all of them are about the same text. */
 const AT_ONCE = 64;
@@ -28,6 +35,16 @@ export async function labelsIn(file: string, fewest: number, command: string): P
   throw new UsageError(
     `${file} has ${labels.length} labels. ${command === 'eval' ? 'Evaluation' : 'Calibration'} needs ${needs}.`,
   );
+}
+
+/** Warns that labels of one text are not independent, if there are such; `consequence` says what that means. */
+export function warnOfTexts(labels: readonly Label[], consequence: string): void {
+  const { size } = new Set(textNumbers(labels));
+  if (size < labels.length) {
+    screen.note(
+      `${labels.length} labels are about ${size} texts. Labels of one text are not independent. ${consequence}`,
+    );
+  }
 }
 
 /**

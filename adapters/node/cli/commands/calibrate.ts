@@ -2,6 +2,7 @@ import { access, constants, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import * as v from 'valibot';
+import { at } from '../../../../lib/at.ts';
 import {
   CALIBRATED_KINDS,
   type CalibratedKind,
@@ -16,7 +17,7 @@ import {
   reliabilityBins,
   scaled,
 } from '../../../../lib/calibration/fit.ts';
-import type { Label, Sample } from '../../../../lib/calibration/labels.ts';
+import { type Label, type Sample, textNumbers } from '../../../../lib/calibration/labels.ts';
 import { reliabilityPlot } from '../../../../lib/calibration/plots.ts';
 import { certifiedThreshold } from '../../../../lib/calibration/thresholds.ts';
 import { ModelList } from '../../../../lib/schema/model-list.ts';
@@ -25,7 +26,7 @@ import { systemCode } from '../../../../runtime/store/disk-error.ts';
 import { assayHome } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, withModel } from '../ask.ts';
-import { askLabels, labelsIn } from '../ask-labels.ts';
+import { askLabels, labelsIn, warnOfTexts } from '../ask-labels.ts';
 import { connectionFlags } from '../connection.ts';
 import { inside, wholeNumber } from '../parse-flags.ts';
 import type { Connection } from '../request.ts';
@@ -128,9 +129,11 @@ async function calibrate(connection: Connection, { model, fingerprints, labels, 
     calibrated: false,
     ...(orders === undefined ? {} : { orders }),
   });
-  // With thresholds, every second label is held out of the fit, and proves them.
-  const heldOut = flags.targetError ? asked.filter((_, i) => i % 2 === 1).flat() : [];
-  const fitted = flags.targetError ? asked.filter((_, i) => i % 2 === 0).flat() : asked.flat();
+  // With thresholds, the labels of every second text are held out of the fit, and prove them.
+  const texts = textNumbers(labels);
+  const isHeldOut = (i: number) => flags.targetError !== undefined && at(texts, i) % 2 === 1;
+  const heldOut = asked.filter((_, i) => isHeldOut(i)).flat();
+  const fitted = asked.filter((_, i) => !isHeldOut(i)).flat();
   const samples = Map.groupBy(fitted, ({ kind }) => kind);
   const kinds: Calibration['kinds'] = {};
   for (const kind of CALIBRATED_KINDS) {
@@ -151,6 +154,8 @@ async function calibrate(connection: Connection, { model, fingerprints, labels, 
     screen.line(figures(kinds));
     if (thresholds) screen.line(thresholdTable(thresholds));
   }
+  if (flags.targetError)
+    warnOfTexts(labels, 'The thresholds count them as if they were; take one or few of each text.');
   for (const [kind, { temperature }] of Object.entries(kinds)) {
     if (temperature === 1) screen.note(`No temperature improves ${kind}: its probabilities stay as they are.`);
   }
@@ -267,7 +272,7 @@ Each line of the file is a question of POST /v1/decisions with its text (input) 
 The command fits a temperature for each kind of question; a value above 1 means that the model was overconfident. It prints the expected
 calibration error (ECE) and the Brier score before and after. The scores after are measured on labels that were left out of the fit.
 
-With --target-error, half of the labels are held out. On them, thresholds chosen beforehand are tested one after the other with an exact binomial
+With --target-error, the labels of half of the texts are held out. On them, thresholds chosen beforehand are tested one after the other with an exact binomial
 bound (Learn then Test): with the --confidence, at most that share of the answers above a threshold is wrong, as long as new questions are like the
 labelled ones. Requests with max_error then say x_automated. 5% needs 59 held-out labels of a group without an error.
 

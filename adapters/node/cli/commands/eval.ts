@@ -11,12 +11,12 @@ import {
   type RowOutcome,
 } from '../../../../lib/calibration/evaluate.ts';
 import { outcomeOf } from '../../../../lib/calibration/fit.ts';
-import type { Label, Sample } from '../../../../lib/calibration/labels.ts';
+import { type Label, type Sample, textNumbers } from '../../../../lib/calibration/labels.ts';
 import { coveragePlot, escaped, reliabilityPlot } from '../../../../lib/calibration/plots.ts';
 import { messageOf } from '../../../../lib/errors.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, withModel } from '../ask.ts';
-import { askLabels, labelsIn } from '../ask-labels.ts';
+import { askLabels, labelsIn, warnOfTexts } from '../ask-labels.ts';
 import { connectionFlags } from '../connection.ts';
 import { share } from '../parse-flags.ts';
 import { screen, table } from '../screen.ts';
@@ -77,10 +77,12 @@ async function report({ model, labels, samples, other, flags }: Evaluated): Prom
   const evaluation = evaluate(all);
   const rows = labels.flatMap((label, i) => rowsOf(label, samples[i] ?? []));
   const comparison = other && compared(rows, other);
-  const header = { model, evaluated: new Date().toISOString().slice(0, 10) };
+  const texts = new Set(textNumbers(labels)).size;
+  const header = { model, evaluated: new Date().toISOString().slice(0, 10), texts };
   if (flags.html !== undefined) await writeFile(flags.html, page(header, evaluation, comparison, other));
   if (flags.json) screen.json({ ...header, ...evaluation, ...(comparison ? { comparison } : {}), rows });
   else screen.line(text(evaluation, comparison, other));
+  warnOfTexts(labels, 'The intervals count them as if they were, so they are too narrow.');
   const { minAccuracy } = flags;
   if (minAccuracy === undefined || evaluation.accuracy.value >= minAccuracy) return;
   screen.note(`The accuracy, ${percent(evaluation.accuracy.value)}, is below ${percent(minAccuracy)}.`);
@@ -144,12 +146,12 @@ function coverageRows({ coverage }: Evaluation, every: number): string[][] {
 }
 
 function comparisonText(
-  { accuracy, other_accuracy, only_this, only_other, p_value }: Comparison,
+  { accuracy, other_accuracy, difference, only_this, only_other, p_value }: Comparison,
   model: string,
 ): string {
   return (
-    `Compared with ${model} on the same labels: ${percent(accuracy)} against ${percent(other_accuracy)} right; ${only_this} only here, ` +
-    `${only_other} only there; p = ${p_value.toPrecision(2)} (McNemar, exact).`
+    `Compared with ${model} on the same labels: ${percent(accuracy)} against ${percent(other_accuracy)} right, a difference of ${shares(difference)}; ` +
+    `${only_this} only here, ${only_other} only there; p = ${p_value.toPrecision(2)} (McNemar, exact).`
   );
 }
 
@@ -171,17 +173,26 @@ function confusionText({ options, counts }: NonNullable<Evaluation['questions'][
   return table([['', ...short], ...counts.map((row, i) => [short[i] ?? '', ...row.map(String)])]);
 }
 
+/** Style of the page, in the reader's colours. The diagrams keep a white ground; wide tables scroll on their own. */
+const STYLE = [
+  ':root{color-scheme:light dark}',
+  'body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}',
+  'div{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0}',
+  'td,th{border:1px solid #8888;padding:.25rem .6rem;text-align:left;overflow-wrap:normal}',
+  'td{font-variant-numeric:tabular-nums}svg{max-width:100%;height:auto;margin-right:1rem;border-radius:.4rem}',
+].join('');
+
 /** Returns the report as one page of HTML that needs no other file. */
 function page(
-  { model, evaluated }: { model: string; evaluated: string },
+  { model, evaluated, texts }: { model: string; evaluated: string; texts: number },
   evaluation: Evaluation,
   comparison: Comparison | null,
   other: OtherReport | null,
 ): string {
   const cells = (tag: string, row: readonly string[]) =>
-    row.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('');
+    row.map((cell) => `<${tag}>${escaped(cell)}</${tag.slice(0, 2)}>`).join('');
   const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]) =>
-    `<table><thead><tr>${cells('th', head)}</tr></thead><tbody>${rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')}</tbody></table>`;
+    `<div><table><thead><tr>${cells('th scope="col"', head)}</tr></thead><tbody>${rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')}</tbody></table></div>`;
   const confused = evaluation.questions.flatMap(({ name, confusion }) =>
     confusion
       ? [
@@ -197,8 +208,8 @@ function page(
     '<!doctype html>',
     '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
     `<title>Evaluation of ${escaped(model)}</title>`,
-    '<style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;margin:1rem 0}td,th{border:1px solid #ccc;padding:.25rem .6rem;text-align:left}svg{max-width:100%;height:auto}</style>',
-    `</head><body><h1>Evaluation of ${escaped(model)}</h1><p>${evaluated}. Intervals are of 95%.</p>`,
+    `<style>${STYLE}</style>`,
+    `</head><body><h1>Evaluation of ${escaped(model)}</h1><p>${evaluated}. Intervals are of 95%.${texts < evaluation.labels ? ` The labels are about ${texts} texts: as those of one text are not independent, the intervals are too narrow.` : ''}</p>`,
     tableOf(['measure', 'value'], summary(evaluation)),
     ...(comparison && other ? [`<p>${escaped(comparisonText(comparison, other.model))}</p>`] : []),
     '<h2>Calibration, and error by coverage</h2>',
