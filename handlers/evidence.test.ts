@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { BatchAnswer, TaskBatch } from '../lib/backend.ts';
 import { parseModelId } from '../lib/model-id.ts';
-import { wishesByTask, withEvidence } from './evidence.ts';
+import { checkEvidence, wishesByTask, withEvidence } from './evidence.ts';
 
 const model = parseModelId('a/b');
 const usage = { promptTokens: 10, completionTokens: 1 };
@@ -39,29 +39,31 @@ test('ablation weighs the sentences by what the answer loses without them', asyn
   expect(found.usage.promptTokens).toBe(40);
 });
 
-test('at most 32 sentences are left out, those with words of the question first', async () => {
-  const sentences = Array.from({ length: 50 }, (_, i) => `Number ${i} is here.`);
-  const long = { ...batch, input: { context: [...sentences, 'The lamp is broken.'].join(' ') } };
-  const asked: string[] = [];
-  await withEvidence(long, answered(0.8), [{ method: 'ablation' }], async ({ input }) => {
-    asked.push('context' in input ? input.context : '');
-    return answered(0.8);
-  });
-  expect(asked).toHaveLength(32);
-  expect(asked[0]).not.toContain('lamp');
+test('sentences without which another model answers are not compared', async () => {
+  const escalated = { ...answered(0.8), answers: answered(0.8).answers.map((one) => ({ ...one, answeredBy: 'c/d' })) };
+  const found = await withEvidence(batch, escalated, [{ method: 'ablation' }], async ({ input }) =>
+    'context' in input && input.context.includes('broken') ? answered(0.1) : { ...escalated, ...answeredBy(0.2) },
+  );
+  expect(found.answers).toMatchObject([{ quotes: [{ text: 'The lamp is broken!' }] }]);
 });
+const answeredBy = (p: number) => ({ answers: answered(p).answers.map((one) => ({ ...one, answeredBy: 'c/d' })) });
 
-test('ablation refuses an input that is not one text', async () => {
-  const chat = { ...batch, input: { messages: [] } };
-  await expect(
-    withEvidence(chat, answered(0.8), [{ method: 'ablation' }], async () => answered(0.8)),
-  ).rejects.toMatchObject({
-    code: 'unsupported_parameter',
-  });
+const sentences = (count: number) => Array.from({ length: count }, (_, i) => `Number ${i} is here.`).join(' ');
+test.each([
+  ['32 sentences', { context: sentences(32) }, null],
+  ['33 sentences', { context: sentences(33) }, /33 sentences, and may have 32/],
+  ['messages', { messages: [] }, /needs the input as one text/],
+  ['an object', { context: 'a', state: '{"a": "b"}' }, /needs the input as one text/],
+])('ablation of %s', (_, input, message) => {
+  const check = () => checkEvidence({ ...batch, input }, [{ method: 'ablation' }]);
+  if (message) expect(check).toThrow(message);
+  else expect(check).not.toThrow();
+  expect(() => checkEvidence({ ...batch, input }, [true, undefined])).not.toThrow();
 });
 
 test('a wish is that of the question, not of a label', () => {
   const label = (first: boolean) => ({ type: 'decide', name: 'x', question: '?', first }) as const;
   const tasks = [label(true), label(false), batch.tasks[0]!];
   expect(wishesByTask({ ...batch, tasks }, [undefined, true])).toEqual([undefined, undefined, true]);
+  expect(wishesByTask({ ...batch, tasks }, [false, undefined])).toBe(null);
 });

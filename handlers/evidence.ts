@@ -6,7 +6,7 @@ import type { QuestionAnswer } from '../lib/questions/question-answers.ts';
 import type { EvidenceWish } from '../lib/schema/question-fields.ts';
 import { indexOfHighest } from '../lib/tasks/logprobs.ts';
 
-/** Maximum number of sentences that are left out one at a time. */
+/** Maximum number of sentences of a text of which each is left out once. */
 const MOST_UNITS = 32;
 /** Default of `top`. */
 const MOST_QUOTES = 3;
@@ -24,25 +24,52 @@ interface Asked {
   wish: EvidenceWish;
 }
 
-/** Returns, for each task of a batch, the wish of its question; `wishes` has one for each question. */
+/**
+ * Returns, for each task of a batch, the wish of its question; null if no question has one.
+ *
+ * @param wishes one for each question
+ */
 export function wishesByTask(
   { tasks }: TaskBatch,
-  wishes: readonly (EvidenceWish | undefined)[],
-): (EvidenceWish | undefined)[] {
+  wishes: readonly (EvidenceWish | false | undefined)[],
+): (EvidenceWish | undefined)[] | null {
+  if (!wishes.some(Boolean)) return null;
   let question = -1;
   return tasks.map((task) => {
     if (task.type === 'extract' || task.first !== false) question++;
-    return wishes[question];
+    return wishes[question] || undefined;
   });
+}
+
+/**
+ * Checks, before the model is asked anything, that sentences can be left out of the input if a wish needs that.
+ *
+ * @throws AssayError `unsupported_parameter` if the input is not one text, `invalid_value` if it has too many sentences
+ */
+export function checkEvidence({ input }: TaskBatch, wishes: readonly (EvidenceWish | undefined)[]): void {
+  if (!wishes.some((wish) => wish && isAblation(wish))) return;
+  if (!('context' in input) || input.state !== undefined) {
+    const message =
+      'evidence with the method ablation needs the input as one text. Send a string, or the method quote.';
+    throw new AssayError('unsupported_parameter', message);
+  }
+  const { length } = sentencesOf(input.context);
+  if (length <= MOST_UNITS) return;
+  const message = `evidence with the method ablation reads the input once without each sentence: it has ${length} sentences, and may have ${MOST_UNITS}. Send the part that matters, or the method quote.`;
+  throw new AssayError('invalid_value', message);
+}
+
+function isAblation(wish: EvidenceWish): boolean {
+  return wish !== true && wish.method === 'ablation';
 }
 
 /**
  * Returns the answer with the parts of the input that decide its questions: what the model quotes when it is asked for
  * the decisive words, or the sentences without which the answer would be less probable.
  *
+ * @param wishes wishes that `checkEvidence` accepts
  * @param run answers a batch
- * @throws AssayError `unsupported_parameter` if the input is not one text and sentences are to be left out; any error
- *   of a batch
+ * @throws AssayError any error of a batch
  */
 export async function withEvidence(
   batch: TaskBatch,
@@ -62,9 +89,9 @@ export async function withEvidence(
     completionTokens += given.usage.completionTokens;
     return given;
   };
-  const quoting = asked.filter(({ wish }) => wish === true || wish.method !== 'ablation');
+  const quoting = asked.filter(({ wish }) => !isAblation(wish));
   if (quoting.length > 0) for (const [index, quotes] of await quoted(batch, quoting, counted)) found.set(index, quotes);
-  const removing = asked.filter(({ wish }) => wish !== true && wish.method === 'ablation');
+  const removing = asked.filter(({ wish }) => isAblation(wish));
   if (removing.length > 0)
     for (const [index, quotes] of await ablated(batch, removing, counted)) found.set(index, quotes);
   const answers = answer.answers.map((one, i): QuestionAnswer => {
@@ -117,25 +144,22 @@ async function ablated(
   run: (batch: TaskBatch) => Promise<BatchAnswer>,
 ): Promise<[number, Quote[]][]> {
   const { input } = batch;
-  if (!('context' in input) || input.state !== undefined) {
-    const message =
-      'evidence with the method ablation needs the input as one text. Send a string, or the method quote.';
-    throw new AssayError('unsupported_parameter', message);
-  }
-  const words = asked.map(({ task, answer }) => `${task.question} ${chosen(task, answer)}`).join(' ');
-  const sentences = sentencesOf(input.context);
+  // `checkEvidence` has refused any other input.
+  const whole = 'context' in input ? input.context : '';
+  const sentences = sentencesOf(whole);
   const tasks = asked.map(({ task }) => task);
   const weights = asked.map((): Quote[] => []);
-  if (sentences.length > 1) {
-    for (const { text, start, end } of likeliest(sentences, words)) {
-      const context = input.context.slice(0, start) + input.context.slice(end);
-      const { answers } = await run({ ...batch, input: { context }, tasks });
-      for (const [i, { answer }] of asked.entries()) {
-        const all = answer.optionLogprobs ?? [];
-        const best = indexOfHighest(all);
-        const weight = (all[best] ?? 0) - (at(answers, i).optionLogprobs?.[best] ?? 0);
-        if (weight > 0) at(weights, i).push({ text: text.trim(), start, end: start + text.trimEnd().length, weight });
-      }
+  for (const { text, start, end } of sentences.length > 1 ? sentences : []) {
+    const context = whole.slice(0, start) + whole.slice(end);
+    const { answers } = await run({ ...batch, input: { context }, tasks });
+    for (const [i, { answer }] of asked.entries()) {
+      const without = at(answers, i);
+      // Probabilities of two models are not comparable.
+      if (without.answeredBy !== answer.answeredBy) continue;
+      const all = answer.optionLogprobs ?? [];
+      const best = indexOfHighest(all);
+      const weight = (all[best] ?? 0) - (without.optionLogprobs?.[best] ?? 0);
+      if (weight > 0) at(weights, i).push({ text: text.trim(), start, end: start + text.trimEnd().length, weight });
     }
   }
   return asked.map(({ index, wish }, i) => {
@@ -167,16 +191,4 @@ function sentencesOf(text: string): Sentence[] {
     }),
   );
   return found.filter((sentence) => sentence.text.trim() !== '');
-}
-
-/** Returns the sentences to leave out: those that share the most words with the questions and their answers. */
-function likeliest(sentences: readonly Sentence[], asked: string): Sentence[] {
-  const wordsOf = (text: string) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
-  const wanted = wordsOf(asked);
-  const shared = ({ text }: Sentence) => [...wordsOf(text)].filter((word) => wanted.has(word)).length;
-  const ranked = sentences.map((sentence) => ({ sentence, count: shared(sentence) }));
-  return ranked
-    .sort((a, b) => b.count - a.count || a.sentence.start - b.sentence.start)
-    .slice(0, MOST_UNITS)
-    .map(({ sentence }) => sentence);
 }

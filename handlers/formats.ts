@@ -27,7 +27,7 @@ import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/b
 import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { MergeRules } from '../lib/windows/merge-answers.ts';
-import { wishesByTask } from './evidence.ts';
+import { checkEvidence, wishesByTask } from './evidence.ts';
 
 /*
  * The formats of requests that one batch of tasks answers. To add one, write its schema and its two conversions, add an
@@ -111,14 +111,14 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
       const text = sourceText(body);
       const sent = { ...(text === undefined ? {} : { text }), ...(model === undefined ? {} : { model }) };
       const batch = batchOf(request, sent);
-      if (batch.tasks.length > MOST_TASKS) throw tooManyTasks(batch.tasks.length);
+      checkAsked(batch);
       const { windows } = request as { windows?: Windows };
-      const evidence = (parts.wishes?.(request) ?? []).map((wish) => wish || undefined);
-      const asksEvidence = evidence.some((wish) => wish !== undefined);
-      if (asksEvidence && windows) throw evidenceInWindows();
+      const evidence = wishesByTask(batch, parts.wishes?.(request) ?? []);
+      if (evidence && windows) throw evidenceInWindows();
+      if (evidence) checkEvidence(batch, evidence);
       return {
         batch,
-        ...(asksEvidence ? { evidence: wishesByTask(batch, evidence) } : {}),
+        ...(evidence ? { evidence } : {}),
         ...(windows ? { windows: { windows, rules: rulesOf(parts, request, windows) } } : {}),
         bodyOf: (answer, context) => bodyOf(raw ? answer : questionAnswers(batch, answer), request, context),
       };
@@ -165,7 +165,7 @@ export const EXTRACTION = format({
 // Some gateways send the body of either decision format to the path of the other one.
 
 /** Returns how the evidence for each of a request's questions is found. */
-function wishesOf(
+export function wishesOf(
   questions: readonly unknown[] | { readonly [name: string]: unknown },
 ): (EvidenceWish | false | undefined)[] {
   const all: readonly unknown[] = Array.isArray(questions)
@@ -263,15 +263,34 @@ export const INTERNAL_TASKS = format({
   limits: INTERNAL_LIMITS,
 });
 
+/**
+ * Checks what the schemas of requests cannot: the number of tasks, and that thresholds can be certified for all answers
+ * if the batch has `maxError`.
+ *
+ * @throws AssayError `invalid_value` or `unsupported_parameter`
+ */
+export function checkAsked({ tasks, probabilities }: TaskBatch): void {
+  if (tasks.length > MOST_TASKS) {
+    const message = `The labels of multi questions count as questions: there are ${tasks.length} together, and may be ${MOST_TASKS}. Send fewer in one request.`;
+    throw new AssayError('invalid_value', message);
+  }
+  if (probabilities?.maxError === undefined) return;
+  const refused = (message: string) => new AssayError('unsupported_parameter', message, { param: 'max_error' });
+  if (!probabilities.calibrated) {
+    throw refused('max_error needs calibrated probabilities. Omit it, or calibrated.');
+  }
+  const other = tasks.find((task) => task.type === 'extract' || task.first !== undefined || !task.options);
+  if (!other) return;
+  const kind = other.type === 'extract' ? 'extractions' : other.options ? 'multi' : 'decisions without options';
+  throw refused(
+    `max_error is for questions with options, one of which is right, and not for ${kind}. Send those in another request; the same text is read once.`,
+  );
+}
+
 function evidenceInWindows(): AssayError {
   return new AssayError('invalid_value', 'evidence needs the input in one piece. Omit it, or windows.', {
     param: 'windows',
   });
-}
-
-function tooManyTasks(count: number): AssayError {
-  const message = `The labels of multi questions count as questions: there are ${count} together, and may be ${MOST_TASKS}. Send fewer in one request.`;
-  return new AssayError('invalid_value', message);
 }
 
 /** Tells whether a body has questions by name, as Google's has; OpenAI's has a list of them. */

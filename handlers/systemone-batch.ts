@@ -4,6 +4,7 @@ import { AssayError, type ErrorCode } from '../lib/errors.ts';
 import { readJson } from '../lib/json/body.ts';
 import { membersOf, splitItems } from '../lib/json/members.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
+import { questionAnswers } from '../lib/questions/question-answers.ts';
 import { DEFAULT_SETTINGS, settingsOf, textOf } from '../lib/questions/settings.ts';
 import { batchOfSystemOne, systemOneBody } from '../lib/questions/systemone.ts';
 import { mapInOrder } from '../lib/rows/map-in-order.ts';
@@ -16,6 +17,8 @@ import { compiled } from './compiled.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
 import { eventStream, LINES } from './event-stream.ts';
+import { checkEvidence, wishesByTask, withEvidence } from './evidence.ts';
+import { checkAsked, wishesOf } from './formats.ts';
 
 /** States that are asked about at once: enough to fill the engine's steps, and few enough to leave room for others. */
 const INFLIGHT = 8;
@@ -32,7 +35,9 @@ const OF_ALL: ReadonlySet<ErrorCode> = new Set([
 /** Validates a body, and converts its questions to a batch without a state. */
 export function readStates(json: JsonValue) {
   const { states, ...request } = validate(SystemOneBatchRequest, json);
-  return { states, request, shared: batchOfSystemOne({ ...request, state: '' }, sourceText(json) ?? '{}') };
+  const shared = batchOfSystemOne({ ...request, state: '' }, sourceText(json) ?? '{}');
+  checkAsked(shared);
+  return { states, request, shared, evidence: wishesByTask(shared, wishesOf(request.questions)) };
 }
 
 /**
@@ -46,7 +51,7 @@ export function systemOneBatch(services: Services): AppHandler {
     const json = await readJson(c.req.raw, { contentType: 'optional', ...c.get('body') });
     const text = sourceText(json) ?? '{}';
     // The questions of all states are the same, so their schemas are compiled once.
-    const { states, request, shared } = await compiled(c, text, () => readStates(json));
+    const { states, request, shared, evidence } = await compiled(c, text, () => readStates(json));
     const key = c.get('key');
     if (key && states.length > 1) await quota?.take(key, { requests: states.length - 1 });
     const settings = settingsOf(request, { ...DEFAULT_SETTINGS, ...services.questions });
@@ -56,11 +61,16 @@ export function systemOneBatch(services: Services): AppHandler {
     const leaving = new AbortController();
     const signal = AbortSignal.any([c.req.raw.signal, leaving.signal]);
     const later = new RetryLater(clock);
-    const answer = (index: number): Promise<BatchAnswer> => {
+    const answer = async (index: number): Promise<BatchAnswer> => {
       const state = at(states, index);
       const own = typeof state === 'string' ? {} : { state: at(sent, index) };
       const batch: TaskBatch = { ...shared, input: { context: textOf(state), ...own } };
-      return services.backend.runTasks(batch, callOf(c, quota, { signal, keepAlive: request.keep_alive }));
+      if (evidence) checkEvidence(batch, evidence);
+      const run = (one: TaskBatch) =>
+        services.backend.runTasks(one, callOf(c, quota, { signal, keepAlive: request.keep_alive }));
+      const first = await run(batch);
+      if (!evidence) return first;
+      return await withEvidence(batch, first, evidence, (one) => later.run(() => run(one), signal));
     };
     const usage = { input_tokens: 0, output_tokens: 0 };
     const bodyOf = async (index: number): Promise<string> => {
@@ -70,7 +80,8 @@ export function systemOneBatch(services: Services): AppHandler {
         noteModel(c, answered.model);
         usage.input_tokens += answered.usage.promptTokens;
         usage.output_tokens += answered.usage.completionTokens;
-        return systemOneBody({ ...request, state: at(states, index) }, answered, settings);
+        const answers = questionAnswers(shared, answered);
+        return systemOneBody({ ...request, state: at(states, index) }, answers, settings);
       } catch (error) {
         signal.throwIfAborted();
         if (index === 0 && error instanceof AssayError && OF_ALL.has(error.code)) throw error;

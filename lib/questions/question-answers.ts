@@ -79,7 +79,8 @@ export function questionAnswers({ tasks }: TaskBatch, answer: BatchAnswer): Ques
     else {
       const [yes = 0] = own.optionLogprobs ?? [];
       const before = task.first ? undefined : answers.pop();
-      const { optionLogprobs: _, ...whole }: QuestionAnswer = before ?? own;
+      // What holds for one label does not hold for all of them.
+      const { optionLogprobs: _, labelMass: __, ...whole }: QuestionAnswer = before ?? own;
       answers.push({ ...whole, labels: [...(whole.labels ?? []), Math.exp(yes)] });
     }
   }

@@ -150,7 +150,7 @@ export const MultiAnswer = v.object({
   probabilities: v.pipe(v.array(ChoiceProbability), v.description('Probability that each choice applies.')),
   threshold: probability,
   set_confidence: setConfidence,
-  x_automated: additions.x_automated,
+  ...windowed,
 });
 export const LevelProbability = v.object({ label: v.string(), value: count, probability });
 export const ScoreAnswer = v.object({
@@ -164,7 +164,7 @@ export const ScoreAnswer = v.object({
   probabilities: v.array(LevelProbability),
   ...additions,
 });
-export const ExtractAnswer = v.object({ ...extracted, name, x_automated: additions.x_automated });
+export const ExtractAnswer = v.object({ ...extracted, name });
 export const RefusalAnswer = v.pipe(
   v.object({
     type: v.literal('refusal'),

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
-import { additions, confidence, probability, setConfidence } from './decisions-response.ts';
+import { additions, confidence, probability, setConfidence, windowed } from './decisions-response.ts';
 import {
   evidence,
   fewOptions,
@@ -128,7 +128,7 @@ export const GoogleMultiAnswer = v.object({
   probabilities,
   threshold: probability,
   set_confidence: setConfidence,
-  x_automated: additions.x_automated,
+  ...windowed,
 });
 export const GoogleAnswer = v.variant('type', [
   GoogleNoulAnswer,

@@ -115,7 +115,7 @@ export const evidence = v.exactOptional(
       }),
     ]),
     v.description(
-      'Return what decides the answer as x_evidence. quote (also true): the words that the model quotes from the input. ablation: the sentences without which the answer is less probable, the top ones (default 3), of at most 32 that are left out one at a time; the input must be one text.',
+      'Return what decides the answer as x_evidence. quote (also true): the words that the model quotes from the input. ablation: the sentences without which the answer is less probable, the top ones (default 3); the input must be one text of at most 32 sentences.',
     ),
   ),
 );
@@ -129,7 +129,7 @@ export const maxError = v.exactOptional(
     v.gtValue(0),
     v.ltValue(1),
     v.description(
-      'Say of each answer whether it may be automated: x_automated is true if at most this share of such answers is wrong, by thresholds that assay calibrate --target-error has certified, and null if none is certified.',
+      'Say of each answer whether it may be automated: x_automated is true if at most this share of such answers is wrong, by thresholds that assay calibrate --target-error has certified, and null if none is certified. Refused beside extractions, multi and calibrated: false.',
     ),
   ),
 );

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ERROR_TYPES } from '../error-status.ts';
-import { additions, confidence, extracted, probability, setConfidence } from './decisions-response.ts';
+import { additions, confidence, extracted, probability, setConfidence, windowed } from './decisions-response.ts';
 import { ErrorDetails } from './error-body.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -46,9 +46,9 @@ export const LabelMultiAnswer = v.object({
   probabilities: v.pipe(probabilities, v.description('Probability that each label applies.')),
   threshold: probability,
   set_confidence: setConfidence,
-  x_automated: additions.x_automated,
+  ...windowed,
 });
-export const NamedExtractAnswer = v.object({ ...extracted, x_automated: additions.x_automated });
+export const NamedExtractAnswer = v.object(extracted);
 
 export const SystemOneAnswer = v.variant('type', [
   NoulAnswer,

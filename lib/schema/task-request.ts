@@ -63,12 +63,11 @@ const shared = {
   target_language: v.exactOptional(Language),
   output_language: v.exactOptional(Language),
   cache_salt: cacheSalt,
-  max_error: maxError,
   windows,
 };
 
 export const RunTasksRequest = v.pipe(
-  strictObject({ model, ...shared, tasks: Tasks }),
+  strictObject({ model, ...shared, tasks: Tasks, max_error: maxError }),
   exactlyOne('context', 'messages'),
   aliases('target_language', 'output_language'),
 );
@@ -83,6 +82,7 @@ export const DecideRequest = v.pipe(
     choices: v.exactOptional(choices),
     unsure,
     evidence,
+    max_error: maxError,
     instruction: v.exactOptional(guidance),
   }),
   exactlyOne('context', 'messages'),

@@ -59,7 +59,6 @@ export const MultiResult = v.object({
     v.number(),
     v.description('Probability that exactly these options apply, if the options are independent.'),
   ),
-  x_automated: v.exactOptional(v.nullable(v.boolean())),
 });
 
 /** The answer of an extract task. */

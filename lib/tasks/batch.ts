@@ -53,7 +53,7 @@ export function batchOfExtraction(request: ExtractRequest): TaskBatch {
   return { ...sharedPart(request), tasks: [extractTask(ONLY_TASK, task, '')] };
 }
 
-type Shared = Omit<RunTasksRequest, 'tasks'>;
+type Shared = Omit<RunTasksRequest, 'tasks' | 'max_error'>;
 
 function sharedPart(request: Shared): Omit<TaskBatch, 'tasks'> {
   const language = request.target_language ?? request.output_language;

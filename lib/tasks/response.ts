@@ -33,15 +33,14 @@ function resultText(
   sources: readonly SourceText[],
 ): string {
   const { json, unsure, answeredBy, escalation, labels = [], window } = answer;
-  const automated = answer.automated === undefined ? {} : { x_automated: certifiedOf(answer) };
   if (task.type === 'multi') {
     const { selected, confidence } = selectedLabels(labels, task);
     const probabilities = joinMembers(task.options.map((option, i) => [option, String(at(labels, i))]));
     const values = JSON.stringify(selected.map((i) => at(task.options, i)));
-    return `{"values":${values},"probabilities":${probabilities},"set_confidence":${confidence}${membersText(automated)}}`;
+    return `{"values":${values},"probabilities":${probabilities},"set_confidence":${confidence}}`;
   }
   const more = {
-    ...automated,
+    ...(answer.automated === undefined ? {} : { x_automated: certifiedOf(answer) }),
     ...(answeredBy === undefined ? {} : { x_answered_by: answeredBy }),
     ...(escalation === undefined ? {} : { x_escalation: escalation }),
     ...(unsure === undefined ? {} : { x_p_unsure: unsure }),

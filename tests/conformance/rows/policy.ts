@@ -238,6 +238,68 @@ export const policyRows: readonly Row[] = [
       ],
     },
   },
+  ...(
+    [
+      ['an extraction', ask.decisions({ type: 'extract', keys: ['a'] }), 400],
+      ['many labels', ask.systemOne({ type: 'multi', criteria: ['a'] }), 422],
+      ['an answer in words', ask.tasks({ type: 'decide' }), 422],
+    ] as const
+  ).map(([name, { path, json }, status]) =>
+    refused(`max_error of ${name}`, { path, json: { ...Object(json), max_error: 0.05 } }, status, 'max_error'),
+  ),
+  refused(
+    'max_error of uncalibrated probabilities',
+    {
+      path: '/v1/systemone/batch',
+      json: {
+        model,
+        states: [state],
+        questions: { n: { type: 'noul', instructions: 'Q?' } },
+        calibrated: false,
+        max_error: 0.1,
+      },
+    },
+    422,
+    'max_error',
+  ),
+  refused(
+    'max_error of an extraction alone',
+    { path: '/extract', json: { model, context: state, instruction: 'I', keys: ['a'], max_error: 0.1 } },
+    400,
+    'max_error',
+  ),
+  {
+    name: 'policy: system one, many states: unsure, many labels and evidence are as in a request of their own',
+    script: { tasks: { probabilities: [unsure, ...labels], answers: ['{"words":"red"}'] } },
+    request: {
+      path: '/v1/systemone/batch',
+      json: {
+        model,
+        states: [state],
+        questions: {
+          u: { type: 'noul', instructions: 'Q?', unsure: true, evidence: true },
+          m: { type: 'multi', criteria: ['a', 'b'] },
+        },
+      },
+    },
+    expect: {
+      like: {
+        results: [
+          {
+            answers: {
+              u: {
+                noul: near(0.6),
+                x_abstained: true,
+                x_p_unsure: near(0.5),
+                x_evidence: [{ source: '/state', text: 'red' }],
+              },
+              m: { selected: ['a'], set_confidence: near(0.5625) },
+            },
+          },
+        ],
+      },
+    },
+  },
   refused('evidence needs options', ask.tasks({ type: 'decide', evidence: true }), 422, 'tasks[0].options'),
   {
     name: 'policy: questions after many labels keep their answers',
