@@ -61,6 +61,21 @@ test('asks only uncertain questions again, and says who answered', async () => {
   expect(answers.map(({ escalation }) => escalation)).toEqual([undefined, undefined, undefined, undefined]);
 });
 
+test('tasks that ask for no probabilities are weighed, too, unless their answers are drawn', async () => {
+  const seen: (TaskBatch['probabilities'] | null)[] = [];
+  const plain = backendOf(sure('a', 0.6));
+  const runTasks: InferenceBackend['runTasks'] = (batch, given) => {
+    seen.push(batch.probabilities ?? null);
+    return plain.runTasks(batch, given);
+  };
+  const ask = async () => ({ model: large, answers: [sure('a', 0.99)] });
+  const backend = escalating({ ...plain, runTasks }, { below: 0.8, ask });
+  const { probabilities: _, ...batch } = batchOf(question('a'));
+  expect((await backend.runTasks(batch, call)).answers).toMatchObject([{ answeredBy: large }]);
+  await backend.runTasks({ ...batch, temperature: 1 }, call);
+  expect(seen).toEqual([{ calibrated: true }, null]);
+});
+
 test('a failed second model leaves the first answer, which says so', async () => {
   const ask = () => Promise.reject(new Error('down'));
   const { answers } = await escalating(backendOf(sure('a', 0.6)), { below: 0.8, ask }).runTasks(

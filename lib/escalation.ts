@@ -24,7 +24,9 @@ export function escalating(backend: InferenceBackend, { below, ask }: Escalation
   return {
     listModels: (call) => backend.listModels(call),
     chat: (request, call) => backend.chat(request, call),
-    async runTasks(batch, call) {
+    async runTasks(asked, call) {
+      // A request for tasks may ask for no probabilities; at another temperature than 0, its answers are drawn.
+      const batch = asked.probabilities || asked.temperature > 0 ? asked : { ...asked, probabilities: WEIGHED };
       const first = await backend.runTasks(batch, call);
       const uncertain = batch.tasks.flatMap((task, i) => (isUncertain(task, at(first.answers, i), below) ? [i] : []));
       const again = new Map<number, TaskAnswer>();
@@ -43,6 +45,9 @@ export function escalating(backend: InferenceBackend, { below, ask }: Escalation
     },
   };
 }
+
+/** What tells how certain an answer is. */
+const WEIGHED: NonNullable<TaskBatch['probabilities']> = { calibrated: true };
 
 function isUncertain(task: Task, { optionLogprobs, automated }: TaskAnswer, below: number): boolean {
   if (task.type === 'extract' || task.first !== undefined || !optionLogprobs) return false;

@@ -17,8 +17,10 @@ await rm(PAGES, { recursive: true, force: true });
 await Promise.all(['playground', 'docs'].map((folder) => mkdir(join(PAGES, folder), { recursive: true })));
 await build({
   entryPoints: [join(ROOT, 'adapters/playground/main.tsx')],
-  outfile: join(PAGES, 'playground/main.js'),
+  outdir: join(PAGES, 'playground'),
   bundle: true,
+  // What is imported only when its tab is opened is a file of its own: Evaluate has the schemas of requests.
+  splitting: true,
   minify: true,
   format: 'esm',
   target: 'es2022',

@@ -1,9 +1,9 @@
-import { render } from 'preact';
+import { type ComponentType, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { storedKey } from './api.ts';
 import { ChatTab } from './chat/chat-tab.tsx';
-import { EvaluateTab } from './evaluate/evaluate-tab.tsx';
 import { ModelsTab } from './models/models-tab.tsx';
+import { Problem } from './problem.tsx';
 import { type Status, useAbilities, useStatus } from './status.ts';
 import { TasksTab } from './tasks/tasks-tab.tsx';
 
@@ -68,7 +68,7 @@ function App() {
           <ChatTab loading={state === 'loading'} />
         </section>
         <section id="panel-Evaluate" role="tabpanel" aria-labelledby="tab-Evaluate" hidden={tab !== 'Evaluate'}>
-          <EvaluateTab model={model} />
+          <Evaluate shown={tab === 'Evaluate'} model={model} />
         </section>
         <section id="panel-Models" role="tabpanel" aria-labelledby="tab-Models" hidden={tab !== 'Models'}>
           <ModelsTab shown={tab === 'Models'} status={status} onChange={refresh} />
@@ -77,6 +77,19 @@ function App() {
       <StatusLine status={status} />
     </>
   );
+}
+
+/** Shows the tab Evaluate, whose code is loaded when it is opened for the first time. */
+function Evaluate({ shown, model }: { shown: boolean; model: string }) {
+  const [EvaluateTab, setTab] = useState<ComponentType<{ model: string }> | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    if (!shown || EvaluateTab) return;
+    setError(null);
+    import('./evaluate/evaluate-tab.tsx').then((loaded) => setTab(() => loaded.EvaluateTab), setError);
+  }, [shown, EvaluateTab]);
+  if (EvaluateTab) return <EvaluateTab model={model} />;
+  return error ? <Problem error={error} /> : <p class="empty">Loading…</p>;
 }
 
 function tabOfHash(): Tab {

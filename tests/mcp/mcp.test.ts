@@ -68,9 +68,9 @@ describe.each([
   ['stdio', overStdio],
   ['streamable HTTP', overHttp],
 ])('over %s', (_, open) => {
-  it('lists both tools, with their schemas', async () => {
+  it('lists the tools, with their schemas', async () => {
     const { tools } = await (await open({})).listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['decide', 'extract']);
+    expect(tools.map(({ name }) => name)).toEqual(['decide', 'select', 'rank', 'extract']);
     expect(tools[0]).toMatchObject({
       annotations: { readOnlyHint: true },
       inputSchema: { type: 'object', required: ['text', 'question'] },
@@ -118,6 +118,41 @@ describe('over stdio', () => {
     expect(asked).toHaveLength(2);
     expect(asked[0]).not.toMatchObject({ batch: { probabilities: {} } });
     expect(asked[1]).toMatchObject({ batch: { probabilities: {} } });
+  });
+
+  it('passes on what a decision may have besides: unsure, evidence, max_error', async () => {
+    const mcp = await overStdio({ tasks: { probabilities: [[0.75, 0, 0.25]], answers: ['{"words":"Help"}'] } });
+    const asked = { ...urgent, unsure: true, evidence: true, max_error: 0.1 };
+    const result = await mcp.callTool({ name: 'decide', arguments: asked });
+    expect(result.structuredContent).toMatchObject({
+      answer: 'yes',
+      p_unsure: expect.closeTo(0.25),
+      evidence: [{ source: '/state', start: 0, end: 4, text: 'Help' }],
+    });
+    expect(server?.recorded.find(({ call }) => call === 'runTasks')).toMatchObject({
+      batch: { probabilities: { maxError: 0.1 }, tasks: [{ unsure: true }] },
+    });
+  });
+
+  it('selects labels and ranks documents', async () => {
+    const probabilities = [
+      [0.25, 0.75],
+      [0.75, 0.25],
+    ];
+    const mcp = await overStdio({ tasks: { probabilities } });
+    const { text, question } = urgent;
+    const labels = { text, question, options: ['a', 'b'], threshold: 0.6 };
+    expect((await mcp.callTool({ name: 'select', arguments: labels })).structuredContent).toEqual({
+      selected: ['b'],
+      probabilities: { a: expect.closeTo(0.25), b: expect.closeTo(0.75) },
+      set_confidence: expect.closeTo(0.5625),
+    });
+    const ranked = await mcp.callTool({ name: 'rank', arguments: { query: 'Q', documents: ['one', 'two'], top_n: 1 } });
+    expect(ranked.structuredContent).toEqual({ results: [{ index: 1, relevance: expect.closeTo(0.75) }] });
+    expect(await mcp.callTool({ name: 'rank', arguments: { query: 'Q', documents: [] } })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('documents') }],
+    });
   });
 
   it('an error says what to do, as the result of the tool', async () => {

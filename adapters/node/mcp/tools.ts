@@ -2,7 +2,10 @@ import { type CallToolResult, McpServer, type StandardSchemaWithJSON } from '@mo
 import { toJsonSchema, toStandardJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
-import { LabelChoiceAnswer } from '../../../lib/schema/systemone-response.ts';
+import { DecisionEvidence, probability } from '../../../lib/schema/decisions-response.ts';
+import { evidence, maxError, selectable, selection } from '../../../lib/schema/question-fields.ts';
+import { MOST_DOCUMENTS, RerankResponse } from '../../../lib/schema/rerank.ts';
+import { LabelChoiceAnswer, LabelMultiAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
 import { object, record, strictObject } from '../../../lib/validation/objects.ts';
 import { distinct } from '../../../lib/validation/rules.ts';
@@ -32,19 +35,19 @@ const windows = v.optional(
   ),
 );
 
+const question = described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?');
+const options = v.pipe(
+  v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
+  v.minLength(1),
+  v.maxLength(255),
+  distinct('invalid_value', (option) => option),
+);
+
 const DecideInput = strictObject({
   text,
-  question: described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?'),
+  question,
   options: v.optional(
-    described(
-      v.pipe(
-        v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
-        v.minLength(1),
-        v.maxLength(255),
-        distinct('invalid_value', (option) => option),
-      ),
-      'The allowed answers. Without them, the model answers in a few words of its own.',
-    ),
+    described(options, 'The allowed answers. Without them, the model answers in a few words of its own.'),
   ),
   instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
   unsure: v.optional(
@@ -53,6 +56,8 @@ const DecideInput = strictObject({
       'Whether the model may also say that the text does not tell; needs options. Default: false.',
     ),
   ),
+  evidence,
+  max_error: maxError,
   windows,
 });
 const DecideOutput = object({
@@ -60,6 +65,54 @@ const DecideOutput = object({
   probabilities: v.optional(described(record(v.string(), v.number()), 'The probability of each option.')),
   p_unsure: v.optional(described(v.number(), 'The probability that the text does not tell, with unsure.')),
   abstained: v.optional(described(v.boolean(), 'True if the text most likely does not tell: do not use the answer.')),
+  automated: v.optional(
+    described(
+      v.nullable(v.boolean()),
+      'With max_error: whether the answer may be used unchecked; null if nothing is certified for such questions.',
+    ),
+  ),
+  evidence: v.optional(
+    described(
+      v.array(v.object({ ...DecisionEvidence.entries })),
+      'The parts of the text that decide, with their places, of a question with evidence.',
+    ),
+  ),
+});
+
+const SelectInput = v.pipe(
+  strictObject({
+    text,
+    question,
+    options: described(options, 'The labels, any number of which may apply.'),
+    ...selection,
+    windows,
+  }),
+  selectable(({ options }) => options.length),
+);
+const SelectOutput = object({
+  selected: described(v.array(v.string()), 'The labels that apply, in the order sent.'),
+  probabilities: described(record(v.string(), v.number()), 'The probability that each label applies.'),
+  set_confidence: described(probability, 'The probability that exactly these apply, if they are independent.'),
+});
+
+const RankInput = strictObject({
+  query: described(v.pipe(v.string(), v.minLength(1)), 'What the documents are ranked by, such as a question.'),
+  documents: described(v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(MOST_DOCUMENTS)), 'The documents.'),
+  instruction: v.optional(described(v.string(), 'What makes a document relevant.')),
+  top_n: v.optional(
+    described(v.pipe(v.number(), v.integer(), v.minValue(1)), 'How many documents to return. Default: all.'),
+  ),
+});
+const RankOutput = object({
+  results: described(
+    v.array(
+      object({
+        index: described(v.number(), 'Index of the document in the list sent.'),
+        relevance: described(v.number(), 'The probability that the document is relevant.'),
+      }),
+    ),
+    'The documents, the most relevant first.',
+  ),
 });
 
 const ExtractInput = strictObject({
@@ -79,8 +132,9 @@ const ExtractInput = strictObject({
 const ExtractOutput = object({ data: record(v.string(), v.unknown()) });
 
 const Chosen = object({ answers: object({ decision: LabelChoiceAnswer }) });
+const Selected = object({ answers: object({ decision: LabelMultiAnswer }) });
 
-/** Creates an MCP server with the tools `decide` and `extract`, which send their requests with `ask`. */
+/** Creates an MCP server with the tools `decide`, `select`, `extract` and `rank`, which send requests with `ask`. */
 export function createMcpServer(ask: Ask): McpServer {
   const server = new McpServer({ name: 'assay', version: VERSION }, { instructions: INSTRUCTIONS });
   const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
@@ -97,26 +151,62 @@ export function createMcpServer(ask: Ask): McpServer {
     },
     (args, { mcpReq: { signal } }) =>
       answered(async () => {
-        const { text: context, question, options, instruction, unsure, ...rest } = validate(DecideInput, args);
-        const inWindows = rest.windows ? { windows: {} } : {};
+        const { text: context, question, options, max_error, windows, ...said } = validate(DecideInput, args);
+        const shared = { ...(max_error === undefined ? {} : { max_error }), ...(windows ? { windows: {} } : {}) };
         if (options === undefined) {
-          const said = { ...(instruction === undefined ? {} : { instruction }), ...(unsure ? { unsure } : {}) };
-          const body = { context, question, max_output_tokens: 128, ...said, ...inWindows };
+          const body = { context, question, max_output_tokens: 128, ...said, ...shared };
           return { answer: v.parse(DecideResponse, await ask('/decide', body, signal)).value };
         }
+        const { instruction, ...more } = said;
         const instructions = instruction === undefined ? question : `${question}\n${instruction}`;
-        const questions = { decision: { type: 'choice', instructions, criteria: options, unsure } };
-        const { answers } = v.parse(
-          Chosen,
-          await ask('/v1/systemone', { state: context, questions, ...inWindows }, signal),
-        );
-        const { choice, probabilities, x_p_unsure, x_abstained } = answers.decision;
+        const questions = { decision: { type: 'choice', instructions, criteria: options, ...more } };
+        const body = { state: context, questions, ...shared };
+        const { answers } = v.parse(Chosen, await ask('/v1/systemone', body, signal));
+        const { choice, probabilities, x_p_unsure, x_abstained, x_automated, x_evidence } = answers.decision;
         return {
           answer: choice,
           probabilities,
           ...(x_p_unsure === undefined ? {} : { p_unsure: x_p_unsure }),
           ...(x_abstained ? { abstained: true } : {}),
+          ...(x_automated === undefined ? {} : { automated: x_automated }),
+          ...(x_evidence === undefined ? {} : { evidence: x_evidence }),
         };
+      }),
+  );
+
+  server.registerTool(
+    'select',
+    {
+      title: 'Select',
+      description: 'Selects all labels that apply to a text, and returns the probability of each label.',
+      inputSchema: shown(SelectInput),
+      outputSchema: toStandardJsonSchema(SelectOutput),
+      annotations,
+    },
+    (args, { mcpReq: { signal } }) =>
+      answered(async () => {
+        const { text: state, question, options, windows, ...rules } = validate(SelectInput, args);
+        const questions = { decision: { type: 'multi', instructions: question, criteria: options, ...rules } };
+        const body = { state, questions, ...(windows ? { windows: {} } : {}) };
+        const { answers } = v.parse(Selected, await ask('/v1/systemone', body, signal));
+        const { selected, probabilities, set_confidence } = answers.decision;
+        return { selected, probabilities, set_confidence };
+      }),
+  );
+
+  server.registerTool(
+    'rank',
+    {
+      title: 'Rank',
+      description: 'Ranks documents by the probability that each is relevant to a query.',
+      inputSchema: shown(RankInput),
+      outputSchema: toStandardJsonSchema(RankOutput),
+      annotations,
+    },
+    (args, { mcpReq: { signal } }) =>
+      answered(async () => {
+        const { results } = v.parse(RerankResponse, await ask('/v1/rerank', validate(RankInput, args), signal));
+        return { results: results.map(({ index, relevance_score: relevance }) => ({ index, relevance })) };
       }),
   );
 
@@ -154,7 +244,8 @@ function shown(schema: v.GenericSchema): StandardSchemaWithJSON<unknown, unknown
 }
 
 const INSTRUCTIONS =
-  'Cheap judgements by a small local model: use decide to classify or check a text, and extract to get fields from it. ' +
+  'Cheap judgements by a small local model: use decide to classify or check a text, select to label it, extract to get ' +
+  'fields from it, and rank to order documents by relevance. ' +
   'Nothing leaves this machine.';
 
 /**

@@ -17,12 +17,17 @@ export interface AnswerRow {
 /** Holds the displayed answer to one task. */
 export interface Answer {
   name: string;
-  /** For a decide task: a row with the answer, and one with its reason. For an extract task: a row for each field. */
+  /**
+   * For a decide task: a row with the answer, and one with its reason. For a multi task: a row for each option that
+   * applies. For an extract task: a row for each field.
+   */
   rows: AnswerRow[];
   /** Probability of each option, in the order sent; empty if there are no options or no probabilities. */
   options: { label: string; probability: number }[];
-  /** True if no option was probable enough for the server (flag `--abstain-below`). */
-  abstained?: true;
+  /** Says why there is no answer: the text does not say, or no option was probable enough (flag `--abstain-below`). */
+  abstained?: 'unsure' | 'improbable';
+  /** Probability that the text does not say, of a task with `unsure`. */
+  unsure?: number;
 }
 
 /** Holds all answers of a request and the numbers of tokens. */
@@ -46,8 +51,17 @@ export function readTasks(tasks: readonly TaskDraft[], { results, choices, usage
       const rows = Object.entries(result).map(([label, value]) => ({ label, value: shown(value) }));
       return { name, rows, options: [] };
     }
+    if (type === 'multi') {
+      const { values = [], probabilities = {} } = result as {
+        values?: string[];
+        probabilities?: Record<string, number>;
+      };
+      return chosen(name, values, Object.entries(probabilities));
+    }
+    const unsure = result.x_p_unsure as number | undefined;
+    const more = unsure === undefined ? {} : { unsure, ...(result.abstained ? { abstained: 'unsure' as const } : {}) };
     const reason = result.reason === undefined ? [] : [{ label: 'reason', value: shown(result.reason) }];
-    return { name, rows: [{ label: 'answer', value: shown(result.value) }, ...reason], options: [] };
+    return { name, rows: [{ label: 'answer', value: shown(result.value) }, ...reason], options: [], ...more };
   });
   const cut = choices[0]?.finish_reason === 'length';
   return { answers, cut, promptTokens: usage.prompt_tokens, chosenTokens: usage.completion_tokens };
@@ -58,11 +72,18 @@ export function readDecisions(tasks: readonly TaskDraft[], response: DecisionsRe
   const { usage } = response;
   const answers = response.answers.map((answer, index): Answer => {
     const name = tasks[index]?.name ?? '';
-    if (answer.type === 'choice') {
-      const options = answer.probabilities.map(({ value, probability }) => ({ label: String(value), probability }));
-      return { name, rows: [{ label: 'answer', value: String(answer.choice) }], options };
+    const unsure = 'x_p_unsure' in answer && answer.x_p_unsure !== undefined ? { unsure: answer.x_p_unsure } : {};
+    if (answer.type === 'choice' || answer.type === 'multi') {
+      const all = answer.probabilities.map(({ value, probability }) => [String(value), probability] as const);
+      const selected = answer.type === 'multi' ? answer.selected : [answer.choice];
+      return { ...chosen(name, selected.map(String), all), ...unsure };
     }
-    if (answer.type === 'refusal') return { name, rows: [], options: [], abstained: true };
+    if (answer.type === 'refusal') {
+      const labels = items(tasks[index]?.list ?? '');
+      const all = (answer.x_probabilities ?? []).map((probability, i) => [labels[i] ?? '', probability] as const);
+      const abstained = answer.x_probabilities ? 'unsure' : 'improbable';
+      return { ...chosen(name, [], all), ...unsure, abstained };
+    }
     // The playground asks no questions of the other types.
     if (answer.type !== 'extract') return { name, rows: [], options: [] };
     const rows = answer.fields.map(({ path, value, probability, evidence }) => ({
@@ -87,9 +108,13 @@ export function readExtractions(
       return { name, rows: items(list).flatMap((line) => fieldRows(typedField(line).name, answers)), options: [] };
     }
     const answer = answers[name];
+    if (answer?.type === 'multi') return chosen(name, answer.selected, Object.entries(answer.probabilities));
     if (answer?.type === 'choice') {
-      const options = Object.entries(answer.probabilities).map(([label, probability]) => ({ label, probability }));
-      return { name, rows: [{ label: 'answer', value: answer.choice }], options };
+      const unsure = answer.x_p_unsure === undefined ? {} : { unsure: answer.x_p_unsure };
+      const abstained = answer.x_abstained
+        ? ({ abstained: 'x_p_unsure' in answer ? 'unsure' : 'improbable' } as const)
+        : {};
+      return { ...chosen(name, [answer.choice], Object.entries(answer.probabilities)), ...unsure, ...abstained };
     }
     if (answer?.type === 'extract') {
       const rows = answer.fields.map(({ path, value, probability }) => ({
@@ -103,6 +128,15 @@ export function readExtractions(
   });
   const cut = Object.values(answers).some((answer) => 'x_cut' in answer && answer.x_cut === true);
   return { answers: shownAnswers, cut, promptTokens: usage.input_tokens, chosenTokens: usage.output_tokens };
+}
+
+/** Returns the answer that consists of some of the options. */
+function chosen(name: string, values: readonly string[], options: readonly (readonly [string, number])[]): Answer {
+  return {
+    name,
+    rows: values.map((value) => ({ label: 'answer', value })),
+    options: options.map(([label, probability]) => ({ label, probability })),
+  };
 }
 
 /** Returns the rows of a typed field: one, or one for each item of a list. */

@@ -82,6 +82,36 @@ export const INPUT_EXAMPLES: readonly InputExample[] = [
       maxOutputTokens: 256,
     }),
   },
+  {
+    title: 'Unsure and many labels',
+    make: () => ({
+      context:
+        'Hello, the app crashes whenever I open a photo, and the update made the menus much slower. Can you move our team to yearly billing? Thanks, Priya.',
+      tasks: [
+        newTask({
+          type: 'multi',
+          name: 'topics',
+          text: 'What does the customer write about?',
+          list: 'a crash\nspeed\nbilling\na lost password',
+        }),
+        newTask({
+          type: 'decide',
+          name: 'plan',
+          text: 'Which plan does the customer have?',
+          list: 'free\nteam\nenterprise',
+          unsure: true,
+        }),
+        newTask({
+          type: 'decide',
+          name: 'system',
+          text: 'Which operating system does the customer use?',
+          list: 'Windows\nmacOS\nLinux',
+          unsure: true,
+        }),
+      ],
+      maxOutputTokens: 64,
+    }),
+  },
 ];
 
 /** Tells whether a draft is an unchanged example, so that nothing is lost if another example replaces it. */

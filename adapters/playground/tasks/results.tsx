@@ -23,7 +23,13 @@ export function Results({ outcome }: { outcome: ShownOutcome }) {
         <section class="answer">
           <h3>{answer.name}</h3>
           {answer.options.length > 0 ? <Options answer={answer} /> : <Rows rows={answer.rows} />}
-          {answer.abstained && <p class="empty">No answer: no option was probable enough for this server.</p>}
+          {answer.abstained && (
+            <p class="empty">
+              {answer.abstained === 'unsure'
+                ? 'No answer: the text most likely does not say.'
+                : 'No answer: no option was probable enough for this server.'}
+            </p>
+          )}
         </section>
       ))}
       <Evidence context={context} rows={answers.flatMap(({ rows }) => rows)} />
@@ -36,18 +42,25 @@ export function Results({ outcome }: { outcome: ShownOutcome }) {
 
 const percent = (probability: number) => `${(100 * probability).toFixed(1)}%`;
 
-/** Shows a bar for each option, with the answer in bold. */
-function Options({ answer: { options, rows } }: { answer: Answer }) {
-  const chosen = rows[0]?.value;
+/** Shows a bar for each option, with the answer in bold, and one for what the text does not say. */
+function Options({ answer: { options, rows, unsure, abstained } }: { answer: Answer }) {
+  const chosen = abstained ? [] : rows.map(({ value }) => value);
   return (
     <ul class="options">
       {options.map(({ label, probability }) => (
-        <li class={label === chosen ? 'chosen' : ''}>
+        <li class={chosen.includes(label) ? 'chosen' : ''}>
           <span class="label">{label}</span>
           <meter aria-label={label} min={0} max={1} value={probability} />
           <span class="figure">{percent(probability)}</span>
         </li>
       ))}
+      {unsure !== undefined && (
+        <li class={abstained === 'unsure' ? 'chosen' : ''}>
+          <span class="label">the text does not say</span>
+          <meter aria-label="the text does not say" min={0} max={1} value={unsure} />
+          <span class="figure">{percent(unsure)}</span>
+        </li>
+      )}
     </ul>
   );
 }

@@ -76,6 +76,7 @@ const taskElementId = ({ id }: TaskDraft, name: 'type' | 'name' | 'text' | 'list
 
 function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove }: EditorProps) {
   const decide = task.type === 'decide';
+  const asks = decide || task.type === 'multi';
   const title = task.name || `task ${index + 1}`;
   return (
     <fieldset class="task">
@@ -89,6 +90,7 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
             onChange={(event) => onChange({ ...task, type: event.currentTarget.value as TaskDraft['type'] })}
           >
             <option value="decide">decide</option>
+            <option value="multi">many labels</option>
             <option value="extract" disabled={abilities?.extract === false}>
               extract
             </option>
@@ -133,7 +135,7 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
         </div>
       </div>
       <label for={taskElementId(task, 'text')}>
-        {decide ? 'Question' : 'Instruction'}
+        {asks ? 'Question' : 'Instruction'}
         <input
           id={taskElementId(task, 'text')}
           value={task.text}
@@ -141,8 +143,8 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
         />
       </label>
       <label for={taskElementId(task, 'list')}>
-        {decide
-          ? optionsLabel(abilities)
+        {asks
+          ? optionsLabel(task.type, abilities)
           : task.type === 'fields'
             ? 'Fields, one per line (total: number)'
             : 'Keys, one per line'}
@@ -153,10 +155,21 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
           onInput={(event) => onChange({ ...task, list: event.currentTarget.value })}
         />
       </label>
+      {decide && task.list.trim() !== '' && (
+        <label class="check" title="Shows the model one more option, and its probability beside the others">
+          <input
+            type="checkbox"
+            checked={task.unsure ?? false}
+            onChange={(event) => onChange({ ...task, unsure: event.currentTarget.checked })}
+          />
+          The text may not say (unsure)
+        </label>
+      )}
     </fieldset>
   );
 }
 
-function optionsLabel(abilities: ModelCapabilities | null): string {
-  return abilities?.decide === 'options' ? 'Options, one per line' : 'Options, one per line (empty: a free answer)';
+function optionsLabel(type: TaskDraft['type'], abilities: ModelCapabilities | null): string {
+  const needed = type === 'multi' || abilities?.decide === 'options';
+  return needed ? 'Options, one per line' : 'Options, one per line (empty: a free answer)';
 }

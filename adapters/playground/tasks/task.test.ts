@@ -51,6 +51,62 @@ test('a draft becomes the body of POST /v1/decisions, unless an answer is free',
   });
 });
 
+test('unsure and many labels are asked and shown in every format', () => {
+  const multi = newTask({ type: 'multi', name: 'm', text: 'About?', list: 'a\nb' });
+  const unsure = newTask({ type: 'decide', name: 'u', text: 'Which?', list: 'x\ny', unsure: true });
+  const tasks = [multi, unsure];
+  const asked = { ...draft, tasks };
+  expect(hasProbabilities(asked)).toBe(true);
+  expect(tasksRequest(asked, 'a/b').tasks).toEqual([
+    { type: 'multi', name: 'm', question: 'About?', options: ['a', 'b'] },
+    { type: 'decide', name: 'u', question: 'Which?', options: ['x', 'y'], unsure: true },
+  ]);
+  expect(decisionsRequest(asked, 'a/b').questions).toEqual([
+    { type: 'multi', name: 'm', instructions: 'About?', choices: [{ value: 'a' }, { value: 'b' }] },
+    { type: 'choice', name: 'u', instructions: 'Which?', choices: [{ value: 'x' }, { value: 'y' }], unsure: true },
+  ]);
+  expect(extractionsRequest(asked, 'a/b').questions).toEqual({
+    m: { type: 'multi', instructions: 'About?', criteria: ['a', 'b'] },
+    u: { type: 'choice', instructions: 'Which?', criteria: ['x', 'y'], unsure: true },
+  });
+  const options = (labels: string, p: number) => [...labels].map((label, i) => ({ label, probability: i ? 1 - p : p }));
+  const usage = { input_tokens: 1, output_tokens: 1 } as const;
+  // Casts: only the members that the page reads.
+  const decisions = readDecisions(tasks, {
+    answers: [
+      {
+        type: 'multi',
+        selected: ['a', 'b'],
+        probabilities: [
+          { value: 'a', probability: 0.75 },
+          { value: 'b', probability: 0.25 },
+        ],
+      },
+      { type: 'refusal', name: 'u', x_probabilities: [0.75, 0.25], x_p_unsure: 0.5 },
+    ],
+    usage,
+  } as unknown as DecisionsResponse).answers;
+  expect(decisions).toEqual([
+    {
+      name: 'm',
+      rows: [
+        { label: 'answer', value: 'a' },
+        { label: 'answer', value: 'b' },
+      ],
+      options: options('ab', 0.75),
+    },
+    { name: 'u', rows: [], options: options('xy', 0.75), unsure: 0.5, abstained: 'unsure' },
+  ]);
+  const extractions = readExtractions(tasks, {
+    answers: {
+      m: { type: 'multi', selected: ['a', 'b'], probabilities: { a: 0.75, b: 0.25 } },
+      u: { type: 'choice', choice: 'x', probabilities: { x: 0.75, y: 0.25 }, x_p_unsure: 0.5, x_abstained: true },
+    },
+    usage,
+  } as unknown as Parameters<typeof readExtractions>[1]).answers;
+  expect(extractions).toEqual([decisions[0], { ...decisions[1], rows: [{ label: 'answer', value: 'x' }] }]);
+});
+
 const fields = newTask({ type: 'fields', name: 'order', text: 'Of the order', list: 'id\ntotal: number\nnames: list' });
 const empty = newTask({ type: 'fields', name: 'empty', text: '', list: 'none: list' });
 
@@ -224,7 +280,7 @@ test('a choice that is not made and a key with a slash', () => {
     usage: { input_tokens: 7, output_tokens: 3 },
   };
   expect(readDecisions([decide, extract], response as unknown as DecisionsResponse).answers).toEqual([
-    { name: '10', rows: [], options: [], abstained: true },
+    { name: '10', rows: [], options: [], abstained: 'improbable' },
     { name: 'facts', rows: [{ label: 'a/b~1', value: 'x', probability: 1 }], options: [] },
   ]);
 });

@@ -3,12 +3,14 @@ import { decisionsInput, type PickedFile, tasksMedia } from '../media/media-file
 
 /** One task in the editor. */
 const TaskFields = v.object({
-  type: v.picklist(['decide', 'extract', 'fields']),
+  type: v.picklist(['decide', 'multi', 'extract', 'fields']),
   name: v.string(),
-  /** The question of a decide task, the instruction of the others. */
+  /** The question of a decide or multi task, the instruction of the others. */
   text: v.string(),
-  /** Options of a decide task, keys of an extract task, or typed fields such as `total: number`, one on each line. */
+  /** Options of a decide or multi task, keys of an extract task, or typed fields such as `total: number`, one on each line. */
   list: v.string(),
+  /** True if a decide task with options may be answered by that the text does not say. */
+  unsure: v.exactOptional(v.boolean()),
 });
 type TaskFields = v.InferOutput<typeof TaskFields>;
 
@@ -44,16 +46,21 @@ export function tasksRequest({ context, media, tasks, maxOutputTokens }: Draft, 
     model,
     context,
     ...(media ? tasksMedia(media) : {}),
-    tasks: tasks.map(({ type, name, text, list }) => {
+    tasks: tasks.map((task) => {
+      const { type, name, text, list } = task;
       const listed = items(list);
+      if (type === 'multi') return { type, name, question: text, options: listed };
       if (type === 'decide') {
-        return { type, name, question: text, ...(listed.length > 0 ? { options: listed } : {}) };
+        return { type, name, question: text, ...(listed.length > 0 ? { options: listed, ...unsureOf(task) } : {}) };
       }
       return { type, name, instruction: text, ...(listed.length > 0 ? { keys: listed } : {}) };
     }),
     max_output_tokens: maxOutputTokens,
   };
 }
+
+/** Returns the member `unsure` of a question, if the task has it. */
+const unsureOf = ({ unsure }: TaskFields) => (unsure ? { unsure } : {});
 
 /** Tells whether a draft has typed fields, which only `POST /v1/extractions` answers. */
 export const hasFields = ({ tasks }: Draft): boolean => tasks.some(({ type }) => type === 'fields');
@@ -68,7 +75,8 @@ export function typedField(line: string): { name: string; type: string } {
 export function extractionsRequest({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
   const fields: Record<string, object> = {};
   const questions: Record<string, object> = {};
-  for (const { type, name, text, list } of tasks) {
+  for (const task of tasks) {
+    const { type, name, text, list } = task;
     const listed = items(list);
     if (type === 'fields') {
       for (const line of listed) {
@@ -79,7 +87,9 @@ export function extractionsRequest({ context, media, tasks, maxOutputTokens }: D
       }
     } else if (type === 'extract') {
       questions[name] = { type, instructions: text, ...(listed.length > 0 ? { keys: listed } : {}) };
-    } else if (listed.length > 0) questions[name] = { type: 'choice', instructions: text, criteria: listed };
+    } else if (type === 'multi') questions[name] = { type, instructions: text, criteria: listed };
+    else if (listed.length > 0)
+      questions[name] = { type: 'choice', instructions: text, criteria: listed, ...unsureOf(task) };
     else fields[name] = { type: 'text', free: true, instructions: text };
   }
   return {
@@ -102,11 +112,12 @@ export function decisionsRequest({ context, media, tasks, maxOutputTokens }: Dra
   return {
     model,
     input: media ? decisionsInput(media, context) : context,
-    questions: tasks.map(({ type, name, text, list }) => {
+    questions: tasks.map((task) => {
+      const { type, name, text, list } = task;
       const listed = items(list);
-      if (type === 'decide') {
-        return { type: 'choice', name, instructions: text, choices: listed.map((value) => ({ value })) };
-      }
+      const choices = listed.map((value) => ({ value }));
+      if (type === 'multi') return { type, name, instructions: text, choices };
+      if (type === 'decide') return { type: 'choice', name, instructions: text, choices, ...unsureOf(task) };
       return { type, name, instructions: text, ...(listed.length > 0 ? { keys: listed } : {}) };
     }),
     max_output_tokens: maxOutputTokens,
