@@ -86,7 +86,7 @@ export const INPUT_EXAMPLES: readonly InputExample[] = [
     title: 'Unsure and many labels',
     make: () => ({
       context:
-        'Hello, the app crashes whenever I open a photo, and the update made the menus much slower. Can you move our team to yearly billing? Thanks, Priya.',
+        'Hello, the app crashes whenever I open a photo, and the update made the menus much slower. Can you move us to yearly billing? Thanks, Priya.',
       tasks: [
         newTask({
           type: 'multi',

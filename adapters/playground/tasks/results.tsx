@@ -45,13 +45,15 @@ const percent = (probability: number) => `${(100 * probability).toFixed(1)}%`;
 /** Shows a bar for each option, with the answer in bold, and one for what the text does not say. */
 function Options({ answer: { options, rows, unsure, abstained } }: { answer: Answer }) {
   const chosen = abstained ? [] : rows.map(({ value }) => value);
+  // With the last bar they sum to 1: a likely option means little in a text that does not say.
+  const said = 1 - (unsure ?? 0);
   return (
     <ul class="options">
       {options.map(({ label, probability }) => (
         <li class={chosen.includes(label) ? 'chosen' : ''}>
           <span class="label">{label}</span>
-          <meter aria-label={label} min={0} max={1} value={probability} />
-          <span class="figure">{percent(probability)}</span>
+          <meter aria-label={label} min={0} max={1} value={probability * said} />
+          <span class="figure">{percent(probability * said)}</span>
         </li>
       ))}
       {unsure !== undefined && (
