@@ -217,8 +217,10 @@ export function extractionsBody(
   request: ExtractionsRequest,
   answer: QuestionAnswers,
   requestId: string,
-  settings: QuestionSettings,
+  server: QuestionSettings,
 ): string {
+  const unit = request.options?.span_unit;
+  const settings = { ...server, ...(unit ? { spanUnit: unit } : {}) };
   const state = textOf(request.state);
   const spans = new StateSpans(state, spanUnitOf(request));
   const given = answer.answers.slice(Object.keys(request.questions ?? {}).length)[Symbol.iterator]();

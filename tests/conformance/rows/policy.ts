@@ -300,6 +300,20 @@ export const policyRows: readonly Row[] = [
       },
     },
   },
+  {
+    name: 'policy: extractions: evidence of a question has the unit of the spans that the request asks for',
+    script: { tasks: { probabilities: [[0.75, 0.25]], answers: ['{"words":"red"}'] } },
+    request: {
+      path: '/v1/extractions',
+      json: {
+        model,
+        state: '\u{1F4A1} is red.',
+        questions: { n: { type: 'noul', instructions: 'Q?', evidence: true } },
+        options: { span_unit: 'code_point' },
+      },
+    },
+    expect: { like: { answers: { n: { x_evidence: [{ source: '/state', start: 5, end: 8, text: 'red' }] } } } },
+  },
   refused('evidence needs options', ask.tasks({ type: 'decide', evidence: true }), 422, 'tasks[0].options'),
   {
     name: 'policy: questions after many labels keep their answers',
