@@ -46,7 +46,7 @@ export function escalating(backend: InferenceBackend, { below, ask }: Escalation
   };
 }
 
-/** What tells how certain an answer is. */
+/** Asks for the probabilities that tell how certain an answer is. */
 const WEIGHED: NonNullable<TaskBatch['probabilities']> = { calibrated: true };
 
 function isUncertain(task: Task, { optionLogprobs, automated }: TaskAnswer, below: number): boolean {
