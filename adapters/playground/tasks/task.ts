@@ -7,7 +7,10 @@ const TaskFields = v.object({
   name: v.string(),
   /** The question of a decide or multi task, the instruction of the others. */
   text: v.string(),
-  /** Options of a decide or multi task, keys of an extract task, or typed fields such as `total: number`, one on each line. */
+  /**
+   * Options of a decide or multi task, keys of an extract task, or typed fields such as `total: number`, one on each
+   * line.
+   */
   list: v.string(),
   /** True if a decide task with options may be answered by that the text does not say. */
   unsure: v.exactOptional(v.boolean()),
