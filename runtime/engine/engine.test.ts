@@ -291,7 +291,7 @@ describe('scheduling', () => {
     await finish(engine, job({ prefix: tokens(20, 9) }));
     await Promise.all(batch);
     forward.runs.length = 0;
-    now += 1_000;
+    now += 9_000;
     const soon = submit(5, 'batch');
     for (let step = 0; step < 6; step++) await engine.step();
     expect(Math.max(...forward.runs)).toBeLessThanOrEqual(24);

@@ -22,7 +22,7 @@ const BATCH_TOKENS = 64;
 /** The same while interactive jobs run, or ran within `RECENT_MS`. */
 const BATCH_TOKENS_BESIDE = 16;
 /** Milliseconds after an interactive job for which the next one is expected. */
-const RECENT_MS = 2_000;
+const RECENT_MS = 10_000;
 /**
  * Number of tokens that the decoding jobs of one caller may feed in a run while other callers have jobs; one job may
  * always decode. So few rows cost about as much as reading the weights, which halves the speed of the others at most.
@@ -53,7 +53,7 @@ interface PlannerOptions {
 export class BatchPlanner {
   readonly #options: PlannerOptions;
   readonly #pace = new PromptPace();
-  /** Number of plans since batch jobs last took part beside interactive ones. */
+  /** Number of plans since batch jobs last took part, alone or beside interactive ones. */
   #pausedRuns = 0;
   /** Time of the last plan with interactive jobs. */
   #interactiveAt = Number.NEGATIVE_INFINITY;
@@ -141,6 +141,8 @@ export class BatchPlanner {
     const inOrder = (jobs: readonly Job[]) => (shared ? [...jobs].sort((a, b) => used(a) - used(b)) : jobs);
     const interactive = inOrder(running.filter(({ isBatch }) => !isBatch));
     const batch = inOrder(running.filter(({ isBatch }) => isBatch));
+    // A short request so shares none of its runs, if batch jobs had one before it.
+    if (interactive.length === 0) this.#pausedRuns = 0;
     if (interactive.length === 0 || batch.length === 0) return [...interactive, ...batch];
     this.#pausedRuns = (this.#pausedRuns + 1) % RUNS_PER_BATCH_TURN;
     return this.#pausedRuns === 0 ? [...batch, ...interactive] : interactive;
