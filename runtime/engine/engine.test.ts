@@ -55,6 +55,18 @@ describe('the prefix cache', () => {
     expect(second.promptTokens).toBe(21);
   });
 
+  test('a prefix that is read apart leaves the same run to the branches whether it was cached or not', async () => {
+    const engine = engineOf();
+    const runs = [];
+    for (const prefixApart of [false, true, true]) {
+      const before = forward.runs.length;
+      const prefix = tokens(prefixApart ? 24 : 20);
+      await finish(engine, job({ prefix, prefixApart, branches: [branch({ maxTokens: 1 })] }));
+      runs.push(forward.runs.slice(before));
+    }
+    expect(runs).toEqual([[21], [4, 1], [1]]);
+  });
+
   test('the longest common beginning is used, also of a prefix that goes on otherwise', async () => {
     const engine = engineOf();
     await finish(engine, job({ prefix: tokens(140) }));

@@ -11,6 +11,8 @@ export interface JobSpec {
   id: string;
   /** Token ids that all branches share. Their KV stays cached after the job while memory allows. */
   prefix: readonly number[];
+  /** True to read the prefix in runs of its own, so that a run of branches is the same with a cached prefix. */
+  prefixApart?: boolean;
   /** Features of the images and recordings whose ids are in the prefix. */
   media?: readonly MediaFeatures[];
   /** Branches, in the order in which they may use the budget. */

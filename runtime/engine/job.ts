@@ -172,8 +172,9 @@ export class Job {
     this.#postpone();
     const replay = this.#planReplay();
     if (replay) return replay;
-    const { prefix } = this.spec;
+    const { prefix, prefixApart } = this.spec;
     const start = this.sequence.length;
+    const readsPrefix = this.#prefilled < prefix.length;
     const end = start + this.#runLength(tokens);
     this.#parts.kv.reserve(this.sequence, end);
     while (this.#prefilled < prefix.length && this.sequence.length < end) {
@@ -182,7 +183,7 @@ export class Job {
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
-    if (this.#prefilled < prefix.length) return { start, rows, keep };
+    if (this.#prefilled < prefix.length || (prefixApart && readsPrefix)) return { start, rows, keep };
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branch(branch).feed(this.sequence, room, this.#parts.limits.rows - rows.length);

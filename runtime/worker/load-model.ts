@@ -78,6 +78,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
     contract: found,
     open: found.open(contractText(text, mostTokens), dir),
     narrow,
+    rowByRow: manifest.form === 'float',
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAsWritten, stringifyAsWritten } from '../../lib/json/written-numbers.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
 import { type Json, newBase, type ServerProcess, startServer } from '../model-server/server.ts';
@@ -144,6 +145,23 @@ function probabilitiesOf(answer: Json, question: Json, trueFirst: boolean): numb
   return names.map((name) => answer.probabilities[name]);
 }
 
+/**
+ * Families whose answers depend on the other questions of a request, by the names of the cases: the prompt has all
+ * questions, or the author's code cuts a long state to what the longest question leaves.
+ */
+const DEPENDENT: Readonly<Record<string, (name: string) => boolean>> = {
+  clef: () => true,
+  nimble: () => true,
+  strands: (name) => name === 'wide',
+};
+
+/** Returns a request with one of its questions, and the numbers as they were written. */
+function alone(body: string, id: string): string {
+  const request = parseAsWritten(body) as { questions: Json };
+  const text = stringifyAsWritten({ ...request, questions: { [id]: request.questions[id] } });
+  return text.replace('"model":"m"', '"model": "m"');
+}
+
 describe.each(FAMILIES)('%s', (family) => {
   const model = modelOf(family);
   const { cases, trueFirst } = goldenOf(family);
@@ -161,6 +179,8 @@ describe.each(FAMILIES)('%s', (family) => {
       for (const [option, probability] of wanted.entries()) {
         expect(Math.abs((found[option] ?? Number.NaN) - probability)).toBeLessThan(TOLERANCE);
       }
+      if (DEPENDENT[family]?.(golden.name)) continue;
+      expect((await systemOne(model, alone(golden.body, id)))[id]).toEqual(answers[id]);
     }
   });
 
