@@ -205,6 +205,8 @@ async function proveWhole(
     { method: 'POST', path: '/download', body: { model: TINY } },
     { method: 'POST', path: '/load', body: { model: TINY } },
     { method: 'POST', path: '/decide', body: { ...DECIDE.body, model: TINY } },
+    // A model that is in memory already stays beside the others when it is loaded; each has descriptors of its own.
+    ...[TINY, VISION, AUDIO].map((model) => ({ method: 'POST', path: '/unload', body: { model } }) as const),
     { method: 'POST', path: '/load', body: { model: STARTER } },
     DECIDE,
   ] as const) {
