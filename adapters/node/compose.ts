@@ -55,7 +55,6 @@ export async function compose(
     | 'escalate'
     | 'escalateBelow'
     | 'metricsQuestions'
-    | 'deterministic'
     | 'cacheDir'
     | 'cacheSize'
   >,

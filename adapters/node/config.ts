@@ -151,7 +151,6 @@ export const ServerConfig = v.object({
   /** Formula for the confidence of an answer (`lib/questions/distribution.ts`); if absent, that of the format. */
   confidence: v.optional(v.picklist(CONFIDENCES, `must be one of ${CONFIDENCES.join(', ')}`)),
   /** Says what to do with a text that an encoder model cannot read whole: refuse it, or read it in windows. */
-  deterministic: v.picklist(['off', 'on'], 'must be one of off, on'),
   longInput: v.picklist(LONG_INPUTS, `must be one of ${LONG_INPUTS.join(', ')}`),
   /** Isolation of the processes that run models from the rest of the machine. */
   isolation: v.picklist(ISOLATION_MODES, `must be one of ${ISOLATION_MODES.join(', ')}`),
@@ -305,13 +304,6 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     default: 'refuse',
     choices: LONG_INPUTS,
     help: 'refuse: a text that an encoder model cannot read whole is an error; windows: it is read in parts, where the model family defines that',
-  },
-  deterministic: {
-    flag: '--deterministic <mode>',
-    env: 'ASSAY_DETERMINISTIC',
-    default: 'off',
-    choices: ['off', 'on'],
-    help: 'on: each task runs in a sequence of its own, so that its answer does not depend on the tasks and requests beside it',
   },
   isolation: {
     flag: '--isolation <mode>',

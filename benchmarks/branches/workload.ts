@@ -47,10 +47,10 @@ export function choices({ questions, seed, context, question }: ChoicesWork): Jo
 
 export function chat(prompt: number, answer: number, seed: number): JobSpec {
   const tokens = randomTokens(prompt, seed);
-  return job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]);
+  return { ...job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]), apart: false };
 }
 
-export function engineOf({ manifest, forward }: EngineModel, limits: Partial<Limits> = {}, apart = false): Engine {
+export function engineOf({ manifest, forward }: EngineModel, limits: Partial<Limits> = {}, apart = true): Engine {
   const { maxPromptLen, contextLength } = manifest;
   return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits, apart });
 }
@@ -80,7 +80,8 @@ export function openForBenchmark(folder: string): Promise<EngineModel> {
 }
 
 function job(prefix: number[], branches: BranchSpec[]): JobSpec {
-  return { id: 'benchmark', prefix, branches, budget: Number.MAX_SAFE_INTEGER, deadline: Number.POSITIVE_INFINITY };
+  const bounds = { budget: Number.MAX_SAFE_INTEGER, deadline: Number.POSITIVE_INFINITY };
+  return { id: 'benchmark', apart: true, prefix, branches, ...bounds };
 }
 
 function open(suffix: number[], maxTokens: number): BranchSpec {

@@ -12,10 +12,10 @@ import { readTestSet, TEST_SETS } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 import { type Request, Requests } from './requests.ts';
 
-const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--deterministic] [--quick]
+const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--side-by-side] [--quick]
 
 Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.
---deterministic runs each task in a sequence of its own, as assay serve --deterministic on does.`;
+--side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
 
 const TASKS = 16;
 /** Number of other requests that run together with the compared one. */
@@ -31,7 +31,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       model: { type: 'string', default: join(import.meta.dirname, '../../models/starter') },
       precision: { type: 'string', default: 'int8,keep' },
       requests: { type: 'string' },
-      deterministic: { type: 'boolean', default: false },
+      'side-by-side': { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -45,10 +45,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
     await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);
-    const differ = await compareAll(new Requests(text, model, values.deterministic), count);
+    const differ = await compareAll(new Requests(text, model, !values['side-by-side']), count);
     for (const [way, kinds] of differ) {
       for (const [kind, { compared, different }] of kinds) {
-        const own = values.deterministic ? ', each task in a sequence of its own' : '';
+        const own = values['side-by-side'] ? ', side by side' : '';
         const system = `${basename(values.model)}, ${precision === 'keep' ? 'as published' : precision}${own}`;
         report({ system, case: way, metric: `${kind} that differ`, value: different, unit: `of ${compared}` });
       }

@@ -20,7 +20,7 @@ export class Requests {
   readonly #model: EngineModel;
   readonly #apart: boolean;
 
-  /** @param apart true to run each task in a sequence of its own (`assay serve --deterministic on`) */
+  /** @param apart false to compute the tasks of a request side by side */
   constructor(text: TextModel, model: EngineModel, apart: boolean) {
     this.#apart = apart;
     this.#text = text;
@@ -60,7 +60,7 @@ export class Requests {
   }
 
   #engine(): Engine {
-    return engineOf(this.#model, { draftRows: this.#apart ? 0 : DRAFT_ROWS }, this.#apart);
+    return engineOf(this.#model, { draftRows: DRAFT_ROWS }, this.#apart);
   }
 
   async #answer(engine: Engine, { context, tasks }: Request): Promise<string[]> {

@@ -209,13 +209,12 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, precision: FixedPr
   const batchLayout = { ...layout };
   // Models with recurrent layers run one sequence at a time.
   const single = !attention || lanes || slots === 1;
-  if (single || !addAttentionSlots(batch.model, batchLayout, attention, masks, slots)) {
-    return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
-  }
+  const added = single ? null : addAttentionSlots(batch.model, batchLayout, attention, masks, slots);
+  if (!added) return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
   // unused.
   prune(batch.model.graph);
-  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots };
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots, ...added };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
     ? { form, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
     : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
@@ -285,6 +284,7 @@ function rewriteStatic(
 type GraphFacts = Pick<
   Manifest,
   | 'slots'
+  | 'queryHeads'
   | 'alone'
   | 'path'
   | 'graph'

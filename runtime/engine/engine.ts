@@ -1,13 +1,12 @@
-import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { FairShares } from '../../lib/fair-shares.ts';
-import { TokenBudget } from './branches/token-budget.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
+import type { KvShape } from './cache/kv-shape.ts';
 import type { SavedPrefixes } from './cache/saved-prefixes.ts';
-import { type KvShape, prefixBytes } from './cache/sequence.ts';
+import { prefixBytes } from './cache/sequence.ts';
 import type { Forward, SequenceRun } from './forward/forward.ts';
 import { LogitRows } from './forward/tensors.ts';
-import { Job, type JobParts, promptTokens, shareOf } from './job.ts';
+import { Job, type JobParts } from './job.ts';
 import type { JobResult, JobSpec } from './job-spec.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
 import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
@@ -26,9 +25,8 @@ export interface EngineOptions {
   maxRunning?: number;
   limits?: Partial<Limits>;
   /**
-   * True to run each branch of a job in a sequence of its own, beginning with a copy of the prefix, instead of side by
-   * side in one. Attention then adds the same numbers in the same order whatever else runs, so answers do not depend on
-   * the other branches and jobs. Needs a model with several slots; others keep the branches in one sequence.
+   * False to compute the branches of all jobs side by side, as for models that cannot compute them apart
+   * (`Forward.apart`). Default: true.
    */
   apart?: boolean;
   /** Keeps prefixes beyond the end of the process; absent: they end with it. */
@@ -64,8 +62,6 @@ export class Engine {
   /** Jobs that hold a sequence, the least recently served first. */
   #running: Job[] = [];
   #stepping: Promise<boolean> | null = null;
-  /** Parts of jobs that have ended (`JobSpec.part`). */
-  readonly #finished = new WeakMap<JobSpec, Job>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -74,7 +70,9 @@ export class Engine {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#now = options.now ?? (() => performance.now());
     const { contextLength, forward } = options;
-    this.#parts = { kv: this.#kv, limits: this.#limits, contextLength, vocabSize: forward.vocabSize };
+    const { apart: mayBeApart = true } = options;
+    const apart = mayBeApart && forward.apart === true;
+    this.#parts = { kv: this.#kv, limits: this.#limits, contextLength, vocabSize: forward.vocabSize, apart };
     this.#planner = new BatchPlanner({
       limits: this.#limits,
       slots: options.forward.slots,
@@ -103,41 +101,6 @@ export class Engine {
    * cells of the job within one step.
    */
   submit(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
-    const apart = this.#options.apart && this.#forward.slots > 1 && spec.branches.length > 1;
-    return apart ? this.#submitApart(spec, signal) : this.#submit(spec, signal);
-  }
-
-  /** Queues each branch of a job as a job of its own. They share its budget, in the order of the branches. */
-  async #submitApart(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
-    this.#check(spec);
-    const { onToken, onForced } = spec;
-    const budget = new TokenBudget(spec.budget);
-    const failed = new AbortController();
-    const ended = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
-    const whole = { prefixRead: false };
-    const parts = spec.branches.map(
-      (branch, index): JobSpec => ({
-        ...spec,
-        branches: [branch],
-        part: { share: shareOf(budget, branch), first: index === 0, whole },
-        ...(onToken ? { onToken: (_, token) => onToken(index, token) } : {}),
-        ...(onForced ? { onForced: (_, tokens) => onForced(index, tokens) } : {}),
-      }),
-    );
-    try {
-      const results = await Promise.all(parts.map((part) => this.#submit(part, ended)));
-      const first = at(results, 0);
-      const branches = parts.flatMap((part) => this.#finished.get(part)?.results() ?? []);
-      const ends = results.map(({ queueMs, promptMs, generationMs }) => queueMs + promptMs + generationMs);
-      const generationMs = Math.max(...ends) - first.queueMs - first.promptMs;
-      return { ...first, branches, promptTokens: promptTokens(spec), generationMs };
-    } catch (error) {
-      failed.abort(error);
-      throw error;
-    }
-  }
-
-  #submit(spec: JobSpec, signal?: AbortSignal): Promise<JobResult> {
     return new Promise<JobResult>((resolve, reject) => {
       signal?.throwIfAborted();
       this.#check(spec);
@@ -247,15 +210,12 @@ export class Engine {
 
   /**
    * Returns the oldest waiting job of each caller and priority, in the order in which they should start: interactive
-   * jobs first, and of each priority those of the callers that got least. Parts of a job wait until its prefix is read.
+   * jobs first, and of each priority those of the callers that got least.
    */
   #heads(): readonly Job[] {
     const heads = new Map<string, Job>();
     for (const job of this.#waiting) {
-      const { part } = job.spec;
-      if (part && !part.first && !part.whole.prefixRead) continue;
-      // The parts of a job leave places to other jobs of its caller.
-      const key = `${job.isBatch} ${part ? 'part' : 'whole'} ${job.caller}`;
+      const key = `${job.isBatch} ${job.caller}`;
       if (!heads.has(key)) heads.set(key, job);
     }
     const used = ({ caller }: Job) => this.#shares.used(caller);
@@ -282,7 +242,9 @@ export class Engine {
     let acquired: Acquired | undefined;
     try {
       const scope = spec.cacheScope ?? '';
-      acquired = this.#kv.acquire(spec.prefix, this.#cells(spec), { scope, mostBytes });
+      const { apart } = job;
+      const cells = apart ? spec.prefix.length : this.#cells(spec);
+      acquired = this.#kv.acquire(spec.prefix, cells, { scope, mostBytes, exact: apart });
     } catch (cause) {
       const message = 'The machine has too little memory for this input. Shorten it, or try again later.';
       this.#fail(job, new AssayError('engine_failed', message, { cause }));
@@ -293,7 +255,6 @@ export class Engine {
       job.start(acquired, this.#now());
       this.#waiting.splice(this.#waiting.indexOf(job), 1);
       this.#running.push(job);
-      notePrefix(job);
     } catch (cause) {
       this.#kv.release(acquired.sequence, acquired.cached);
       const message = 'A task could not be prepared. Search the log for the request id.';
@@ -343,7 +304,6 @@ export class Engine {
   /** Passes a job its rows of logits. If that throws, only this job ends. */
   #deliver(job: Job, logits: Float32Array): void {
     if (job.plan.rows.length > 0) job.promptDoneAt ??= this.#now();
-    notePrefix(job);
     try {
       job.deliver(logits);
     } catch (cause) {
@@ -355,15 +315,8 @@ export class Engine {
     const now = this.#now();
     job.finish(now);
     this.#running.splice(this.#running.indexOf(job), 1);
-    const { part } = job.spec;
-    if (part) this.#finished.set(job.spec, job);
-    if (part && !part.whole.prefixRead) {
-      // It has ended without reading the prefix, as with a single option, so another part must read it.
-      const next = this.#waiting.find(({ spec }) => spec.part?.whole === part.whole)?.spec.part;
-      if (next) next.first = true;
-    }
     const { sequence, reusablePrefixLength: reusable } = job;
-    this.#kv.release(sequence, reusable, { once: part !== undefined });
+    this.#kv.release(sequence, reusable);
     // Batch jobs are many, and few of them come again.
     if (!job.isBatch) this.#options.saved?.save(sequence, reusable);
     this.#shares.remove(job.caller, now);
@@ -382,11 +335,6 @@ export class Engine {
     this.#shares.remove(job.caller, this.#now());
     job.fail(error);
   }
-}
-
-/** Lets the other parts of a job begin once one of them has read the prefix. */
-function notePrefix({ spec: { part }, prefixRead }: Job): void {
-  if (part && prefixRead) part.whole.prefixRead = true;
 }
 
 function sequenceRun({ spec, sequence, plan }: Job): SequenceRun {

@@ -1,6 +1,5 @@
 import type { Priority } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import type { BudgetShare } from './branches/token-budget.ts';
 import type { MediaFeatures } from './forward/media-feeds.ts';
 
 /**
@@ -33,19 +32,13 @@ export interface JobSpec {
    * `JobResult` is authoritative. Returning `'stop'` ends the branch after this token.
    */
   onToken?(branch: number, token: ChosenToken): 'stop' | undefined;
-  /** Present for a job that is one branch of another one. */
-  part?: JobPart;
+  /**
+   * True to compute each branch apart from the prefix and from the other branches, so that its answer is the same in
+   * every bit alone and in company. For questions about a text; the answer of a single branch does not stay cached.
+   */
+  apart?: boolean;
   /** Receives the tokens that the constraint forces, in order with those of `onToken`, under the same conditions. */
   onForced?(branch: number, tokens: readonly number[]): void;
-}
-
-/** Describes a job that is one branch of another one, in a sequence of its own (`EngineOptions.apart`). */
-export interface JobPart {
-  share: BudgetShare;
-  /** True for the part that reads the prefix. The others begin with a copy of its KV. */
-  first: boolean;
-  /** Holds what all parts of a job share. */
-  whole: { prefixRead: boolean };
 }
 
 export interface BranchSpec {

@@ -1,11 +1,11 @@
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type BranchContext, BranchRun } from './branches/branch-run.ts';
-import { type BudgetShare, TokenBudget } from './branches/token-budget.ts';
+import { TokenBudget } from './branches/token-budget.ts';
 import type { KvCache } from './cache/kv-cache.ts';
 import type { Sequence } from './cache/sequence.ts';
 import { inImage } from './forward/media-feeds.ts';
-import type { BranchResult, BranchSpec, JobResult, JobSpec } from './job-spec.ts';
+import type { JobResult, JobSpec } from './job-spec.ts';
 import type { Limits } from './scheduler/limits.ts';
 
 /** Maximum number of tokens to draft for one branch in a run. */
@@ -40,6 +40,8 @@ export interface JobParts {
   limits: Limits;
   contextLength: number;
   vocabSize: number;
+  /** True if branches can be computed apart from their prefix (`JobSpec.apart`). */
+  apart: boolean;
 }
 
 /** Holds what settles a job, and when it was submitted, in milliseconds on the clock of `EngineOptions.now`. */
@@ -88,7 +90,7 @@ export class Job {
       prefix: spec.prefix,
       contextLength,
       vocabSize,
-      share: spec.part?.share ?? shareOf(budget, branch),
+      share: branch.unmetered ? budget.unmetered(branch.maxTokens) : budget.addShare(branch.maxTokens),
       onToken: (token) => spec.onToken?.(index, token),
       onForced: (tokens) => spec.onForced?.(index, tokens),
     }));
@@ -104,6 +106,11 @@ export class Job {
     return this.spec.priority === 'batch';
   }
 
+  /** True if the branches are computed apart from their prefix, so that they do not depend on each other in any bit. */
+  get apart(): boolean {
+    return this.#parts.apart && this.spec.apart === true && this.spec.prefix.length > 0;
+  }
+
   /** Number of prefix tokens that the KV cache did not hold when the job started, and that the job must prefill. */
   get unread(): number {
     return this.spec.prefix.length - this.cachedTokens;
@@ -112,8 +119,12 @@ export class Job {
   /** Starts the job on a sequence that holds the first `cached` tokens of its prefix. */
   start({ sequence, cached }: { sequence: Sequence; cached: number }, now: number): void {
     this.sequence = sequence;
-    this.cachedTokens = cached;
-    this.#prefilled = cached;
+    // A run of one token uses other kernels, so a prefix never ends in one.
+    const { length } = this.spec.prefix;
+    const known = this.apart && cached === length - 1 ? Math.max(0, cached - 1) : cached;
+    sequence.truncate(known);
+    this.cachedTokens = known;
+    this.#prefilled = known;
     this.startedAt = now;
     this.#branches = this.spec.branches.map((_, index) => this.#unbegun(index));
     this.status = 'running';
@@ -135,6 +146,7 @@ export class Job {
     if (this.#group.length > 0) return true;
     if (this.#next === this.#branches.length) return false;
     if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
+    this.sequence.branches = null;
     let tokens = 0;
     while (this.#next < this.#branches.length && this.#group.length < this.#parts.limits.group) {
       const run = this.#branch(this.#next);
@@ -142,7 +154,7 @@ export class Job {
       if (this.#group.length > 0 && tokens + run.waiting > this.#parts.limits.groupTokens) break;
       const before = this.#group.at(-1);
       // A question that is asked in two orders of its options has the same words before the options.
-      if (before !== undefined && !run.done) run.shareBeginning(this.#branch(before));
+      if (before !== undefined && !run.done && !this.apart) run.shareBeginning(this.#branch(before));
       if (!run.done) this.#group.push(this.#next);
       tokens += run.waiting;
       this.#next++;
@@ -176,14 +188,15 @@ export class Job {
     const start = this.sequence.length;
     const readsPrefix = this.#prefilled < prefix.length;
     const end = start + this.#runLength(tokens);
-    this.#parts.kv.reserve(this.sequence, end);
+    if (!this.apart || readsPrefix) this.#parts.kv.reserve(this.sequence, end);
     while (this.#prefilled < prefix.length && this.sequence.length < end) {
       const token = at(prefix, this.#prefilled++);
       this.sequence.append(token, this.sequence.length - 1, inImage(token, this.spec.media));
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
-    if (this.#prefilled < prefix.length || (prefixApart && readsPrefix)) return { start, rows, keep };
+    if (this.#prefilled < prefix.length || (readsPrefix && (prefixApart || this.apart))) return { start, rows, keep };
+    if (this.apart) this.#reserveBranches();
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branch(branch).feed(this.sequence, room, this.#parts.limits.rows - rows.length);
@@ -202,7 +215,7 @@ export class Job {
   draft(tokens: number): void {
     const { sequence, plan } = this;
     if (plan.rows.length === 0 || plan.replayed || sequence.snapshots.needed || this.waitingTokens > 0) return;
-    const room = Math.min(tokens, sequence.capacity - sequence.length, this.#parts.limits.rows - plan.rows.length);
+    const room = Math.min(tokens, this.#freeCells, this.#parts.limits.rows - plan.rows.length);
     const each = Math.min(MOST_DRAFTED, Math.floor(room / this.#group.length));
     if (each <= 0) return;
     const rows = this.#group.flatMap((branch) =>
@@ -219,11 +232,33 @@ export class Job {
    */
   #postpone(): void {
     const most = this.spec.prefix.length + this.#parts.limits.cells;
-    while (this.#group.length > 1 && this.sequence.length + this.waitingTokens > most) {
+    while (this.#group.length > 1 && this.#neededCells > most) {
       this.#next = this.#group.pop()!;
       at(this.#contexts, this.#next).share.used = 0;
       this.#branches[this.#next] = this.#unbegun(this.#next);
     }
+  }
+
+  /** Number of cells that all open branches together may have beyond those of the plan. */
+  get #freeCells(): number {
+    const { branches, capacity, length } = this.sequence;
+    if (!branches) return capacity - length;
+    const longest = Math.max(...this.#group.map((branch) => this.#branch(branch).cells.size));
+    return this.#group.length * (branches.length - 1 - longest);
+  }
+
+  /** Makes room for the tokens of the open branches, whose KV is apart from that of the prefix. */
+  #reserveBranches(): void {
+    const cells = this.#group.map((branch) => this.#branch(branch).cells);
+    const begun = cells.flatMap(({ first }) => first ?? []);
+    this.#parts.kv.reserveBranches(this.sequence, begun, cells.length, Math.max(...cells.map(({ size }) => size)));
+  }
+
+  /** Number of cells that the sequence needs for what it has and for all tokens that wait. */
+  get #neededCells(): number {
+    if (!this.apart) return this.sequence.length + this.waitingTokens;
+    const longest = Math.max(...this.#group.map((branch) => this.#branch(branch).cells.size));
+    return this.spec.prefix.length + this.#group.length * longest;
   }
 
   /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */
@@ -239,6 +274,9 @@ export class Job {
    * length, because a short last run would read all weights for a few tokens.
    */
   #runLength(tokens: number): number {
+    const unread = this.spec.prefix.length - this.#prefilled;
+    // Branches that are apart need a run of their own, so the prefix takes as few as it can.
+    if (this.apart && unread > 0) return Math.ceil(unread / Math.ceil(unread / Math.max(2, 1.5 * tokens)));
     const left = this.waitingTokens;
     // A run of one token uses other kernels, so a prompt is never cut so that one token of several is left alone.
     const most = Math.max(2, tokens);
@@ -294,22 +332,12 @@ export class Job {
     return at(this.#branches, index);
   }
 
-  /** True once the plans made so far, or the cache, contain the whole prefix. */
-  get prefixRead(): boolean {
-    return this.#prefilled === this.spec.prefix.length;
-  }
-
-  /** Returns the results of the branches, which must all be done, as must those that come before them in the budget. */
-  results(): BranchResult[] {
-    return this.#branches.map((branch) => branch.result());
-  }
-
-  /** Answers the job, whose branches are all done. A part of a job has its results later (`results`). */
+  /** Answers the job, whose branches are all done. */
   finish(now: number): void {
     const promptDone = this.promptDoneAt ?? now;
     this.status = 'done';
     this.submission.resolve({
-      branches: this.spec.part ? [] : this.results(),
+      branches: this.#branches.map((branch) => branch.result()),
       promptTokens: promptTokens(this.spec),
       cachedTokens: this.cachedTokens,
       queueMs: this.startedAt - this.submission.queuedAt,
@@ -329,19 +357,14 @@ export class Job {
    * which the next request of a chat repeats.
    */
   get reusablePrefixLength(): number {
-    return this.spec.branches.length === 1 && !this.spec.part
+    return this.spec.branches.length === 1 && !this.apart
       ? this.sequence.trunkLength
       : Math.min(this.spec.prefix.length, this.sequence.trunkLength);
   }
 }
 
-/** Adds the share of a branch to the budget of its job. */
-export function shareOf(budget: TokenBudget, { unmetered, maxTokens }: BranchSpec): BudgetShare {
-  return unmetered ? budget.unmetered(maxTokens) : budget.addShare(maxTokens);
-}
-
 /** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */
-export function promptTokens({ branches, prefix }: JobSpec): number {
+function promptTokens({ branches, prefix }: JobSpec): number {
   return branches.reduce((sum, branch) => sum + branch.suffix.length, prefix.length);
 }
 

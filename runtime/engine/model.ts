@@ -8,7 +8,7 @@ import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
 import { loadFailureReason } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
-import type { KvShape } from './cache/sequence.ts';
+import type { KvShape } from './cache/kv-shape.ts';
 import type { Forward } from './forward/forward.ts';
 import { PackedForward } from './forward/packed-forward.ts';
 import { PlainForward } from './forward/plain-forward.ts';

@@ -50,8 +50,6 @@ export const LoadSpec = v.object({
   threads: v.exactOptional(Count),
   /** True to read texts that are too long for an encoder model in windows, if its family defines that. */
   windows: v.exactOptional(v.boolean()),
-  /** True to run the tasks of a request in sequences of their own (`EngineOptions.apart`). */
-  apart: v.exactOptional(v.boolean()),
   /** Folder in which prefixes outlive the process, the key of its files in hex, and the most bytes of them. */
   saved: v.exactOptional(v.object({ folder: Path, key: Sha256, maxBytes: Count })),
 });

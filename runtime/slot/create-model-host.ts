@@ -38,8 +38,6 @@ export interface HostSettings {
   memory?: MemorySettings | undefined;
   /** True to load a model of this machine when the first request for it arrives. */
   loadOnDemand?: boolean;
-  /** `on`: tasks run in sequences of their own (`EngineOptions.apart`). Default: `off`. */
-  deterministic?: 'off' | 'on';
   /** Folder in which prefixes outlive the process of their model, and its size. Default: they end with it. */
   prefixes?: PrefixSettings | undefined;
   /** Settings from the `HF_*` variables. Default: those of this process's environment. */
@@ -61,7 +59,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
     precision = 'auto',
     hub = hubEnvironment(),
   } = settings;
-  const { longInput = 'refuse', memory, loadOnDemand = false, deterministic = 'off' } = settings;
+  const { longInput = 'refuse', memory, loadOnDemand = false } = settings;
   const resolver = await resolveDevices(device, home);
   const paths = new StorePaths({ hubCache: hub.hubCache, assayHome: home, bundled: bundledModels() });
   return new LocalModelHost({
@@ -94,7 +92,6 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       },
     },
     longInput,
-    apart: deterministic === 'on',
     ...(settings.prefixes ? { prefixes: await PrefixFolders.open(settings.prefixes, home) } : {}),
     ...(dtype ? { dtype } : {}),
   });

@@ -46,8 +46,6 @@ export interface HostOptions {
   compile: CompileContext;
   /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
   longInput?: LongInput;
-  /** True to run tasks in sequences of their own (`EngineOptions.apart`). Default: false. */
-  apart?: boolean;
   /** Gives models a folder for saved prefixes; absent: prefixes end with the process of the model. */
   prefixes?: PrefixFolders | undefined;
   /** Number format of the weights to download and compile. Default: the best for the device. */
@@ -135,14 +133,13 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   #slotOf(model: ModelId): ModelSlot {
     const known = this.#slots.get(model);
     if (known) return known;
-    const { createEngine, compile, longInput = 'refuse', apart = false, prefixes } = this.#options;
+    const { createEngine, compile, longInput = 'refuse', prefixes } = this.#options;
     const slot: ModelSlot = new ModelSlot({
       model,
       engine: createEngine(model),
       log: compile.log,
       trials: this.#trials(),
       longInput,
-      apart,
       prefixes,
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),

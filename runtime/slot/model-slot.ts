@@ -26,8 +26,6 @@ export type LongInput = (typeof LONG_INPUTS)[number];
 export interface SlotOptions {
   model: ModelId;
   longInput: LongInput;
-  /** True to run tasks in sequences of their own (`EngineOptions.apart`). */
-  apart: boolean;
   /** Gives models a folder for saved prefixes; absent: prefixes end with the process. */
   prefixes?: PrefixFolders | undefined;
   /** The process that runs the model, and no other model. */
@@ -286,11 +284,11 @@ export class ModelSlot {
       try {
         const { maxPromptLen } = request;
         const length = maxPromptLen === undefined ? {} : { maxPromptLen };
-        const { apart, longInput, prefixes } = this.#options;
+        const { longInput, prefixes } = this.#options;
         const windows = longInput === 'windows';
-        const saved = prefixes ? { saved: await prefixes.of(compiled, { apart }) } : {};
+        const saved = prefixes ? { saved: await prefixes.of(compiled) } : {};
         const spec = {
-          ...{ model, dir: compiled.directory, windows, apart },
+          ...{ model, dir: compiled.directory, windows },
           ...length,
           ...(plugin ? { plugin } : {}),
           ...saved,

@@ -22,15 +22,11 @@ test('each compiled model has a folder and a key of its own, which a later serve
   const [home, dir] = [await newFolder(), join(await newFolder(), 'cache')];
   const open = () => PrefixFolders.open({ dir, maxBytes: 100 }, home);
   const [first, again] = [await open(), await open()];
-  const one = await first.of(compiled('1'), { apart: false });
-  expect(await again.of(compiled('1'), { apart: false })).toEqual(one);
-  for (const other of [
-    await first.of(compiled('2'), { apart: false }),
-    await first.of(compiled('1'), { apart: true }),
-  ]) {
-    expect(other.folder).not.toBe(one.folder);
-    expect(other.key).not.toBe(one.key);
-  }
+  const one = await first.of(compiled('1'));
+  expect(await again.of(compiled('1'))).toEqual(one);
+  const other = await first.of(compiled('2'));
+  expect(other.folder).not.toBe(one.folder);
+  expect(other.key).not.toBe(one.key);
   expect(one).toMatchObject({ key: expect.stringMatching(/^[0-9a-f]{64}$/), maxBytes: 100 });
   for (const path of [dir, one.folder]) expect((await stat(path)).mode & 0o777).toBe(0o700);
   const key = join(home, 'saved-prefixes.key');
@@ -50,7 +46,7 @@ test('removes the folders of models that are not loaded, those used longest ago 
     await writeFile(join(dir, name, 'x.prefix'), Buffer.alloc(40));
     await utimes(join(dir, name), 1e9 - age, 1e9 - age);
   }
-  const { folder } = await (await PrefixFolders.open({ dir, maxBytes: 100 }, home)).of(compiled('1'), { apart: false });
+  const { folder } = await (await PrefixFolders.open({ dir, maxBytes: 100 }, home)).of(compiled('1'));
   const left = ['2'.repeat(32), '3'.repeat(32), 'mine', folder.slice(dir.length + 1)];
   expect((await readdir(dir)).sort()).toEqual(left.sort());
 });

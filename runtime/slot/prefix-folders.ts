@@ -66,8 +66,8 @@ export class PrefixFolders {
    * Returns the folder and key of a compiled model, and removes the folders that were used longest ago of models that
    * are not loaded, if all take more bytes than one model may.
    */
-  async of({ record }: CompiledModel, settings: { apart: boolean }): Promise<NonNullable<LoadSpec['saved']>> {
-    const identity = JSON.stringify([record, settings, VERSION, kernelFamily(), process.arch]);
+  async of({ record }: CompiledModel): Promise<NonNullable<LoadSpec['saved']>> {
+    const identity = JSON.stringify([record, VERSION, kernelFamily(), process.arch]);
     const digest = createHash('sha256').update(identity).digest('hex');
     const name = digest.slice(0, 32);
     const { dir, maxBytes } = this.#settings;

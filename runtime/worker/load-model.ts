@@ -13,8 +13,9 @@ import { availableMemory } from '../device/hardware.ts';
 import { openEncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { adapterInFolder } from '../encoder/open-adapter.ts';
 import { probeLogits } from '../encoder/probe.ts';
+import type { KvShape } from '../engine/cache/kv-shape.ts';
 import { SavedPrefixes } from '../engine/cache/saved-prefixes.ts';
-import { type KvShape, prefixBytes } from '../engine/cache/sequence.ts';
+import { prefixBytes } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import type { Forward } from '../engine/forward/forward.ts';
 import { type EngineModel, kvShape, openModel, sessionOptions, wrongNumbers } from '../engine/model.ts';
@@ -82,21 +83,11 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
-  // A run with drafted tokens has more rows, and a row alone is computed by other kernels.
-  const limits = { draftRows: spec.apart ? 0 : draftRows(manifest) };
-  const { apart = false, saved: kept } = spec;
+  const limits = { draftRows: draftRows(manifest) };
+  const { saved: kept } = spec;
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
-  const dependence = dependenceOf(manifest, { apart: apart && forward.slots > 1 });
-  const engine = new Engine({
-    forward,
-    kv,
-    maxPromptLen,
-    contextLength,
-    kvBytes,
-    limits,
-    apart,
-    ...(saved ? { saved } : {}),
-  });
+  const dependence = dependenceOf(manifest);
+  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, ...(saved ? { saved } : {}) });
   return new LoadedModel({
     model,
     device,
@@ -193,6 +184,7 @@ function endingOnFailure(forward: Forward): Forward {
   return {
     vocabSize: forward.vocabSize,
     slots: forward.slots,
+    apart: forward.apart ?? false,
     async run(batch) {
       try {
         return await forward.run(batch);
@@ -204,21 +196,19 @@ function endingOnFailure(forward: Forward): Forward {
   };
 }
 
-/** CPU kernel families on which answers were measured to be the same in every bit (`EngineOptions.apart`). */
+/** CPU kernel families on which answers were measured to be the same in every bit alone and in company. */
 export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
 
 /** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
 export function dependenceOf(
-  { device, form, path }: Pick<Manifest, 'device' | 'form' | 'path'>,
-  { apart, kernels = kernelFamily() }: { apart: boolean; kernels?: string },
+  { device, form, path, queryHeads }: Pick<Manifest, 'device' | 'form' | 'path' | 'queryHeads'>,
+  kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
-  if (!apart) {
-    return 'the tasks of a request share a sequence, in which attention adds numbers in an order that depends on them; --deterministic on gives each its own, for models without layers that keep a state';
-  }
+  if (queryHeads === undefined)
+    return "the model's attention is computed over all tasks of a request together, in an order that depends on them: it has layers with a state or a window, sinks, or heads that differ";
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
-  if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 

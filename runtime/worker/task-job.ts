@@ -110,7 +110,7 @@ export function* planTasksInParts(
   return {
     shared: { stateTokens: prefix.length - mediaTokens, mediaTokens },
     promptTokens,
-    plan: { prefix, branches: specs, budget: batch.maxOutputTokens },
+    plan: { apart: true, prefix, branches: specs, budget: batch.maxOutputTokens },
     answers({ branches: results }) {
       const byTask = Map.groupBy(
         served.map((one, i): Answered => ({ ...one, result: at(results, i) })),

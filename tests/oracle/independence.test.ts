@@ -12,16 +12,22 @@ const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequency
 const random = new Random(5);
 const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
 
-/** Returns a question with options, or one that is answered with eight tokens. */
+/** Returns a question with options, or one that is answered with eight tokens; one of them with many. */
 function question(index: number): BranchSpec {
   const choice = { paths: [0, 1, 2].map(() => [...tokens(1 + (index % 3)), 9]) };
-  const common = { constraint: null, sampling: GREEDY, maxTokens: 8, endTokens: new Set<number>() };
+  const maxTokens = index === 5 ? 150 : 8;
+  const common = { constraint: null, sampling: GREEDY, maxTokens, endTokens: new Set<number>() };
   return { suffix: tokens(2 + (index % 7)), ...common, ...(index % 2 === 0 ? { choice } : {}) };
 }
 
 /** Answers questions about a text; numbers are as exact as they are computed. */
-async function answer(engine: Engine, prefix: number[], branches: BranchSpec[]): Promise<string[]> {
-  const job = { id: 'x', prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
+async function answer(
+  engine: Engine,
+  prefix: number[],
+  branches: BranchSpec[],
+  { apart = true } = {},
+): Promise<string[]> {
+  const job = { id: 'x', apart, prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
   const chosen: number[][] = branches.map(() => []);
   let done = false;
   const running = engine
@@ -45,7 +51,8 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each(['float', 'int8', 'in
   'in %s, an answer is the same in every bit alone and in company',
   async (form) => {
     const model: EngineModel = await compileFixture('genai/llama', form);
-    const engine = () => engineFor(model, { apart: true });
+    expect(model.forward.apart).toBe(true);
+    const engine = () => engineFor(model);
     const [prefix, other] = [tokens(70), tokens(45)];
     const questions = Array.from({ length: 12 }, (_, index) => question(index));
     const alone: string[] = [];
@@ -54,7 +61,7 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each(['float', 'int8', 'in
     expect((await answer(engine(), prefix, questions.toReversed())).toReversed()).toEqual(alone);
     const shared = engine();
     const beside = Array.from({ length: 3 }, (_, chat) =>
-      answer(shared, tokens(30 + chat), [{ ...question(1), maxTokens: 40 }]),
+      answer(shared, tokens(30 + chat), [{ ...question(1), maxTokens: 40 }], { apart: false }),
     );
     const busy = await Promise.all([answer(shared, prefix, questions), answer(shared, other, questions), ...beside]);
     expect(busy[0]).toEqual(alone);

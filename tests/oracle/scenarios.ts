@@ -78,7 +78,7 @@ function scenarios(vocabSize: number) {
         { minLength: 1, maxLength: 6 },
       ),
       together: fc.boolean(),
-      /** Each branch in a sequence of its own (`EngineOptions.apart`). */
+      /** Branches apart from their prefix (`EngineOptions.apart`). */
       parts: fc.boolean(),
       limits: fc.record({
         tokens: fc.integer({ min: 1, max: 60 }),
@@ -145,6 +145,7 @@ function jobOf(plan: JobPlan, id: number): JobSpec {
     prefix: plan.prefix,
     branches: plan.branches.map(branchOf),
     budget: plan.budget,
+    apart: true,
     deadline: plan.deadline ?? Number.POSITIVE_INFINITY,
   };
 }

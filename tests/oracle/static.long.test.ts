@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Precision } from '../../runtime/compile/form-choice.ts';
-import { cellBytes } from '../../runtime/engine/cache/sequence.ts';
+import { cellBytes } from '../../runtime/engine/cache/kv-shape.ts';
 import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import { logitError } from '../../runtime/engine/self-check/self-check.ts';
 import type { KvType, StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';

@@ -104,6 +104,11 @@ export class BranchRun {
     return this.#queue.heads;
   }
 
+  /** First cell of the branch, and the number of cells that it has or will have. */
+  get cells(): { first: number | undefined; size: number } {
+    return this.#queue;
+  }
+
   /**
    * Cells that the next tokens of the branch follow: the cells that waiting tokens follow and, while decoding, the cell
    * of the last token that the branch has decided on.

@@ -39,6 +39,8 @@ export class BranchTokens {
   #rollback: number | null = null;
   /** Steps of the draft that are neither accepted nor rejected yet, each with the item index of its first token. */
   #draft: { tokens: DraftStep; first: number }[] = [];
+  /** Number of rejected draft tokens. Later tokens take their place in the branch. */
+  #gone = 0;
   /** Cells of rejected draft tokens, until `takeRejected` returns them. */
   #rejected: number[] = [];
 
@@ -157,6 +159,7 @@ export class BranchTokens {
   /** Rejects the remaining steps of the draft and records their cells. All of their tokens must have been fed. */
   rejectDraft(): void {
     for (const { tokens, first } of this.#draft) {
+      this.#gone += tokens.length;
       for (const index of tokens.keys()) this.#rejected.push(at(this.#cells, first + index));
     }
     this.#draft = [];
@@ -211,7 +214,7 @@ export class BranchTokens {
       const { token, after, node } = at(this.#items, this.#cells.length);
       if (node !== null && needed.length === rows) break;
       const parent = after < 0 ? this.#prefixLength - 1 : at(this.#cells, after);
-      const cell = sequence.append(token, parent);
+      const cell = sequence.append(token, parent, undefined, this.#cells.length + 1 - this.#gone);
       this.#cells.push(cell);
       if (node !== null) needed.push({ cell, node });
     }
@@ -224,6 +227,16 @@ export class BranchTokens {
     const fed = this.#cells.length;
     const followed = this.#items.slice(fed).filter(({ after }) => after >= 0 && after < fed);
     return [...new Set(followed.map(({ after }) => at(this.#cells, after)))];
+  }
+
+  /** Cell of the first token; undefined before it is fed. */
+  get first(): number | undefined {
+    return this.#cells[0];
+  }
+
+  /** Number of tokens that the branch has or will have, without rejected ones. */
+  get size(): number {
+    return this.#items.length - this.#gone;
   }
 
   /** Cell of the last token of the line; null while that token is not fed, or if the line is empty. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KvCache } from './kv-cache.ts';
-import { cellBytes } from './sequence.ts';
+import { cellBytes } from './kv-shape.ts';
 
 const SHAPE = { layers: [{ heads: 1, headSize: 1 }] };
 const cacheOf = (cells: number) => new KvCache(SHAPE, cells * cellBytes(SHAPE));

@@ -1,4 +1,6 @@
-import { cellBytes, type KvShape, Sequence } from './sequence.ts';
+import { BranchCells } from './branch-cells.ts';
+import { cellBytes, type KvShape } from './kv-shape.ts';
+import { Sequence } from './sequence.ts';
 
 /**
  * Capacities that the model's graphs do not fix are multiples of this many cells, so that buffers fit the next job more
@@ -24,6 +26,8 @@ export interface AcquireOptions {
   scope?: string;
   /** Bytes that this sequence and those in use may take together. Default: `maxBytes`. */
   mostBytes?: number;
+  /** True for a new sequence with exactly so many cells. */
+  exact?: boolean;
 }
 
 /**
@@ -66,7 +70,8 @@ export class KvCache {
 
   #bytesOf(sequences: Iterable<Sequence>): number {
     let sum = 0;
-    for (const { capacity, snapshots } of sequences) sum += capacity * this.#cellBytes + snapshots.bytes;
+    for (const { capacity, snapshots, branches } of sequences)
+      sum += capacity * this.#cellBytes + snapshots.bytes + (branches?.bytes ?? 0);
     return sum;
   }
 
@@ -77,8 +82,8 @@ export class KvCache {
    * cache serves one loaded model. Throws a RangeError if the system gives no memory.
    */
   acquire(prefix: readonly number[], cells: number, options: AcquireOptions = {}): Acquired | undefined {
-    const { scope = '', mostBytes = this.#maxBytes } = options;
-    const capacity = this.#roundUp(cells);
+    const { scope = '', mostBytes = this.#maxBytes, exact = false } = options;
+    const capacity = exact ? cells : this.#roundUp(cells);
     const best = this.#longestMatch(prefix, scope);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
@@ -122,15 +127,29 @@ export class KvCache {
   }
 
   /**
-   * Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job; with `once`, only
-   * if no other sequence of its scope holds them. Throws if the sequence is not in use.
+   * Makes room for the branches of a sequence in use apart from its trunk, and evicts idle sequences for them if needed.
+   * Throws a RangeError if the system gives no memory.
+   *
+   * @param live one cell of each branch that has begun and will go on
+   * @param branches number of branches
+   * @param length number of cells of the longest branch
    */
-  release(sequence: Sequence, keep: number, { once = false } = {}): void {
+  reserveBranches(sequence: Sequence, live: readonly number[], branches: number, length: number): void {
+    const { branches: open } = sequence;
+    if (open && length < open.length) return;
+    this.#evict(BranchCells.bytes(this.#shape, branches, length) - (open?.bytes ?? 0));
+    if (open) open.reserve(live, branches, length);
+    else sequence.openBranches(branches, length);
+  }
+
+  /**
+   * Ends a job's use of a sequence. The first `keep` cells of its trunk stay cached for the next job. Throws if the
+   * sequence is not in use.
+   */
+  release(sequence: Sequence, keep: number): void {
     if (!this.#used.delete(sequence)) throw new Error('released a sequence that was not in use');
-    const kept = Math.min(keep, sequence.trunkLength);
-    const cached = once ? this.#longestMatch([...sequence.tokens.subarray(0, kept)], sequence.scope) : undefined;
-    if (cached && cached.cached >= kept) return;
-    sequence.truncate(kept);
+    sequence.truncate(Math.min(keep, sequence.trunkLength));
+    sequence.branches = null;
     this.#idle.push(sequence);
     this.#evict(0);
   }

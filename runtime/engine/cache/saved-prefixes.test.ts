@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import { TOY_KV, ToyForward } from '../../../tests/oracle/toy-forward.ts';
 import { Engine } from '../engine.ts';
 import type { BranchSpec, JobSpec } from '../job-spec.ts';
+import type { KvShape } from './kv-shape.ts';
 import { SavedPrefixes } from './saved-prefixes.ts';
-import { type KvShape, Sequence } from './sequence.ts';
+import { Sequence } from './sequence.ts';
 
 const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
 const KEY = new Uint8Array(32).fill(7);

@@ -4,7 +4,8 @@ import { type FileHandle, open, rename, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { at } from '../../../lib/at.ts';
 import { FIRST_MEDIA_ID } from '../forward/media-feeds.ts';
-import { type KvLayerBuffers, type KvShape, prefixBytes, type Sequence } from './sequence.ts';
+import type { KvLayerBuffers, KvShape } from './kv-shape.ts';
+import { prefixBytes, type Sequence } from './sequence.ts';
 import { snapshotBytes } from './snapshots.ts';
 
 export interface SavedPrefixOptions {

@@ -1,32 +1,8 @@
 import { at } from '../../../lib/at.ts';
 import { type InImage, RotaryPositions } from '../forward/rotary-positions.ts';
+import { BranchCells } from './branch-cells.ts';
+import { cellBytes, type KvLayerBuffers, type KvShape } from './kv-shape.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
-
-/**
- * Describes the KV of a model: its layers, its float type, the buffer lengths that its graphs accept, and the states of
- * its recurrent layers.
- */
-export interface KvShape {
-  layers: readonly { heads: number; headSize: number }[];
-  /** True if keys and values are 16-bit floats; false or absent for 32-bit floats. */
-  half?: boolean;
-  /** Buffer lengths, in cells, that the model accepts without a copy, ascending. Absent if it accepts any length. */
-  capacities?: readonly number[];
-  /** Number of floats of each state of the recurrent layers; absent if the model has none. */
-  states?: readonly number[];
-}
-
-/** Represents keys or values of a layer: 32-bit floats, or the bits of 16-bit floats if `KvShape.half`. */
-export type KvBuffer = Float32Array | Uint16Array;
-
-/**
- * Holds the keys and values of a layer: `[heads, capacity, headSize]` each, as GroupQueryAttention writes them in
- * place.
- */
-export interface KvLayerBuffers {
-  key: KvBuffer;
-  value: KvBuffer;
-}
 
 /**
  * Holds the KV of one prefix and of the branches after it, and the table of its cells. A cell holds one token. Its
@@ -52,6 +28,8 @@ export class Sequence {
   /** Number of cells in the trunk: cells below this index each follow the one before. */
   trunkLength = 0;
   readonly snapshots: Snapshots;
+  /** KV of the cells after the prefix, while branches are computed apart from it; else null. */
+  branches: BranchCells | null = null;
 
   constructor(shape: KvShape, capacity: number) {
     this.#shape = shape;
@@ -69,15 +47,18 @@ export class Sequence {
    *
    * @param parent cell that it follows; -1 for the first token
    * @param image position of an image feature, if the model uses its row and column
+   * @param index index of the cell in its branch, from 1 on, if branches are computed apart from their prefix
    */
-  append(token: number, parent: number, image?: InImage): number {
+  append(token: number, parent: number, image?: InImage, index = 0): number {
     const cell = this.length;
-    if (cell >= this.capacity) throw new Error('no cell left');
+    if (this.branches) this.branches.append(parent, index);
+    else if (cell >= this.capacity) throw new Error('no cell left');
+    if (cell >= this.tokens.length) this.#growTable(Math.ceil(cell * 1.25) + 64);
     this.tokens[cell] = token;
     this.parents[cell] = parent;
     this.positions[cell] = parent < 0 ? 0 : at(this.positions, parent) + 1;
     this.rotary.place(cell, parent, image);
-    if (this.trunkLength === cell && parent === cell - 1) this.trunkLength++;
+    if (!this.branches && this.trunkLength === cell && parent === cell - 1) this.trunkLength++;
     this.length++;
     return cell;
   }
@@ -88,6 +69,19 @@ export class Sequence {
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
     this.snapshots.truncate(length);
+    this.branches?.truncate(this.length);
+  }
+
+  /**
+   * Opens room for branches after the trunk, which is then their prefix: from now on, the KV of new cells is apart from
+   * that of the trunk, whose buffers get the length of the trunk.
+   *
+   * @param branches number of branches
+   * @param length number of cells of the longest branch
+   */
+  openBranches(branches: number, length: number): void {
+    if (this.capacity !== this.length) this.resize(this.length);
+    this.branches = new BranchCells(this.#shape, this.length, branches, length);
   }
 
   /**
@@ -116,12 +110,17 @@ export class Sequence {
   resize(capacity: number): void {
     const layers = allocate(this.#shape, capacity);
     copyCells(this.#shape, this.layers, this.capacity, layers, capacity, this.length);
+    this.layers = layers;
+    this.capacity = capacity;
+    this.#growTable(capacity);
+  }
+
+  /** Gives the table of cells room for `capacity` cells. */
+  #growTable(capacity: number): void {
     const grown = <T extends Int32Array | Float64Array>(from: T, into: T): T => {
       into.set(from.subarray(0, this.length));
       return into;
     };
-    this.layers = layers;
-    this.capacity = capacity;
     this.tokens = grown(this.tokens, new Float64Array(capacity));
     this.parents = grown(this.parents, new Int32Array(capacity));
     this.positions = grown(this.positions, new Int32Array(capacity));
@@ -132,7 +131,8 @@ export class Sequence {
 
   /** Throws if the cell table is inconsistent, or if a snapshot belongs to no cell. */
   checkIntegrity(): void {
-    if (this.length > this.capacity || this.trunkLength > this.length) throw new Error('more cells than capacity');
+    if ((this.branches?.prefix ?? this.length) > this.capacity || this.trunkLength > this.length)
+      throw new Error('more cells than capacity');
     for (const cell of this.snapshots.cells)
       if (cell >= this.length) throw new Error(`snapshot of the free cell ${cell}`);
     for (let cell = 0; cell < this.length; cell++) {
@@ -144,19 +144,6 @@ export class Sequence {
       if (cell < this.trunkLength && parent !== cell - 1) throw new Error(`cell ${cell} is not in line`);
     }
   }
-}
-
-/** Returns a layer's keys or values unchanged if they are 32-bit floats. Throws if they are 16-bit floats. */
-export function floatBuffer(buffer: KvBuffer): Float32Array {
-  if (!(buffer instanceof Float32Array))
-    throw new Error('16-bit keys and values were given to a graph with 32-bit ones');
-  return buffer;
-}
-
-/** Returns the number of bytes of the keys and values of one cell, over all layers. */
-export function cellBytes({ layers, half }: KvShape): number {
-  const elements = layers.reduce((sum, { heads, headSize }) => sum + 2 * heads * headSize, 0);
-  return elements * (half ? Uint16Array : Float32Array).BYTES_PER_ELEMENT;
 }
 
 /** Returns the maximum bytes that a cached prefix of `length` tokens needs, including its snapshots. */

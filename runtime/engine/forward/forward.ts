@@ -27,6 +27,8 @@ export interface Forward {
   readonly vocabSize: number;
   /** Maximum number of sequences in one run. */
   readonly slots: number;
+  /** True if it can compute branches apart from their prefix (`Sequence.branches`). */
+  readonly apart?: boolean;
   /**
    * Computes the new cells of all sequences and writes their KV. Returns the logits of the cells in `rows`, one row of
    * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.

@@ -12,11 +12,13 @@ import {
   slotName,
 } from '../../onnx/rewrites/attention-slots.ts';
 import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
-import { floatBuffer, type KvLayerBuffers, type Sequence } from '../cache/sequence.ts';
+import { APART } from '../../onnx/rewrites/two-part-attention.ts';
+import type { Sequence } from '../cache/sequence.ts';
+import { type BoundBranches, BranchFeeds, ODD_KERNELS } from './branch-feeds.ts';
 import { type Forward, Scratch, type SequenceRun } from './forward.ts';
 import { type MediaFeatures, tokenFeeds } from './media-feeds.ts';
 import { StateFeeds } from './state-feeds.ts';
-import { gather, int64, integers, LogitRows, positionTensor } from './tensors.ts';
+import { gather, HIDDEN, int64, integers, kvTensors, LogitRows, positionTensor } from './tensors.ts';
 
 /**
  * Runs the tokens of all branches packed into one sequence: each branch's positions continue from the prefix, and a
@@ -25,6 +27,7 @@ import { gather, int64, integers, LogitRows, positionTensor } from './tensors.ts
 export class PackedForward implements Forward {
   readonly vocabSize: number;
   readonly slots: number;
+  readonly apart: boolean;
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
 
@@ -36,11 +39,43 @@ export class PackedForward implements Forward {
     const { slots, alone: aloneGraph, ...facts } = manifest;
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
+    this.apart = manifest.queryHeads !== undefined;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
   }
 
+  /** Runs branches that are apart from their prefix after all other sequences. */
   async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    const apart = batch.filter(isApart);
+    const others = batch.filter((one) => !isApart(one));
+    if (apart.length === 0) return this.#runTogether(batch);
+    if (others.length === 0) return this.#runApart(batch);
+    const before = new LogitRows((await this.#runTogether(others)).slice(), this.vocabSize);
+    const after = new LogitRows(await this.#runApart(apart), this.vocabSize);
+    const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
+    let at = 0;
+    for (const one of batch) {
+      const rows = (isApart(one) ? after : before).take(one.rows.length);
+      logits.set(rows, at);
+      at += rows.length;
+    }
+    return logits;
+  }
+
+  #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    return this.#batch.run(
+      batch.map(({ sequence, start, rows, media }) => ({
+        sequence,
+        start,
+        end: sequence.length,
+        rows,
+        keep: [],
+        media,
+      })),
+    );
+  }
+
+  async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const parts = batch.map(splitAtTrunk);
     if (parts.every(({ branches }) => branches === null)) return this.#run(parts.map(({ first }) => first));
     const first = new LogitRows((await this.#run(parts.map((part) => part.first))).slice(), this.vocabSize);
@@ -59,6 +94,11 @@ export class PackedForward implements Forward {
   #run(stretches: readonly Stretch[]): Promise<Float32Array> {
     return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches);
   }
+}
+
+/** Tells whether the new cells of a sequence are those of branches that are apart from their prefix. */
+function isApart({ sequence: { branches }, start }: Pick<SequenceRun, 'sequence' | 'start'>): boolean {
+  return branches !== null && start >= branches.prefix;
 }
 
 /**
@@ -98,6 +138,7 @@ class PackedGraph {
   readonly #manifest: Manifest;
   readonly #slots: KvSlot[];
   readonly #logits = new Scratch((length) => new Float32Array(length));
+  readonly #branches: BranchFeeds | undefined;
   readonly #states: StateFeeds | undefined;
 
   constructor(session: InferenceSession, manifest: Manifest) {
@@ -106,6 +147,7 @@ class PackedGraph {
     const { states, inputs } = manifest;
     this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
+    this.#branches = manifest.queryHeads ? new BranchFeeds(manifest, manifest.queryHeads) : undefined;
   }
 
   /**
@@ -114,19 +156,25 @@ class PackedGraph {
    */
   async run(stretches: readonly Stretch[]): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
-    const feeds = tokenFeeds(this.#manifest, stretches);
+    const apart = stretches.some(isApart) ? this.#branches : undefined;
+    const cells = apart ? apart.padded(stretches) : stretches;
+    const feeds = tokenFeeds(this.#manifest, cells);
     const fetches: Feeds = {};
-    if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, stretches);
-    this.#bindSlots(stretches, feeds, fetches);
+    if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, cells);
+    const bound = apart?.prepare(stretches, cells.length > stretches.length);
+    if (bound) this.#bindBranches(bound, stretches.length, feeds, fetches);
+    else this.#bindSlots(stretches, feeds, fetches);
+    const [first] = stretches;
     const count = stretches.reduce((sum, { start, end: last }) => sum + last - start, 0);
-    const [only] = stretches;
-    const states = only && this.#states?.prepare(only.sequence, only.start, only.end, only.keep);
+    const states = first && this.#states?.prepare(first.sequence, first.start, first.end, first.keep);
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
     const rows = rowsOf(stretches);
     // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
     // input.
-    const read = rows.length > 0 ? rows : [count - 1];
+    const read = rows.length > 0 ? [...rows] : [count - 1];
+    // A single row, or an odd last one, is multiplied by another kernel.
+    if (bound && ODD_KERNELS.has(this.#manifest.form) && read.length % 2) read.push(count - 1);
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);
@@ -135,7 +183,18 @@ class PackedGraph {
       if (!isEndOfResults(error)) throw error;
     });
     states?.store();
+    bound?.store();
     return inputs.rows ? buffer.subarray(0, rows.length * vocabSize) : gather(buffer, rows, vocabSize);
+  }
+
+  /** Binds branches that are apart from their prefix. Each job uses a slot for its prefix. */
+  #bindBranches(bound: BoundBranches, jobs: number, feeds: Feeds, fetches: Feeds): void {
+    feeds[SEVERAL] = new Tensor('bool', [true], [1]);
+    feeds[APART] = new Tensor('bool', [true], [1]);
+    feeds[NOTHING] = new Tensor('float32', new Float32Array(0), [0]);
+    Object.assign(feeds, bound.feeds);
+    Object.assign(fetches, bound.fetches);
+    if (jobs > 1) for (const slot of this.#slots.slice(jobs)) slot.leaveEmpty(feeds);
   }
 
   /** Binds the sequences to the first slots. Feeds the other slots only if there are several sequences. */
@@ -149,10 +208,9 @@ class PackedGraph {
     const { slots } = this.#manifest;
     if (!slots) return;
     feeds[SEVERAL] = new Tensor('bool', [several], [1]);
-    if (!several) {
-      feeds[NOTHING] = new Tensor('float32', new Float32Array(0), [0]);
-      return;
-    }
+    feeds[APART] = new Tensor('bool', [false], [1]);
+    feeds[NOTHING] = new Tensor('float32', new Float32Array(0), [0]);
+    if (!several) return;
     const sizes = stretches.map(({ start, end }) => end - start);
     const empty = slots - sizes.length;
     feeds[SLOT_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), slots - empty]);
@@ -285,26 +343,6 @@ class KvSlot {
     return mask;
   }
 }
-
-/** KV tensors of each sequence, keys and values layer by layer. Created once for a sequence's buffers. */
-const tensors = new WeakMap<readonly KvLayerBuffers[], readonly Tensor[]>();
-
-function kvTensors({ kv }: Manifest, { layers, capacity }: Sequence): readonly Tensor[] {
-  const known = tensors.get(layers);
-  if (known) return known;
-  const made = kv.flatMap(({ heads, headSize }, index) => {
-    const layer = layers[index];
-    if (!layer) throw new Error(`the sequence has no layer ${index}`);
-    return [layer.key, layer.value].map(
-      (data) => new Tensor('float32', floatBuffer(data), [1, heads, capacity, headSize]),
-    );
-  });
-  tensors.set(layers, made);
-  return made;
-}
-
-/** Value added to the attention score of a cell that a token must not see; its weight becomes exactly 0. */
-const HIDDEN = -1e9;
 
 /**
  * Writes the additive attention mask of the cells from `start` to before `length`, `[length - start, length]` row by

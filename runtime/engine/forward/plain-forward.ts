@@ -1,7 +1,8 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { at } from '../../../lib/at.ts';
 import type { Manifest } from '../../compile/manifest.ts';
-import { floatBuffer, type Sequence } from '../cache/sequence.ts';
+import { floatBuffer } from '../cache/kv-shape.ts';
+import type { Sequence } from '../cache/sequence.ts';
 import { type Forward, floatsOf, onlyRun, type SequenceRun } from './forward.ts';
 import { type Cells, tokenFeeds } from './media-feeds.ts';
 import { gather, positionTensor } from './tensors.ts';

@@ -1,7 +1,12 @@
 import { Tensor } from 'onnxruntime-node';
 import { at } from '../../../lib/at.ts';
 import type { Manifest } from '../../compile/manifest.ts';
+import { floatBuffer, type KvLayerBuffers } from '../cache/kv-shape.ts';
+import type { Sequence } from '../cache/sequence.ts';
 import type { Cells } from './media-feeds.ts';
+
+/** Value added to the attention score of a cell that a token must not see; its weight becomes exactly 0. */
+export const HIDDEN = -1e9;
 
 /** Returns the entries from `start` to before `end` of a cell table as an int64 tensor `[1, end - start]`. */
 export function integers(values: Int32Array | Float64Array, start: number, end: number): Tensor {
@@ -54,4 +59,22 @@ export class LogitRows {
     this.#next += count * this.#vocabSize;
     return this.#logits.subarray(from, this.#next);
   }
+}
+
+/** KV tensors of each sequence, keys and values layer by layer. Created once for a sequence's buffers. */
+const tensors = new WeakMap<readonly KvLayerBuffers[], readonly Tensor[]>();
+
+/** Returns the KV of a sequence as tensors, keys and values layer by layer. */
+export function kvTensors({ kv }: Manifest, { layers, capacity }: Sequence): readonly Tensor[] {
+  const known = tensors.get(layers);
+  if (known) return known;
+  const made = kv.flatMap(({ heads, headSize }, index) => {
+    const layer = layers[index];
+    if (!layer) throw new Error(`the sequence has no layer ${index}`);
+    return [layer.key, layer.value].map(
+      (data) => new Tensor('float32', floatBuffer(data), [1, heads, capacity, headSize]),
+    );
+  });
+  tensors.set(layers, made);
+  return made;
 }

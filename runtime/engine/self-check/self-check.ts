@@ -1,7 +1,8 @@
 import { at } from '../../../lib/at.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import type { Reference } from '../../compile/reference.ts';
-import { type KvShape, Sequence } from '../cache/sequence.ts';
+import type { KvShape } from '../cache/kv-shape.ts';
+import { Sequence } from '../cache/sequence.ts';
 import type { Forward } from '../forward/forward.ts';
 
 /**

@@ -9,6 +9,15 @@ import {
 } from '../format/model.ts';
 import { makeIf, type Subgraph, valuesRead } from '../format/subgraph.ts';
 import type { GraphLayout } from '../layout.ts';
+import {
+  APART,
+  apartName,
+  declareTwoParts,
+  type Heads,
+  SEVERAL_JOBS,
+  twoPartAttention,
+  twoPartHeads,
+} from './two-part-attention.ts';
 
 /** Name of the input that is true in a run of several sequences. It exists once for all slots, as do the next three. */
 export const SEVERAL = 'several_sequences';
@@ -17,8 +26,7 @@ export const SLOT_SIZES = 'slot_sizes';
 /** Name of the input for the number of rows of all sequences together. */
 export const BATCH_ROWS = 'batch_rows';
 /**
- * Name of the input for an empty tensor, from which the empty keys and values of unused slots are cut in a run of one
- * sequence.
+ * Name of the input for an empty tensor, from which the empty keys and values of unused slots are cut.
  */
 export const NOTHING = 'nothing';
 /** Name of each slot's input for the positions of its rows; `slotName` adds the slot's number. */
@@ -37,7 +45,6 @@ export function slotName(slot: number, name: string): string {
 const [QUERY, VALUE, PAST_KEY, LAST_KEY, KEYS, POSITIONS, MASK] = [0, 2, 3, 5, 6, 9, 10];
 /** Names of constants that all layers share. */
 const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/slot_axis'];
-const EMPTY_SIZES = 'assay/slot_empty_sizes';
 
 /**
  * Rewrites a graph so that one run computes up to `count` sequences, each in a slot with its own KV. Linear layers
@@ -58,11 +65,12 @@ const EMPTY_SIZES = 'assay/slot_empty_sizes';
  * - `several_sequences` bool `[1]`: true in a run of several sequences
  * - `slot_sizes` int64 `[count + 1]`, only for several: rows of each slot, then of the remaining padding
  * - `batch_rows` int64 `[1]`, only for several: rows of all sequences
- * - `nothing` float `[0]`, only for one: an empty tensor, from which the empty KV of the other slots is cut
+ * - `nothing` float `[0]`: an empty tensor, from which the empty KV of the other slots is cut
  *
  * Must be called after `packBranches` and `gatherRows`. Deletes `attentionMask` from `layout`, and `positions` unless
- * another node reads them. Returns false and changes nothing if anything other than attention reads the attention mask,
- * or if an attention node has more than three outputs.
+ * another node reads them. Returns the number of query heads if a run may also compute the branches of one job apart from
+ * their prefix (`two-part-attention.ts`). Returns null and changes nothing if anything other than attention reads the
+ * attention mask, or if an attention node has more than three outputs.
  *
  * @param masks mask inputs that `packBranches` added
  * @param count number of slots
@@ -71,30 +79,91 @@ export function addAttentionSlots(
   model: OnnxModel,
   layout: GraphLayout,
   attention: readonly OnnxNode[],
-  masks: readonly { name: string }[],
+  masks: readonly { name: string; window: number | null }[],
   count: number,
-): boolean {
+): { queryHeads?: number } | null {
   const { graph } = model;
   const readElsewhere = namesReadElsewhere(graph, new Set(attention));
-  if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return false;
-  if (attention.some((node) => node.outputs.length > 3)) return false;
+  if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return null;
+  if (attention.some((node) => node.outputs.length > 3)) return null;
 
   for (const [name, values] of [
     [PADDING, BigInt64Array.of(0n, 0n, 0n, 0n, BigInt(count), 0n)],
     [FROM, BigInt64Array.of(0n)],
     [AXIS, BigInt64Array.of(1n)],
-    [EMPTY_SIZES, new BigInt64Array(2 * (count - 1))],
   ] as const) {
     graph.initializers.set(name, makeTensor(name, [values.length], values));
   }
   const slots = Array.from({ length: count }, (_, slot) => slot);
+  const heads = twoPartHeads(graph, layout, attention, masks);
   for (const node of attention) {
-    const outputs = outputsOf(node, slots);
-    const branches = { whenTrue: attentionOfSeveral(node, slots), whenFalse: attentionOfOne(node, slots) };
-    graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, branches));
+    const slotOutputs = outputsOf(node, slots);
+    const own = heads ? node.outputs.slice(1, 3).map(apartName) : [];
+    const several = attentionOfSeveral(node, slots);
+    if (heads) addEmpty(graph, several, own);
+    const one = attentionOfOne(node, slots);
+    addEmpty(graph, one, [...slotOutputs.slice(3), ...own]);
+    const whenTrue = heads
+      ? eitherOf(APART, { whenTrue: attentionOfBranches(graph, node, heads, slots), whenFalse: several })
+      : several;
+    const outputs = [...slotOutputs, ...own];
+    graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, { whenTrue, whenFalse: one }));
   }
   declareSlots(graph, layout, masks, slots, readElsewhere);
-  return true;
+  if (heads) declareTwoParts(graph, layout, heads, count);
+  return heads ? { queryHeads: heads.queries } : {};
+}
+
+/** Returns a branch that is one of two others. */
+function eitherOf(condition: string, branches: { whenTrue: Subgraph; whenFalse: Subgraph }): Subgraph {
+  const outputs = branches.whenTrue.outputs.map((output) => ({ ...output, name: `${output.name}/either` }));
+  return {
+    nodes: [
+      makeIf(
+        condition,
+        outputs.map(({ name }) => name),
+        branches,
+      ),
+    ],
+    outputs,
+  };
+}
+
+/**
+ * Returns the branch for runs of the branches of one job or of several, each of which uses a slot for its prefix:
+ * attention in two parts, and empty keys and values of the slots.
+ */
+function attentionOfBranches(graph: Graph, node: OnnxNode, heads: Heads, slots: readonly number[]): Subgraph {
+  const [output = '', ...present] = outputsOf(node, slots);
+  const [key = '', value = ''] = node.inputs.slice(PAST_KEY, PAST_KEY + 2);
+  const own = [apartName(key), apartName(value)] as const;
+  const written = node.outputs.slice(1, 3).map(apartName);
+  const prefixes = slots.map((slot) => [slotName(slot, key), slotName(slot, value)] as const);
+  const over = (jobs: typeof prefixes): Subgraph => {
+    const [result = '', ownKey = '', ownValue = ''] = [output, ...written].map((name) => `${name}/jobs${jobs.length}`);
+    const nodes = twoPartAttention(node, heads, jobs, { own, outputs: [result, ownKey, ownValue] });
+    const branch = { nodes, outputs: [tensor(result, 3)] };
+    addEmpty(
+      graph,
+      branch,
+      present.map((name) => `${name}/jobs${jobs.length}`),
+    );
+    branch.outputs.push(tensor(ownKey, 4), tensor(ownValue, 4));
+    return branch;
+  };
+  return eitherOf(SEVERAL_JOBS, { whenTrue: over(prefixes), whenFalse: over(prefixes.slice(0, 1)) });
+}
+
+/**
+ * Adds empty outputs to a branch, for keys and values that others return. They are cut from an input, because
+ * onnxruntime takes longer to return constants from a branch.
+ */
+function addEmpty({ initializers }: Graph, branch: Subgraph, names: readonly string[]): void {
+  const sizes = `assay/slot_empty_${names.length}`;
+  initializers.set(sizes, makeTensor(sizes, [names.length], new BigInt64Array(names.length)));
+  const outputs = names.map((name) => `${name}/empty`);
+  branch.nodes.push(makeNode('Split', [NOTHING, sizes], outputs, { axis: 0 }));
+  branch.outputs.push(...outputs.map((name) => ({ name, dataType: DataType.float, dims: [0] })));
 }
 
 /** Returns the outputs of a layer's attention: its result, then keys and values of each slot. */
@@ -125,24 +194,11 @@ function attentionOfSeveral(node: OnnxNode, slots: readonly number[]): Subgraph 
   return { nodes, outputs: [tensor(result, 3), ...present.map((name) => tensor(name, 4))] };
 }
 
-/**
- * Returns the branch for runs of one sequence. Keys and values of the other slots are empty tensors, cut from an input
- * because onnxruntime takes longer to return constants from a branch.
- */
+/** Returns the branch for runs of one sequence, without the keys and values of the other slots. */
 function attentionOfOne(node: OnnxNode, slots: readonly number[]): Subgraph {
-  const [result = '', key = '', value = '', ...empty] = outputsOf(node, slots).map((name) => `${name}/one`);
-  return {
-    nodes: [
-      attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value]),
-      makeNode('Split', [NOTHING, EMPTY_SIZES], empty, { axis: 0 }),
-    ],
-    outputs: [
-      tensor(result, 3),
-      tensor(key, 4),
-      tensor(value, 4),
-      ...empty.map((name) => ({ name, dataType: DataType.float, dims: [0] })),
-    ],
-  };
+  const [result = '', key = '', value = ''] = outputsOf(node, slots).map((name) => `${name}/one`);
+  const nodes = [attentionOfSlot(node, 0, node.inputs.slice(QUERY, VALUE + 1), [result, key, value])];
+  return { nodes, outputs: [tensor(result, 3), tensor(key, 4), tensor(value, 4)] };
 }
 
 /** Returns an attention node over the KV of one slot, for the given queries, keys and values. */

@@ -5,7 +5,7 @@ import type { Device } from '../../../lib/backend.ts';
 import { EncoderManifest } from '../../compile/encoder-manifest.ts';
 import { MANIFEST_FILE, Manifest } from '../../compile/manifest.ts';
 import { availableMemory } from '../../device/hardware.ts';
-import { cellBytes } from '../../engine/cache/sequence.ts';
+import { cellBytes } from '../../engine/cache/kv-shape.ts';
 import type { CompileSpec } from '../../protocol/messages.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../../store/bounded-file.ts';
 

@@ -1,0 +1,232 @@
+import { Tensor } from 'onnxruntime-node';
+import { at } from '../../../lib/at.ts';
+import type { WeightForm } from '../../../lib/schema/form-choice.ts';
+import type { Manifest } from '../../compile/manifest.ts';
+import { slotName } from '../../onnx/rewrites/attention-slots.ts';
+import {
+  APART_CELLS,
+  APART_GATHERED,
+  APART_MASK,
+  APART_POSITIONS,
+  APART_SHAPE,
+  APART_SPREAD,
+  apartName,
+  JOB_ROWS,
+  JOB_SIZES,
+  SEVERAL_JOBS,
+} from '../../onnx/rewrites/two-part-attention.ts';
+import type { BranchCells } from '../cache/branch-cells.ts';
+import { floatBuffer } from '../cache/kv-shape.ts';
+import { Scratch } from './forward.ts';
+import type { Cells } from './media-feeds.ts';
+import { HIDDEN, int64, kvTensors } from './tensors.ts';
+
+/** Weight forms in which onnxruntime may multiply a single row by another kernel than several. */
+export const ODD_KERNELS: ReadonlySet<WeightForm> = new Set(['float']);
+
+/** Holds the inputs and outputs for a run of branches, and `store`, which keeps the new keys and values after it. */
+export interface BoundBranches {
+  feeds: Record<string, Tensor>;
+  fetches: Record<string, Tensor>;
+  store(): void;
+}
+
+/** Describes the branches of one job in a run: those from the place `from` to before `to`. */
+interface JobBranches extends Cells {
+  branches: BranchCells;
+  from: number;
+  to: number;
+  /** Place of the first of them in the tensors of the run. */
+  first: number;
+}
+
+/** Describes a row of a run: a cell of a branch, and the place of the branch in the tensors of the run. */
+interface Row {
+  job: JobBranches;
+  cell: number;
+  place: number;
+}
+
+/**
+ * Prepares runs of branches that are apart from their prefix (`onnx/rewrites/two-part-attention.ts`), of one job or of
+ * several. Only the branches between a job's first and last one with new cells take part. The KV of one job is read and
+ * written in place; that of several is copied together, and the new keys and values are copied back.
+ */
+export class BranchFeeds {
+  readonly #manifest: Manifest;
+  readonly #heads: number;
+  /** Number of query heads for each key head. */
+  readonly #group: number;
+  /** Number of elements of a key or value of a branch. */
+  readonly #width: number;
+  readonly #mask = new Scratch((length) => new Float32Array(length));
+  /** Keys and values of several jobs, layer by layer. */
+  readonly #joint: Scratch<Float32Array<ArrayBuffer>>[];
+
+  constructor(manifest: Manifest, queryHeads: number) {
+    this.#manifest = manifest;
+    const { heads, headSize } = at(manifest.kv, 0);
+    this.#heads = heads;
+    this.#group = queryHeads / heads;
+    this.#width = headSize + 1;
+    this.#joint = manifest.kv.flatMap(() => [0, 1].map(() => new Scratch((length) => new Float32Array(length))));
+  }
+
+  /** Returns the cells of a run, with the last one a second time if the run must not have a single or odd row. */
+  padded(stretches: readonly Cells[]): readonly Cells[] {
+    const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
+    const pads = ODD_KERNELS.has(this.#manifest.form) ? count % 2 === 1 : count === 1 && this.#group === 1;
+    const last = stretches.at(-1);
+    return pads && last ? [...stretches, { ...last, start: last.end - 1 }] : stretches;
+  }
+
+  /** Binds the new cells of each job. `padded` tells whether the last row of the run is there a second time. */
+  prepare(stretches: readonly Cells[], padded: boolean): BoundBranches {
+    const jobs = jobsOf(stretches);
+    const rows = jobs.flatMap((job) =>
+      Array.from({ length: job.end - job.start }, (_, index): Row => {
+        const cell = job.start + index;
+        return { job, cell, place: job.first + job.branches.placeOf(cell) - job.from };
+      }),
+    );
+    if (padded) rows.push(at(rows, rows.length - 1));
+    const bound: BoundBranches = { feeds: this.#rowFeeds(jobs, rows), fetches: {}, store: () => {} };
+    for (const [slot, { sequence }] of jobs.entries()) {
+      const prefix = kvTensors(this.#manifest, sequence);
+      for (const [layer, { past }] of this.#manifest.kv.entries())
+        for (const part of [0, 1]) bound.feeds[slotName(slot, at(past, part))] = at(prefix, 2 * layer + part);
+    }
+    if (jobs.length > 1) this.#bindSizes(jobs, padded, bound);
+    this.#bindKv(jobs, rows, bound);
+    return bound;
+  }
+
+  /** Returns the inputs that say which row belongs where, and which cells it sees. */
+  #rowFeeds(jobs: readonly JobBranches[], rows: readonly Row[]): Record<string, Tensor> {
+    const [heads, group, length] = [this.#heads, this.#group, lengthOf(jobs)];
+    const count = branchesOf(jobs);
+    const used = new Int32Array(count);
+    const within = rows.map(({ place }) => {
+      used[place] = at(used, place) + 1;
+      return at(used, place) - 1;
+    });
+    // Two rows at least, because one row alone is multiplied by another kernel.
+    const height = Math.max(...used, group === 1 ? 2 : 1);
+    const gathered = rows.map(({ place }, row) => place * height + at(within, row));
+    const spread = new BigInt64Array(count * height);
+    const cells = new BigInt64Array(rows.length * heads * 3);
+    const mask = this.#mask.take(spread.length * group * length);
+    mask.fill(HIDDEN);
+    for (let first = 0; first < mask.length; first += length) mask[first] = 0;
+    for (const [row, { job, cell, place }] of rows.entries()) {
+      const { branches, sequence } = job;
+      const spot = at(gathered, row);
+      spread[spot] = BigInt(row);
+      const line = spot * group * length;
+      for (let seen = cell; seen >= branches.prefix; seen = at(sequence.parents, seen))
+        mask[line + branches.indexOf(seen)] = 0;
+      for (let member = 1; member < group; member++) mask.copyWithin(line + member * length, line, line + length);
+      const index = BigInt(branches.indexOf(cell));
+      for (let head = 0; head < heads; head++)
+        cells.set([BigInt(place), BigInt(head), index], 3 * (row * heads + head));
+    }
+    const positions = BigInt64Array.from(rows, ({ job, cell }) => BigInt(at(job.sequence.positions, cell)));
+    return {
+      [SEVERAL_JOBS]: new Tensor('bool', [jobs.length > 1], [1]),
+      [APART_POSITIONS]: new Tensor('int64', positions, [1, rows.length]),
+      [APART_CELLS]: new Tensor('int64', cells, [rows.length * heads, 3]),
+      [APART_SPREAD]: new Tensor('int64', spread, [spread.length]),
+      [APART_GATHERED]: int64(gathered),
+      [APART_SHAPE]: int64([-1, height, heads, group * this.#width]),
+      [APART_MASK]: new Tensor('float32', mask, [count, 1, height * group, length]),
+    };
+  }
+
+  /** Binds the numbers of rows of several jobs. Slots without a job get the rows of padding. */
+  #bindSizes(jobs: readonly JobBranches[], padded: boolean, { feeds }: BoundBranches): void {
+    const sizes = jobs.map(({ start, end }) => this.#group * (end - start));
+    if (padded) sizes.push((sizes.pop() ?? 0) + this.#group);
+    const { slots = 1 } = this.#manifest;
+    const empty = slots - jobs.length;
+    feeds[JOB_SIZES] = int64([...sizes, ...Array<number>(empty).fill(this.#group), this.#group * jobs.length]);
+    feeds[JOB_ROWS] = int64([sizes.reduce((sum, size) => sum + size, 0)]);
+  }
+
+  #bindKv(jobs: readonly JobBranches[], rows: readonly Row[], bound: BoundBranches): void {
+    const [only] = jobs;
+    const length = lengthOf(jobs);
+    const dims = [branchesOf(jobs), this.#heads, length, this.#width];
+    const size = length * this.#width;
+    for (const [layer, { past, present }] of this.#manifest.kv.entries()) {
+      for (const [index, part] of (['key', 'value'] as const).entries()) {
+        const own = ({ branches }: JobBranches) => floatBuffer(at(branches.layers, layer)[part]);
+        const bind = (data: Float32Array) => {
+          const tensor = new Tensor('float32', data, dims);
+          bound.feeds[apartName(at(past, index))] = tensor;
+          bound.fetches[apartName(at(present, index))] = tensor;
+        };
+        if (only && jobs.length === 1) {
+          bind(own(only).subarray(only.from * this.#heads * size, only.to * this.#heads * size));
+          continue;
+        }
+        const joint = at(this.#joint, 2 * layer + index).take(branchesOf(jobs) * this.#heads * size);
+        for (const job of jobs) this.#copyTogether(own(job), job, joint, size);
+        bind(joint);
+      }
+    }
+    if (jobs.length > 1) bound.store = () => this.#copyBack(rows, branchesOf(jobs), size);
+  }
+
+  /** Copies the KV of a job's branches to their place among those of several jobs. */
+  #copyTogether(from: Float32Array, job: JobBranches, joint: Float32Array, size: number): void {
+    const ownSize = job.branches.length * this.#width;
+    const heads = (job.to - job.from) * this.#heads;
+    for (let head = 0; head < heads; head++) {
+      const start = (job.from * this.#heads + head) * ownSize;
+      joint.set(from.subarray(start, start + ownSize), (job.first * this.#heads + head) * size);
+    }
+  }
+
+  /** Copies new keys and values of several jobs to the branches that they belong to. */
+  #copyBack(rows: readonly Row[], count: number, size: number): void {
+    for (const [index, scratch] of this.#joint.entries()) {
+      const joint = scratch.take(count * this.#heads * size);
+      for (const { job, cell, place } of rows) {
+        const { key, value } = at(job.branches.layers, index >> 1);
+        const into = index % 2 === 0 ? key : value;
+        const offset = job.branches.indexOf(cell) * this.#width;
+        const ownSize = job.branches.length * this.#width;
+        for (let head = 0; head < this.#heads; head++) {
+          const start = (place * this.#heads + head) * size + offset;
+          const target = (job.branches.placeOf(cell) * this.#heads + head) * ownSize + offset;
+          into.set(joint.subarray(start, start + this.#width), target);
+        }
+      }
+    }
+  }
+}
+
+/** Returns the branches of each job in a run. Throws if a sequence has none. */
+function jobsOf(stretches: readonly Cells[]): JobBranches[] {
+  let first = 0;
+  return stretches.map((stretch) => {
+    const { branches } = stretch.sequence;
+    if (!branches) throw new Error('a sequence has no branches');
+    const places = Array.from({ length: stretch.end - stretch.start }, (_, row) =>
+      branches.placeOf(stretch.start + row),
+    );
+    const job = { ...stretch, branches, from: Math.min(...places), to: Math.max(...places) + 1, first };
+    first += job.to - job.from;
+    return job;
+  });
+}
+
+/** Returns the number of branches of all jobs in a run. */
+function branchesOf(jobs: readonly JobBranches[]): number {
+  return jobs.reduce((sum, { from, to }) => sum + to - from, 0);
+}
+
+/** Returns the number of cells of each branch in a run. */
+function lengthOf(jobs: readonly JobBranches[]): number {
+  return Math.max(...jobs.map(({ branches }) => branches.length));
+}
