@@ -86,7 +86,9 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const limits = { draftRows: draftRows(manifest) };
   const { saved: kept } = spec;
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
-  const dependence = dependenceOf(manifest);
+  const dependence = decisions
+    ? 'the questions of a decision model are computed side by side, after as much text as all of them share'
+    : dependenceOf(manifest);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, ...(saved ? { saved } : {}) });
   return new LoadedModel({
     model,
@@ -209,6 +211,7 @@ export function dependenceOf(
   if (queryHeads === undefined)
     return "the model's attention is computed over all tasks of a request together, in an order that depends on them: it has layers with a state or a window, sinks, or heads that differ";
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
+  if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 
