@@ -90,7 +90,12 @@ export function twoPartHeads(
  * - `branch_mask` float `[branches, 1, places * heads of a group, cells]`
  * - for each layer, keys and values of the branches `[branches, key heads, cells, head size + 1]`, in place
  */
-export function declareTwoParts(graph: Graph, layout: GraphLayout, { queries, keys, size }: Heads, slots: number): void {
+export function declareTwoParts(
+  graph: Graph,
+  layout: GraphLayout,
+  { queries, keys, size }: Heads,
+  slots: number,
+): void {
   const group = queries / keys;
   for (const [name, values] of Object.entries({
     flat: [-1, size],
