@@ -104,7 +104,9 @@ export const Manifest = v.strictObject({
    * here.
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
-  /** Number of query heads, if a run may compute a job's branches in two parts (`onnx/rewrites/two-part-attention.ts`). */
+  /**
+   * Number of query heads, if a run may compute a job's branches in two parts (`onnx/rewrites/two-part-attention.ts`).
+   */
   queryHeads: v.optional(v.pipe(Positive, v.maxValue(1024))),
   /**
    * Second graph of a small model, for runs of one sequence, where binding the KV of empty slots would take a third of

@@ -67,7 +67,7 @@ const LAYERS: readonly Layer[] = [
     'media/media-plan.ts',
     'ort-plugin/plugin-target.ts',
   ),
-  // `engine/cache/sequence.ts` tells the size of the KV cache, from which the limits of the process follow.
+  // `engine/cache/kv-shape.ts` tells the size of the KV cache, from which the limits of the process follow.
   runtime(
     'supervisor',
     'protocol',
@@ -77,7 +77,7 @@ const LAYERS: readonly Layer[] = [
     'process',
     'store',
     'encoder/contracts/span-shape.ts',
-    'engine/cache/sequence.ts',
+    'engine/cache/kv-shape.ts',
     'hub/public-address.ts',
     'ort-plugin/plugin-target.ts',
   ),

@@ -5,8 +5,8 @@ import type { KvLayerBuffers, KvShape } from './kv-shape.ts';
 const BLOCK = 64;
 
 /**
- * Holds the KV of the branches of a job apart from the KV of their prefix: `[branches, heads, length, headSize + 1]` for
- * each layer. The cells of a branch begin at index 1 whatever runs beside it, so its answer does not depend on that.
+ * Holds the KV of the branches of a job apart from the KV of their prefix: `[branches, heads, length, headSize + 1]`
+ * for each layer. The cells of a branch begin at index 1 whatever runs beside it, so its answer does not depend on it.
  * Cell 0 stands for the prefix (`onnx/rewrites/two-part-attention.ts`).
  */
 export class BranchCells {
@@ -38,7 +38,7 @@ export class BranchCells {
     this.layers = allocate(shape, branches, this.length);
   }
 
-  /** Number of bytes of the buffers of so many branches with at most `length` cells each. */
+  /** Returns the number of bytes of the buffers of so many branches with at most `length` cells each. */
   static bytes({ layers }: KvShape, branches: number, length: number): number {
     const cell = layers.reduce((sum, { heads, headSize }) => sum + 2 * heads * (headSize + 1), 0);
     return branches * inBlocks(length) * cell * Float32Array.BYTES_PER_ELEMENT;

@@ -127,7 +127,7 @@ export class KvCache {
   }
 
   /**
-   * Makes room for the branches of a sequence in use apart from its trunk, and evicts idle sequences for them if needed.
+   * Makes room for the branches of a sequence in use apart from its trunk. Evicts idle sequences for them if needed.
    * Throws a RangeError if the system gives no memory.
    *
    * @param live one cell of each branch that has begun and will go on

@@ -68,8 +68,8 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
  * - `nothing` float `[0]`: an empty tensor, from which the empty KV of the other slots is cut
  *
  * Must be called after `packBranches` and `gatherRows`. Deletes `attentionMask` from `layout`, and `positions` unless
- * another node reads them. Returns the number of query heads if a run may also compute the branches of one job apart from
- * their prefix (`two-part-attention.ts`). Returns null and changes nothing if anything other than attention reads the
+ * another node reads them. Returns the number of query heads if a run may also compute branches apart from their
+ * prefix (`two-part-attention.ts`). Returns null and changes nothing if anything other than attention reads the
  * attention mask, or if an attention node has more than three outputs.
  *
  * @param masks mask inputs that `packBranches` added

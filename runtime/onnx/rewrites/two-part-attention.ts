@@ -155,8 +155,8 @@ function nameOf(constant: string): string {
  * Numbers of cells must be multiples of 64: onnxruntime's softmax adds whole blocks of so many elements in another
  * order than the rest.
  *
- * @param prefixes names of keys and values of the prefix of each job, `[1, key heads, cells, head size]`; the rows are in
- *   the order of the jobs. A prefix that no job uses has one cell, and gets the rows of padding
+ * @param prefixes names of keys and values of the prefix of each job, `[1, key heads, cells, head size]`; the rows are
+ *   in the order of the jobs. A prefix that no job uses has one cell, and gets the rows of padding
  * @param outputs names for the result and the branches' keys and values
  */
 export function twoPartAttention(
