@@ -88,7 +88,7 @@ export const Model = v.object({
     v.pipe(
       v.string(),
       v.description(
-        "SHA-256 hash over fingerprint, the weights' number format and the wording of questions: what thresholds are valid for.",
+        "SHA-256 hash over fingerprint, the weights' number format and the wording of questions (for an author's contract, its name and the version of Assay): what thresholds are valid for.",
       ),
     ),
   ),

@@ -8,6 +8,7 @@ import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { ModelState } from '../../lib/model-states.ts';
+import type { ModelContract } from '../../lib/schema/model-list.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';
 import { LocalModelList, type ModelListOptions, oneRunAtATime } from './model-list.ts';
@@ -64,11 +65,15 @@ function listOf(given: Case) {
   return new LocalModelList(listOptions(given)).models();
 }
 
-function listOptions({ slot = 'unloaded', download }: Case, compiled: Held['compiled'] = null): ModelListOptions {
+function listOptions(
+  { slot = 'unloaded', download }: Case,
+  compiled: Held['compiled'] = null,
+  info: Held['info'] = null,
+): ModelListOptions {
   const held: Held = {
     state: slot,
     compiled,
-    info: null,
+    info,
     work: null,
     isReading: false,
     inUse: false,
@@ -90,11 +95,11 @@ function listOptions({ slot = 'unloaded', download }: Case, compiled: Held['comp
 
 describe('thresholds are those of the loaded files, number format and wording', () => {
   const calibration = { version: 1, fingerprint: 'ab'.repeat(32), model: id, fitted: '2026-11-28', kinds: {} } as const;
-  const listed = (form: string, fingerprint = '') => {
+  const listed = (form: string, fingerprint = '', contract?: ModelContract) => {
     const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
     const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
     return new LocalModelList({
-      ...listOptions({ slot: 'loaded' }, { record } as never),
+      ...listOptions({ slot: 'loaded' }, { record } as never, contract ? ({ contract } as never) : null),
       calibrations: { find: async () => ({ from: 'own', calibration: { ...calibration, thresholds } }) },
     });
   };
@@ -110,6 +115,8 @@ describe('thresholds are those of the loaded files, number format and wording', 
     const other = listed('int4', own);
     expect((await other.models())[0]?.calibration).not.toHaveProperty('thresholds');
     expect((await other.calibration(id))?.calibration).not.toHaveProperty('thresholds');
+    const asked = listed('int8', own, { name: 'kev', version: '1', temperature: 'none' });
+    expect((await asked.calibration(id))?.calibration).not.toHaveProperty('thresholds');
   });
 });
 

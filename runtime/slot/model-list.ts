@@ -4,6 +4,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { MODEL_STATES } from '../../lib/model-states.ts';
 import { taskPrompt } from '../../lib/prompt/tasks.ts';
 import { withUnsure } from '../../lib/questions/question-answers.ts';
+import { VERSION } from '../../lib/version.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
@@ -24,7 +25,9 @@ export interface ModelListOptions {
   find(model: ModelId): Promise<LocalModel | null>;
 }
 
-/** The wording of questions, as a change of it would change the probabilities. */
+/**
+ * The wording of questions of models without an author's contract, as a change of it would change the probabilities.
+ */
 const WORDING = taskPrompt({
   input: { context: 'a' },
   media: [],
@@ -80,10 +83,13 @@ export class LocalModelList {
 
   /** Returns the hash of what decides the probabilities of a loaded model; undefined if it is not loaded. */
   #policyFingerprint(model: ModelId): string | undefined {
-    const { fingerprint, form } = this.#options.registry.slots.get(model)?.compiled?.record ?? {};
+    const slot = this.#options.registry.slots.get(model);
+    const { fingerprint, form } = slot?.compiled?.record ?? {};
     if (!fingerprint) return undefined;
+    // Code writes the prompts of an author's contract, so a new version may word them otherwise.
+    const wording = slot?.info?.contract ? [slot.info.contract, VERSION] : WORDING;
     return createHash('sha256')
-      .update(JSON.stringify([fingerprint.source, form ?? null, WORDING]))
+      .update(JSON.stringify([fingerprint.source, form ?? null, wording]))
       .digest('hex');
   }
 
