@@ -87,7 +87,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const { saved: kept } = spec;
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
   const dependence = decisions
-    ? 'the questions of a decision model are computed side by side, after as much text as all of them share'
+    ? 'it was not measured for decision models, whose questions follow as much text as all of them share'
     : dependenceOf(manifest);
   const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, ...(saved ? { saved } : {}) });
   return new LoadedModel({
