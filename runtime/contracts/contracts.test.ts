@@ -151,6 +151,11 @@ test.each<[string, PublishedFiles, RegExp]>([
     published({ 'strands_decider_config.json': { ...strands, head_type: 'slot' } }),
     /"slot" for head_type/,
   ],
+  [
+    'a base model without its adapter',
+    published({ 'strands_decider_config.json': strands }, 'head.safetensors', 'model.safetensors'),
+    /no adapter_model\.safetensors/,
+  ],
   ['isolated options', published({ 'head.pt': { ...kev, option_isolation: true } }, 'adapter_config.json'), /head\.pt/],
   ['another task', published({ 'schema_config.json': { task: 'v3' } }), /"v3" for task/],
   ['plain prompts', published({ 'lev_release.json': { prompt_style: 'plain', base_model: 'a/b' } }), /prompt_style/],

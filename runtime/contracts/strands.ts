@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { ADAPTER_WEIGHTS } from '../store/model-files.ts';
 import {
   type Asking,
   type ContractText,
@@ -78,6 +79,9 @@ export function findStrands(files: PublishedFiles): DecisionContract | null {
   if (file === undefined) return null;
   const settings = settingsIn(files, file, Settings);
   if (!files.paths.has(HEAD)) throw new RefusedContract(`it has no ${HEAD}; older heads in slot_head.pt are not read`);
+  const weights = [...files.paths].filter((path) => path.endsWith('.safetensors') && path !== HEAD);
+  if (weights.length > 0 && !weights.some((path) => path.endsWith(ADAPTER_WEIGHTS)))
+    throw new RefusedContract(`it has weights of its own but no ${ADAPTER_WEIGHTS}, which its base model needs`);
   const { base_model, base_revision, temperature_by_kind, pointer_dim, ordinal_smoothing } = settings;
   const trained = v.is(Provenance, files.json[PROVENANCE]) ? files.json[PROVENANCE].base_model_revision : null;
   const byKind = Object.keys(temperature_by_kind).length > 0;
