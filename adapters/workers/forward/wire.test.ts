@@ -130,7 +130,7 @@ describe('tasksBody', () => {
 
   it.each([
     ['shorthand', '{"a":', '"string"', '}', LIMITS.schemaDepth / 2 - 1],
-    ['JSON Schema', '{"items":', '{}', '}', LIMITS.schemaDepth - 1],
+    ['JSON Schema', '{"type":"object","additionalProperties":', '{}', '}', LIMITS.schemaDepth - 1],
   ])('is read by a box although it contains the deepest %s that is accepted', (_, open, inner, close, levels) => {
     const request = (depth: number) =>
       `{"model":"a/b","context":"","instruction":"i","schema":${open.repeat(depth)}${inner}${close.repeat(depth)}}`;
