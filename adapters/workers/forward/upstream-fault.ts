@@ -8,7 +8,7 @@ export class UpstreamFault extends Error {
   /** Error for the caller if no other upstream answers either. */
   readonly error: AssayError;
   /**
-   * True if the upstream is at fault. False if it is healthy, but busy, has another model loaded, or has ended a stream
+   * True if the upstream is at fault. False if it is healthy, but busy, lacks the model, or has ended a stream
    * that the caller did not read.
    */
   readonly broken: boolean;
@@ -69,8 +69,8 @@ export function readErrorBody(text: string): { code: ErrorCode; message: string;
 
 /**
  * Returns the error to throw for an upstream's error response. That is an `UpstreamFault` if another upstream may
- * answer: for status 429, status 5xx except `timeout`, `model_not_loaded`, a code in `NOT_OF_THE_REQUEST`, or a body
- * that is not an error body. Otherwise it is the upstream's error, for the caller.
+ * answer: for status 429, status 5xx except `timeout`, a model that only this one lacks, a code in
+ * `NOT_OF_THE_REQUEST`, or a body that is not an error body. Otherwise it is the upstream's error, for the caller.
  *
  * @param retryAfter the response's Retry-After header, in seconds; for status 429
  */
@@ -89,7 +89,7 @@ export function upstreamError(status: number, text: string, retryAfter: string |
     );
   }
   const error = new AssayError(code, message, param === undefined ? {} : { param });
-  if (code === 'model_not_loaded') return new UpstreamFault(error, false);
+  if (code === 'model_not_loaded' || code === 'model_not_found') return new UpstreamFault(error, false);
   return status >= 500 ? failure(error) : error;
 }
 
