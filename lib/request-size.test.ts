@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Task, TaskBatch } from './backend.ts';
-import { answerTokens, checkRequestSize, checkRequestTokens, sizeOf, sizeOfRequest } from './request-size.ts';
+import {
+  answerTokens,
+  checkFits,
+  checkRequestSize,
+  checkRequestTokens,
+  sizeOf,
+  sizeOfRequest,
+} from './request-size.ts';
 
 const batch = (more: Partial<TaskBatch> = {}): TaskBatch => ({
   model: '',
@@ -23,7 +30,7 @@ const choices = (tasks: number, options: number, length: number): Task[] =>
 test('counts characters in all places, and media separately', () => {
   const source = { type: 'base64', data: 'x'.repeat(1_000), mimeType: 'a' };
   expect(sizeOf({ a: 'xyz', b: [{ c: 'é' }, 'pq', 5, null, true], d: {} }).characters).toBe(10);
-  expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_000 });
+  expect(sizeOf([source, source]).media).toEqual({ count: 2, characters: 2_002 });
 });
 
 test('estimates a text that is far too long at a quarter of the queue', () => {
@@ -67,4 +74,15 @@ describe('the bound of a request', () => {
     expect(() => checkRequestTokens(131_072)).not.toThrow();
     expect(() => checkRequestTokens(131_073, 'about ')).toThrow(/about 131073 tokens .* 131072/u);
   });
+});
+
+test.each<[string, object, boolean]>([
+  ['a text whose tokens are all long', { context: ' '.repeat(255_000) }, true],
+  ['a text that no tokenizer makes short enough', { context: 'x'.repeat(260_000) }, false],
+  ['a picture', { source: { type: 'base64', data: 'A'.repeat(1e6) } }, true],
+  ['a picture in a URL', { source: { type: 'url', url: `data:image/png;base64,${'A'.repeat(1e6)}` } }, true],
+])('a prompt of 1,000 tokens and %s', (_, input, fits) => {
+  const check = () => checkFits(batch({ input: input as TaskBatch['input'] }), 1_000);
+  if (fits) expect(check).not.toThrow();
+  else expect(check).toThrow(/maximum context length is 1000 tokens .* has 26\d+ characters/u);
 });

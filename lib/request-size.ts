@@ -20,6 +20,8 @@ const CHARACTERS_PER_TOKEN = 3;
  * Characters per token that texts of no language exceed much: a request that is too long even so is refused at once.
  */
 const MOST_CHARACTERS_PER_TOKEN = 6;
+/** Characters that the longest tokens of vocabularies have: runs of spaces and of signs. */
+const CHARACTERS_OF_LONGEST_TOKEN = 256;
 /**
  * Maximum estimate for a prompt, in tokens. Even a busy server thus admits a prompt that is too long, and refuses it
  * with the right error. A prompt that fits counts in full once its tokens are counted.
@@ -53,6 +55,33 @@ export function checkRequestSize(batch: TaskBatch): void {
   checkRequestTokens(Math.ceil(characters / MOST_CHARACTERS_PER_TOKEN), 'at least ');
 }
 
+/** Advice for a request of tasks or questions that is too long. */
+export const READ_IN_WINDOWS = ' Or send one text with "windows": {}, which reads it in parts.';
+
+/**
+ * Throws `input_too_long` if the texts of a request cannot fit in a prompt of `limit` tokens, whatever the tokenizer.
+ * Such a text would keep the engine's process busy for seconds, only to be refused there.
+ */
+export function checkFits(request: TaskBatch | ChatRequest, limit: number): void {
+  const { characters, media } = sizeOf(request);
+  const text = characters - media.characters;
+  if (text <= CHARACTERS_OF_LONGEST_TOKEN * limit) return;
+  throw longerThanContext(limit, `${text} characters`, 'tasks' in request ? READ_IN_WINDOWS : '');
+}
+
+/**
+ * Returns the `input_too_long` of an input that is longer than `limit` tokens (D-18).
+ *
+ * @param has what the input has: its number of tokens, or of characters
+ * @param advice further sentences for the message, each after a space
+ */
+export function longerThanContext(limit: number, has: string, advice = ''): AssayError {
+  // Clients recognise a full context by OpenAI's words "This model's maximum context length is", and then shorten the
+  // conversation or take another model: litellm, CrewAI, Pydantic AI, Strands, Agno.
+  const message = `This model's maximum context length is ${limit} tokens as it is loaded, and the input has ${has}. Shorten the input, load the model with a larger max_prompt_len, or load a model with a longer context.${advice}`;
+  return new AssayError('input_too_long', message);
+}
+
 /**
  * Throws `input_too_long`, with both numbers, for more than `MOST_REQUEST_TOKENS`.
  *
@@ -76,9 +105,16 @@ function repeatedCharacters(request: TaskBatch | ChatRequest): number {
   }, 0);
 }
 
+/** Returns the characters of an object that is the source of media, encoded in it; null for any other object. */
+function mediaCharacters(source: { type?: unknown; data?: unknown; mimeType?: unknown; url?: unknown }): number | null {
+  const { type, data, mimeType = '', url } = source;
+  if (type === 'base64' && typeof data === 'string') return data.length + String(mimeType).length;
+  return type === 'url' && typeof url === 'string' && url.startsWith('data:') ? url.length : null;
+}
+
 /**
  * Counts the characters of all strings and object keys in a request, media included (`characters`), the number of its
- * base64 media (`media.count`), and their characters (`media.characters`).
+ * encoded media (`media.count`), and their characters (`media.characters`).
  */
 export function sizeOf(request: object): { characters: number; media: { count: number; characters: number } } {
   let characters = 0;
@@ -90,9 +126,10 @@ export function sizeOf(request: object): { characters: number; media: { count: n
       if (typeof member === 'string') characters += member.length;
       else if (typeof member === 'object' && member !== null) open.push(member);
     }
-    if ('type' in value && value.type === 'base64' && 'data' in value && typeof value.data === 'string') {
+    const encoded = 'type' in value ? mediaCharacters(value) : null;
+    if (encoded !== null) {
       media.count++;
-      media.characters += value.data.length;
+      media.characters += encoded;
     }
   }
   return { characters, media };

@@ -1,10 +1,10 @@
 import type { ExtractTask, TaskAnswer } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { READ_IN_WINDOWS } from '../../lib/request-size.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import type { PyValue } from '../contracts/python-json.ts';
 import type { Question, QuestionLimits } from '../contracts/question.ts';
-import { READ_IN_WINDOWS } from '../text/prompt.ts';
 
 /** Describes one sequence of tokens that the model reads. */
 export interface EncoderRow {

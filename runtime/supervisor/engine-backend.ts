@@ -17,7 +17,7 @@ import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
 import type { ModelHost } from '../../lib/host.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
-import { answerTokens, checkRequestSize, sizeOfRequest } from '../../lib/request-size.ts';
+import { answerTokens, checkFits, checkRequestSize, sizeOfRequest } from '../../lib/request-size.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
 import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
@@ -154,6 +154,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       const request = requestOf(work);
       await context.admit(sizeOfRequest(request).tokens);
       if (work.kind === 'tasks') checkRequestSize(work.batch);
+      // Models with an author's contract may read a part of a long text, or all of it in windows.
+      if (info && !info.contract && !info.capabilities) checkFits(request, info.maxPromptLen);
       const { signal, priority, caller, cacheScope } = context;
       const media = mediaFor(work, caller, info);
       call = await engine.call({

@@ -3,6 +3,7 @@ import type { Task, TaskBatch, Tool } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { TASK_SEPARATOR, taskPrompt, taskText } from '../../lib/prompt/tasks.ts';
+import { longerThanContext, READ_IN_WINDOWS } from '../../lib/request-size.ts';
 import { encodeSegments, type Segment } from './segment.ts';
 import { opensThinking } from './template/chat-template.ts';
 import { isToolUse, type TemplateMessage, toTemplateMessages } from './template/template-message.ts';
@@ -21,17 +22,9 @@ export const COUNTED_LIMITS = 4;
  */
 export function checkLength(tokens: number, limit: number, advice = ''): void {
   if (tokens <= limit) return;
-  const count = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
-  // Clients recognise a full context by OpenAI's words "This model's maximum context length is", and then shorten the
-  // conversation or take another model: litellm, CrewAI, Pydantic AI, Strands, Agno.
-  throw new AssayError(
-    'input_too_long',
-    `This model's maximum context length is ${limit} tokens as it is loaded, and the input has ${count}. Shorten the input, load the model with a larger max_prompt_len, or load a model with a longer context.${advice}`,
-  );
+  const counted = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
+  throw longerThanContext(limit, `${counted}`, advice);
 }
-
-/** Advice for a request of tasks or questions that is too long. */
-export const READ_IN_WINDOWS = ' Or send one text with "windows": {}, which reads it in parts.';
 
 /**
  * Throws `input_too_long` for far too many messages before they are rendered, because each needs at least one token.

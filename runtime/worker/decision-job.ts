@@ -1,9 +1,10 @@
 import { at } from '../../lib/at.ts';
 import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
+import { READ_IN_WINDOWS } from '../../lib/request-size.ts';
 import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
 import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchResult, BranchSpec, JobResult, Sampling } from '../engine/job-spec.ts';
-import { checkLength, READ_IN_WINDOWS } from '../text/prompt.ts';
+import { checkLength } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
 
 /** Holds a decision model's contract, bound to its tokenizer, and how its graph reads labels. */

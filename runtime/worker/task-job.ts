@@ -4,12 +4,12 @@ import { AssayError } from '../../lib/errors.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { QuotedTexts } from '../../lib/grammar/text/quoted-texts.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
-import { checkRequestTokens, MOST_REQUEST_TOKENS } from '../../lib/request-size.ts';
+import { checkRequestTokens, MOST_REQUEST_TOKENS, READ_IN_WINDOWS } from '../../lib/request-size.ts';
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { BranchResult, BranchSpec, JobResult, JobSpec, Sampling, ScoredChoice } from '../engine/job-spec.ts';
-import { checkLength, READ_IN_WINDOWS, taskEncoder } from '../text/prompt.ts';
+import { checkLength, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { atOnce } from './turns.ts';
 
