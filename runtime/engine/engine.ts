@@ -33,6 +33,8 @@ export interface EngineOptions {
   saved?: SavedPrefixes;
   /** Returns the current time in milliseconds, on the clock of `JobSpec.deadline`. Default: `performance.now()`. */
   now?(): number;
+  /** Receives the error of a run of several jobs, which is then repeated one job at a time. */
+  onBatchFailed?(cause: unknown): void;
 }
 
 /**
@@ -297,7 +299,10 @@ export class Engine {
     } catch (cause) {
       const [only] = batch;
       if (only && batch.length === 1) this.#failRun(only, cause);
-      else for (const job of batch) await this.#runBatch([job]);
+      else {
+        this.#options.onBatchFailed?.(cause);
+        for (const job of batch) await this.#runBatch([job]);
+      }
     }
   }
 

@@ -89,7 +89,17 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const dependence = decisions
     ? 'it was not measured for decision models, whose questions follow as much text as all of them share'
     : dependenceOf(manifest);
-  const engine = new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes, limits, ...(saved ? { saved } : {}) });
+  const engine = new Engine({
+    forward,
+    kv,
+    maxPromptLen,
+    contextLength,
+    kvBytes,
+    limits,
+    ...(saved ? { saved } : {}),
+    onBatchFailed: (cause) =>
+      process.emitWarning(`A run of several requests failed and is repeated one at a time: ${cause}`),
+  });
   return new LoadedModel({
     model,
     device,

@@ -104,7 +104,11 @@ export function engineFor(
   options: Partial<EngineOptions> = {},
 ): Engine {
   const { maxPromptLen, contextLength } = manifest;
-  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 32 << 20, ...options });
+  const onBatchFailed = (cause: unknown) => {
+    throw cause;
+  };
+  const kv = kvShape(manifest);
+  return new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes: 32 << 20, onBatchFailed, ...options });
 }
 
 /** Returns a model's greedy continuation of a prompt, without bounds: the most probable token, `count` times. */

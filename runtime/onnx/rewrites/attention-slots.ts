@@ -1,3 +1,4 @@
+import { at } from '../../../lib/at.ts';
 import {
   DataType,
   type Graph,
@@ -114,19 +115,18 @@ export function addAttentionSlots(
   return heads ? { queryHeads: heads.queries } : {};
 }
 
-/** Returns a branch that is one of two others. */
+/**
+ * Returns a branch that is one of two others. An output that one of them leaves empty has the dimensions of the other:
+ * onnxruntime would refuse these at run time.
+ */
 function eitherOf(condition: string, branches: { whenTrue: Subgraph; whenFalse: Subgraph }): Subgraph {
-  const outputs = branches.whenTrue.outputs.map((output) => ({ ...output, name: `${output.name}/either` }));
-  return {
-    nodes: [
-      makeIf(
-        condition,
-        outputs.map(({ name }) => name),
-        branches,
-      ),
-    ],
-    outputs,
-  };
+  const outputs = branches.whenTrue.outputs.map((one, index) => {
+    const other = at(branches.whenFalse.outputs, index);
+    const { dims } = one.dims.length < other.dims.length ? other : one;
+    return { ...one, dims, name: `${one.name}/either` };
+  });
+  const names = outputs.map(({ name }) => name);
+  return { nodes: [makeIf(condition, names, branches)], outputs };
 }
 
 /**
