@@ -338,6 +338,22 @@ describe.each([
   });
 });
 
+it.each([
+  [' ', ' '],
+  ['a_b', ''],
+  ['\t', '\t'],
+  ['{}', {}],
+])('DecisionTune shows %j for the option a_b with that description', (shown, description) => {
+  const tokenizer = tokenizerOf('decision-tune');
+  const adapter = openAdapter(contractOf('decision-tune'), tokenizer, new Set(['model']));
+  const batch = asked('', { q: { type: 'choice', instructions: 'Which?', criteria: { a_b: description, c: null } } });
+  const question = questionOf(batch.tasks[0] as DecideTask, 'decision-tune', { options: 9, levels: 9 });
+  const [plan] = [...adapter.decide([question], '', SETTINGS)];
+  const [from, to] = plan!.rows[0]!.markers as [number, number];
+  const ids = plan!.rows[0]!.ids.slice(from + 1, to);
+  expect(ids).toEqual(tokenizer.encode(shown.replaceAll('_', ' ')));
+});
+
 /** Lists rows and probabilities of GLiClass 0.1.21 with Verdict's weights, which are those of a GLiClass model. */
 const GLICLASS = [
   {

@@ -143,7 +143,7 @@ function layoutOf(contract: MarkerContract, { special }: EncoderTokenizer): Layo
           if (kind === 'score') return options.map(described);
           return options.map(({ name, description }) => {
             const text = textOrJson(description ?? '', { compact: true });
-            return text.trim() === '' ? name.replaceAll('_', ' ') : text;
+            return text === '' ? name.replaceAll('_', ' ') : text;
           });
         },
       };
