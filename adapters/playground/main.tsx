@@ -17,7 +17,7 @@ function App() {
   const model = active === 'none' ? '' : active;
   const abilities = useAbilities(model);
   // A tab for which the loaded model is of no use stays in its place, but cannot be opened.
-  const useless = (name: Tab) => name === 'Chat' && abilities?.chat === false;
+  const noChat = abilities?.chat === false ? 'The loaded model answers questions and does not chat.' : undefined;
   useEffect(() => {
     const follow = () => setTab(tabOfHash());
     addEventListener('hashchange', follow);
@@ -42,8 +42,8 @@ function App() {
               aria-controls={`panel-${name}`}
               aria-selected={tab === name}
               tabIndex={tab === name ? 0 : -1}
-              disabled={useless(name)}
-              title={useless(name) ? 'The loaded model answers questions and does not chat' : undefined}
+              disabled={name === 'Chat' && noChat !== undefined}
+              title={name === 'Chat' ? noChat : undefined}
               onClick={() => open(name)}
               onKeyDown={(event) => {
                 const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -65,7 +65,7 @@ function App() {
           <TasksTab model={model} abilities={abilities} loading={state === 'loading'} />
         </section>
         <section id="panel-Chat" role="tabpanel" aria-labelledby="tab-Chat" hidden={tab !== 'Chat'}>
-          <ChatTab loading={state === 'loading'} />
+          <ChatTab obstacle={noChat} loading={state === 'loading'} />
         </section>
         <section id="panel-Evaluate" role="tabpanel" aria-labelledby="tab-Evaluate" hidden={tab !== 'Evaluate'}>
           <Evaluate shown={tab === 'Evaluate'} model={model} />

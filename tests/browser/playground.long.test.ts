@@ -434,6 +434,25 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
     repair();
   });
 
+  it('greys out what a decision model cannot do, and says why', async () => {
+    const can = { decide: 'options', extract: false, chat: false, abstains: false, max_tokens: 512, max_options: 99 };
+    await page.route('**/v1/models', async (route) => {
+      const list = (await (await route.fetch()).json()) as { data: object[] };
+      await route.fulfill({ json: { ...list, data: list.data.map((one) => ({ ...one, capabilities: can })) } });
+    });
+    await page.getByLabel('API key').fill(KEY);
+    await page.reload();
+    await page.getByRole('tab', { name: 'Chat', disabled: true }).waitFor();
+    const tasks = page.getByRole('group').filter({ has: page.locator('legend', { hasText: 'Task' }) });
+    expect(await tasks.locator('.obstacle').allTextContents()).toEqual([
+      'The loaded model answers questions with options and extracts nothing.',
+    ]);
+    expect(await page.getByRole('option', { name: 'extract', exact: true }).first().isDisabled()).toBe(true);
+    await page.goto(`${server.url}/playground#chat`);
+    await page.getByText('does not chat. Load a chat model.').waitFor();
+    expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  });
+
   it('says what to do about a wrong key, and keeps the key in this tab only', async () => {
     await page.getByLabel('API key').fill('wrong');
     await ask();

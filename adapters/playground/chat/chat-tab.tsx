@@ -25,10 +25,10 @@ const said = (role: Message['role'], content: string, media?: PickedFile): Messa
 });
 
 /**
- * Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. `loading` is true while a
- * model is being loaded, when nothing can be asked.
+ * Shows a conversation with the loaded model. Answers are streamed; reasoning is collapsed. `obstacle` says why the model
+ * cannot chat, if it cannot; `loading` is true while one is being loaded, when nothing can be asked.
  */
-export function ChatTab({ loading }: { loading: boolean }) {
+export function ChatTab({ obstacle, loading }: { obstacle: string | undefined; loading: boolean }) {
   const [messages, setMessages] = useState<Message[]>([]);
   const [text, setText] = useState('');
   const [media, setMedia] = useState<PickedFile | undefined>();
@@ -40,7 +40,7 @@ export function ChatTab({ loading }: { loading: boolean }) {
 
   const send = async () => {
     const question = text.trim();
-    if ((question === '' && !media) || running || loading) return;
+    if ((question === '' && !media) || running || loading || obstacle) return;
     const history = [...messages, said('user', question, media)];
     const answer = said('assistant', '');
     const show = () => setMessages([...history, { ...answer }]);
@@ -89,7 +89,9 @@ export function ChatTab({ loading }: { loading: boolean }) {
       <div class="messages" role="log" aria-label="Conversation">
         {messages.length === 0 && (
           <p class="empty">
-            Say something. The starter model chats poorly; load a published model for real conversations.
+            {obstacle
+              ? `${obstacle} Load a chat model.`
+              : 'Say something. The starter model chats poorly; load a published model for real conversations.'}
           </p>
         )}
         {messages.map(({ role, content, media: file, reasoning, note }) => (
@@ -149,7 +151,7 @@ export function ChatTab({ loading }: { loading: boolean }) {
               Stop
             </button>
           ) : (
-            <button type="submit" class="primary" disabled={loading}>
+            <button type="submit" class="primary" disabled={loading || obstacle !== undefined}>
               {loading ? 'Loading the model…' : 'Send'}
             </button>
           )}

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
-import { anotherTask, moved, type TaskDraft } from './task.ts';
+import { anotherTask, moved, obstacle, type TaskDraft } from './task.ts';
 
 interface Props {
   tasks: readonly TaskDraft[];
@@ -78,8 +78,9 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
   const decide = task.type === 'decide';
   const asks = decide || task.type === 'multi';
   const title = task.name || `task ${index + 1}`;
+  const why = obstacle(task, abilities);
   return (
-    <fieldset class="task">
+    <fieldset class={why === '' ? 'task' : 'task unanswerable'}>
       <legend>Task {index + 1}</legend>
       <div class="row">
         <label for={taskElementId(task, 'type')} class="narrow">
@@ -134,6 +135,7 @@ function TaskEditor({ task, abilities, index, count, onChange, onMove, onRemove 
           </button>
         </div>
       </div>
+      {why !== '' && <p class="obstacle">{why}</p>}
       <label for={taskElementId(task, 'text')}>
         {asks ? 'Question' : 'Instruction'}
         <input

@@ -17,6 +17,7 @@ import {
   hasProbabilities,
   moved,
   newTask,
+  obstacle,
   tasksRequest,
 } from './task.ts';
 
@@ -320,4 +321,24 @@ test('curl reads a body with quotes, variables and more bytes than an argument m
     encoding: 'utf8',
   });
   expect(JSON.parse(stdout)).toEqual(body);
+});
+
+const ENCODER = {
+  decide: 'options',
+  extract: false,
+  chat: false,
+  abstains: false,
+  max_tokens: 9,
+  max_options: 9,
+} as const;
+test.each([
+  ['a question with options', decide, ENCODER, ''],
+  ['a free question', free, ENCODER, 'Give options'],
+  ['a free question of a chat model', free, { ...ENCODER, decide: 'any' } as const, ''],
+  ['an extraction', extract, ENCODER, 'extracts nothing'],
+  ['typed fields', newTask({ type: 'fields', name: 'f', text: '', list: 'a' }), ENCODER, 'extracts nothing'],
+  ['an extraction of spans', extract, { ...ENCODER, extract: 'spans' } as const, ''],
+  ['a task for a model that is not known', extract, null, ''],
+])('%s: the loaded model can answer it, or the task says why not', (_, task, abilities, words) => {
+  expect(obstacle(task, abilities)).toMatch(words === '' ? /^$/ : words);
 });

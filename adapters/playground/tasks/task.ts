@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { ModelCapabilities } from '../../../lib/schema/model-list.ts';
 import { decisionsInput, type PickedFile, tasksMedia } from '../media/media-file.ts';
 
 /** One task in the editor. */
@@ -109,6 +110,15 @@ export function extractionsRequest({ context, media, tasks, maxOutputTokens }: D
 /** Tells whether `POST /v1/decisions` can answer all tasks. It scores options, so every decide task must have some. */
 export const hasProbabilities = ({ tasks }: Draft): boolean =>
   tasks.every(({ type, list }) => type === 'extract' || items(list).length > 0);
+
+/** Returns why the loaded model cannot answer a task; empty if it can, or what it can do is not known. */
+export function obstacle({ type, list }: TaskFields, abilities: ModelCapabilities | null): string {
+  if (!abilities) return '';
+  if (type === 'extract' || type === 'fields')
+    return abilities.extract === false ? 'The loaded model answers questions with options and extracts nothing.' : '';
+  const free = type === 'decide' && items(list).length === 0;
+  return free && abilities.decide === 'options' ? 'The loaded model writes no answers of its own. Give options.' : '';
+}
 
 /** Returns the body of `POST /v1/decisions` for a draft with `hasProbabilities`. `model` is a model id. */
 export function decisionsRequest({ context, media, tasks, maxOutputTokens }: Draft, model: string) {
