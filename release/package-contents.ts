@@ -21,7 +21,7 @@ const RUNTIME = [
   /^models\/[a-z-]+\/([^/]+\.(json|md)|onnx\/[^/]+\.onnx)$/,
 ];
 // The report of benchmarks is among the documents that the server shows.
-const NOT_RUNTIME = /\.(test|fixture)\.|\/(training|tests|benchmarks)\/(?!report\.md$)/;
+const NOT_RUNTIME = /\.(test|fixture)\.|\/(tests|benchmarks)\/(?!report\.md$)/;
 
 /** Returns the problems of the package, one line each; an empty list if there are none. */
 export function packageProblems({ size, unpackedSize, files }: Packed): string[] {

@@ -81,7 +81,6 @@ describe('the package', () => {
     ['dist/runtime/plugins/zip.fixture.js', false],
     ['dist/tests/a.js', false],
     ['lib/a.ts', false],
-    ['models/starter/training/bank.json', false],
     ['.env', false],
   ])('%s may be in it: %s', (path, allowed) => {
     expect(packageProblems(packed([path]))).toEqual(allowed ? [] : [expect.stringContaining(`${path} is no runtime`)]);

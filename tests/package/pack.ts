@@ -41,10 +41,7 @@ export async function project(files: Readonly<Record<string, string>> = {}): Pro
 /** Builds and packs a copy of this checkout: a build here would remove files under running tests. */
 export async function pack(): Promise<{ tarball: string; packed: Packed }> {
   const copy = await newFolder();
-  for (const name of SOURCES) {
-    const training = join(ROOT, 'models/starter/training');
-    await fs.cp(join(ROOT, name), join(copy, name), { recursive: true, filter: (from) => !from.startsWith(training) });
-  }
+  for (const name of SOURCES) await fs.cp(join(ROOT, name), join(copy, name), { recursive: true });
   await fs.symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   await run(copy, 'npm', 'run', 'build');
   const { stdout } = await run(copy, 'npm', 'pack', '--ignore-scripts', '--json');

@@ -10,8 +10,7 @@ import { encodeTasks } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 /*
- * The starter model reads exactly the tokens in service that it was trained on.
- * `models/starter/training/make_golden.py` writes what training reads; here the service produces the same.
+ * The starter model reads exactly the tokens in service that it was trained on: `golden.jsonl` has what training read.
  */
 
 interface Sample {
