@@ -9,7 +9,7 @@ import { LogitRows } from './forward/tensors.ts';
 import { Job, type JobParts } from './job.ts';
 import type { JobResult, JobSpec } from './job-spec.ts';
 import { BatchPlanner } from './scheduler/batch-planner.ts';
-import { DEFAULT_LIMITS, type Limits } from './scheduler/limits.ts';
+import { defaultLimits, type Limits } from './scheduler/limits.ts';
 
 export interface EngineOptions {
   forward: Forward;
@@ -69,7 +69,7 @@ export class Engine {
     this.#options = options;
     this.#forward = options.forward;
     this.#kv = new KvCache(options.kv, options.kvBytes);
-    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#limits = { ...defaultLimits(options.forward.vocabSize), ...options.limits };
     this.#now = options.now ?? (() => performance.now());
     const { contextLength, forward } = options;
     const { apart: mayBeApart = true } = options;

@@ -2,6 +2,7 @@ import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type BranchContext, BranchRun } from './branches/branch-run.ts';
 import { TokenBudget } from './branches/token-budget.ts';
+import { cellsFor } from './cache/branch-cells.ts';
 import type { KvCache } from './cache/kv-cache.ts';
 import type { Sequence } from './cache/sequence.ts';
 import { inImage } from './forward/media-feeds.ts';
@@ -171,16 +172,16 @@ export class Job {
   }
 
   /**
-   * Plans the next run and appends its cells to the sequence: up to 1.5 times `tokens` new tokens. If recurrent states
-   * are missing, plans only a replay of earlier cells; the next call plans the new tokens. `advance` must have returned
-   * true before.
+   * Plans the next run and appends its cells to the sequence: up to 1.5 times `tokens` new tokens, and `mostRows` rows
+   * of logits. If recurrent states are missing, plans only a replay of earlier cells; the next call plans the new
+   * tokens. `advance` must have returned true before.
    */
-  planRun(tokens: number): void {
-    this.plan = this.#plan(tokens);
+  planRun(tokens: number, mostRows: number): void {
+    this.plan = this.#plan(tokens, mostRows);
     this.newTokens = this.sequence.length - this.plan.start;
   }
 
-  #plan(tokens: number): Plan {
+  #plan(tokens: number, mostRows: number): Plan {
     this.#postpone();
     const replay = this.#planReplay();
     if (replay) return replay;
@@ -196,10 +197,10 @@ export class Job {
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
     if (this.#prefilled < prefix.length || (readsPrefix && (prefixApart || this.apart))) return { start, rows, keep };
-    if (this.apart) this.#reserveBranches();
+    if (this.apart) this.#reserveBranches(end - start);
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
-      const found = this.#branch(branch).feed(this.sequence, room, this.#parts.limits.rows - rows.length);
+      const found = this.#branch(branch).feed(this.sequence, room, mostRows - rows.length);
       rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
     }
     const growing = this.#group.flatMap((branch) => this.#branch(branch).growing);
@@ -247,18 +248,22 @@ export class Job {
     return this.#group.length * (branches.length - 1 - longest);
   }
 
-  /** Makes room for the tokens of the open branches, whose KV is apart from that of the prefix. */
-  #reserveBranches(): void {
-    const cells = this.#group.map((branch) => this.#branch(branch).cells);
-    const begun = cells.flatMap(({ first }) => first ?? []);
-    this.#parts.kv.reserveBranches(this.sequence, begun, cells.length, Math.max(...cells.map(({ size }) => size)));
+  /**
+   * Makes room for the next `tokens` tokens of the open branches, whose KV is apart from that of the prefix. Attention
+   * computes all cells that there is room for, so a long branch gets its room bit by bit.
+   */
+  #reserveBranches(tokens: number): void {
+    const runs = this.#group.map((branch) => this.#branch(branch));
+    const begun = runs.flatMap(({ cells: { first } }) => first ?? []);
+    const needed = runs.map(({ cells: { size }, waiting }) => size - Math.max(0, waiting - tokens));
+    this.#parts.kv.reserveBranches(this.sequence, begun, runs.length, Math.max(...needed));
   }
 
   /** Number of cells that the sequence needs for what it has and for all tokens that wait. */
   get #neededCells(): number {
     if (!this.apart) return this.sequence.length + this.waitingTokens;
     const longest = Math.max(...this.#group.map((branch) => this.#branch(branch).cells.size));
-    return this.spec.prefix.length + this.#group.length * longest;
+    return this.spec.prefix.length + this.#group.length * cellsFor(longest);
   }
 
   /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */

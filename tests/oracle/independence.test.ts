@@ -12,12 +12,15 @@ const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequency
 const random = new Random(5);
 const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
 
-/** Returns a question with options, or one that is answered with eight tokens; one of them with many. */
+/**
+ * Returns a question with options, or one that is answered with eight tokens. Of one the options are long, one is long
+ * itself, and one has a long answer: these take several runs, beside which the others begin or end.
+ */
 function question(index: number): BranchSpec {
-  const choice = { paths: [0, 1, 2].map(() => [...tokens(1 + (index % 3)), 9]) };
+  const choice = { paths: [0, 1, 2].map(() => [...tokens(index === 4 ? 140 : 1 + (index % 3)), 9]) };
   const maxTokens = index === 5 ? 150 : 8;
   const common = { constraint: null, sampling: GREEDY, maxTokens, endTokens: new Set<number>() };
-  return { suffix: tokens(2 + (index % 7)), ...common, ...(index % 2 === 0 ? { choice } : {}) };
+  return { suffix: tokens(index === 7 ? 330 : 2 + (index % 7)), ...common, ...(index % 2 === 0 ? { choice } : {}) };
 }
 
 /** Answers questions about a text; numbers are as exact as they are computed. */

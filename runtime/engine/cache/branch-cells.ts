@@ -33,7 +33,7 @@ export class BranchCells {
   constructor(shape: KvShape, prefix: number, branches: number, length: number) {
     this.#shape = shape;
     this.prefix = prefix;
-    this.length = inBlocks(length);
+    this.length = cellsFor(length);
     this.#room = branches;
     this.layers = allocate(shape, branches, this.length);
   }
@@ -41,7 +41,7 @@ export class BranchCells {
   /** Returns the number of bytes of the buffers of so many branches with at most `length` cells each. */
   static bytes({ layers }: KvShape, branches: number, length: number): number {
     const cell = layers.reduce((sum, { heads, headSize }) => sum + 2 * heads * (headSize + 1), 0);
-    return branches * inBlocks(length) * cell * Float32Array.BYTES_PER_ELEMENT;
+    return branches * cellsFor(length) * cell * Float32Array.BYTES_PER_ELEMENT;
   }
 
   get bytes(): number {
@@ -86,7 +86,7 @@ export class BranchCells {
     const from = this.layers;
     const moved = new Map(live.map((cell, place) => [at(this.#branchOf, cell - this.prefix), place]));
     const room = Math.max(branches, moved.size);
-    const grown = inBlocks(length);
+    const grown = cellsFor(length);
     const into = allocate(this.#shape, room, grown);
     for (const [layer, { heads, headSize }] of this.#shape.layers.entries()) {
       const width = headSize + 1;
@@ -108,8 +108,8 @@ export class BranchCells {
   }
 }
 
-/** Returns a number of cells with room for cell 0 and `length` more. */
-function inBlocks(length: number): number {
+/** Returns the number of cells that a branch of `length` cells takes: with cell 0, in whole blocks. */
+export function cellsFor(length: number): number {
   return Math.ceil((length + 1) / BLOCK) * BLOCK;
 }
 

@@ -1,6 +1,6 @@
 import type { FairShares } from '../../../lib/fair-shares.ts';
 import type { Job } from '../job.ts';
-import type { Limits } from './limits.ts';
+import { FEWEST_ROWS, type Limits } from './limits.ts';
 
 /**
  * Jobs with at most this many tokens left to feed to the model are in every run, because so few tokens cost little
@@ -88,7 +88,8 @@ export class BatchPlanner {
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
     const plan = (job: Job, tokens: number): number => {
       const most = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
-      if (most <= 0 || !this.#planJob(job, most)) return 0;
+      const rows = Math.max(FEWEST_ROWS, limits.rows - rowsOf(batch));
+      if (most <= 0 || !this.#planJob(job, most, rows)) return 0;
       if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
       spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
@@ -149,12 +150,12 @@ export class BatchPlanner {
   }
 
   /**
-   * Plans one job's part of a run with at most 1.5 times `tokens` new tokens. If planning throws, ends the job and
-   * returns false.
+   * Plans one job's part of a run with at most 1.5 times `tokens` new tokens and `rows` rows of logits. If planning
+   * throws, ends the job and returns false.
    */
-  #planJob(job: Job, tokens: number): boolean {
+  #planJob(job: Job, tokens: number, rows: number): boolean {
     try {
-      job.planRun(tokens);
+      job.planRun(tokens, rows);
       return true;
     } catch (cause) {
       this.#options.fail(job, cause);
@@ -167,7 +168,7 @@ export class BatchPlanner {
    * less those that the batch already needs.
    */
   #withDrafts(batch: Job[]): Job[] {
-    let left = this.#options.limits.draftRows - batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
+    let left = this.#options.limits.draftRows - rowsOf(batch);
     for (const [index, job] of batch.entries()) {
       const before = job.plan.rows.length;
       job.draft(Math.floor(left / (batch.length - index)));
@@ -180,6 +181,10 @@ export class BatchPlanner {
 /** Tells whether the job has prefilled its prompt and now decodes. */
 function isDecode({ promptDoneAt }: Job): boolean {
   return promptDoneAt !== null;
+}
+
+function rowsOf(batch: readonly Job[]): number {
+  return batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
 }
 
 function tokensOf(batch: readonly Job[]): number {

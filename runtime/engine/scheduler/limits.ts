@@ -12,7 +12,10 @@ export interface Limits {
    * `npm run bench -- crowd`.
    */
   tokensBesideDecode: number;
-  /** Maximum rows of logits that one job may request in a run. */
+  /**
+   * Maximum rows of logits in a run. Once they are used up, each further job may request `FEWEST_ROWS`. Default: as
+   * many as take `LOGIT_BYTES`, at least `FEWEST_ROWS` and at most `tokens`.
+   */
   rows: number;
   /**
    * Maximum rows of logits of a run with drafts; 0 turns drafts off. With drafts, one run can decide several tokens. A
@@ -35,13 +38,23 @@ export interface Limits {
   cells: number;
 }
 
-export const DEFAULT_LIMITS: Limits = {
-  tokens: 256,
-  tokensBesideDecode: 32,
-  rows: 32,
-  draftRows: 0,
-  group: 16,
-  groupTokens: 1024,
-  // A quarter of the spare rows is for copies of cells (`job.ts`) and for drafts.
-  cells: (SPARE_ROWS * 3) / 4,
-};
+/** Rows of logits that each job of a run may request, so that none waits for the others. */
+export const FEWEST_ROWS = 32;
+/** Maximum bytes of the logits of a run. Options of many tokens need a row for each of them. */
+const LOGIT_BYTES = 64 * 2 ** 20;
+
+/** Returns the default limits for a model with so many tokens in its vocabulary. */
+export function defaultLimits(vocabSize: number): Limits {
+  const tokens = 256;
+  const rows = Math.floor(LOGIT_BYTES / (vocabSize * Float32Array.BYTES_PER_ELEMENT));
+  return {
+    tokens,
+    tokensBesideDecode: 32,
+    rows: Math.max(FEWEST_ROWS, Math.min(tokens, rows)),
+    draftRows: 0,
+    group: 16,
+    groupTokens: 1024,
+    // A quarter of the spare rows is for copies of cells (`job.ts`) and for drafts.
+    cells: (SPARE_ROWS * 3) / 4,
+  };
+}
