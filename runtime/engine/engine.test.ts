@@ -324,7 +324,10 @@ describe('scheduling', () => {
       ],
     };
     const branches = Array.from({ length: 10 }, (_, i) => branch({ suffix: tokens(5, i), choice: options }));
-    const { branches: results } = await finish(engineOf({ limits: { rows: 32 } }), job({ prefix: tokens(600), branches }));
+    const { branches: results } = await finish(
+      engineOf({ limits: { rows: 32 } }),
+      job({ prefix: tokens(600), branches }),
+    );
     // The prefix has 600 tokens, and each of the ten branches has a suffix of five tokens and four scored nodes: 690 in
     // all, planned as three runs. At most 32 rows of logits in a run leave 18 tokens for a fourth.
     expect(forward.runs).toEqual([230, 230, 140 + 8 * 9, 2 * 9]);
