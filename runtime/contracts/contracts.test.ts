@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it, test } from 'vitest';
 import { at } from '../../lib/at.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
+import { fixture } from '../../tests/fixture.ts';
 import { loadTextModel } from '../text/text-model.ts';
 import { planDecisions } from '../worker/decision-job.ts';
 import { atOnce } from '../worker/turns.ts';
@@ -26,7 +26,7 @@ interface Golden {
   }[];
 }
 
-const folder = (name: string) => fileURLToPath(new URL(`../../tests/fixtures/decisions/${name}`, import.meta.url));
+const folder = (name: string) => fixture(`decisions/${name}`);
 const FAMILIES = [
   'decider',
   'decider-chat',

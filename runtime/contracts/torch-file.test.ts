@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { fixture } from '../../tests/fixture.ts';
 import { readTorchFile, TorchTensor } from './torch-file.ts';
 
-const file = readFileSync(new URL('../../tests/fixtures/decisions/kev-dense/head.pt', import.meta.url));
+const file = readFileSync(fixture('decisions/kev-dense/head.pt'));
 /** Returns the file with one text of its pickle replaced by another of the same length. */
 function changed(from: string, to: string): Uint8Array {
   const at = file.indexOf(from, 0, 'latin1');

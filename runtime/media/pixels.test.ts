@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { fixture, readFixture } from '../../tests/fixture.ts';
 import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
 import { readMediaFamily } from './families/read-family.ts';
 import { tileBytes } from './pixel-plan.ts';
-
-const fixture = (path: string) => fileURLToPath(new URL(`../../tests/fixtures/media/${path}`, import.meta.url));
 
 interface Case {
   parts: { type: string; file?: string }[];
@@ -23,15 +21,15 @@ describe.each([
   'genai-qwen2.5-vl',
   'genai-gemma4',
 ])("%s: pixels have the bits of Python's processor", async (model) => {
-  const family = await readMediaFamily(fixture(model), 1536);
+  const family = await readMediaFamily(fixture(`media/${model}`), 1536);
   if (family?.kind !== 'image') throw new Error('not a family of images');
-  const { cases } = JSON.parse(readFileSync(fixture(`${model}/golden.json`), 'utf8')) as { cases: Case[] };
+  const { cases } = JSON.parse(readFixture(`media/${model}/golden.json`)) as { cases: Case[] };
   const known = new Map(
     cases.flatMap(({ parts, pixels }) => parts.flatMap(({ file }) => file ?? []).map((file, i) => [file, pixels[i]!])),
   );
 
   it.each([...known])('%s', async (file, sha256) => {
-    const bytes = readFileSync(fixture(`images/${file}`));
+    const bytes = readFileSync(fixture(`media/images/${file}`));
     const size = await imageSize(bytes);
     const image = await decodeImage(bytes);
     expect({ width: image.width, height: image.height }).toEqual(size);

@@ -1,15 +1,15 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fixture } from '../../tests/fixture.ts';
 import { readModelText } from './model-files.ts';
 import { loadTextModel } from './text-model.ts';
 
 let dir: string;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'assay-text-'));
-  cpSync(fileURLToPath(new URL('../../tests/fixtures/text/qwen', import.meta.url)), dir, { recursive: true });
+  cpSync(fixture('text/qwen'), dir, { recursive: true });
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 

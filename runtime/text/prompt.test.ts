@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Task, TaskBatch } from '../../lib/backend.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
+import { fixture } from '../../tests/fixture.ts';
 import { encodeChat, encodeTasks } from './prompt.ts';
 import { loadTextModel } from './text-model.ts';
 
-const model = (family: string) =>
-  loadTextModel(new URL(`../../tests/fixtures/text/${family}`, import.meta.url).pathname);
+const model = (family: string) => loadTextModel(fixture(`text/${family}`));
 const batch = (input: TaskBatch['input'], tasks: readonly Task[]): TaskBatch => ({
   model: 'a/b',
   input,
@@ -119,7 +119,7 @@ describe('encodeChat', () => {
 
 describe('a prompt that is too long', async () => {
   const mostTokens = 4 * 64;
-  const short = await loadTextModel(new URL('../../tests/fixtures/text/qwen', import.meta.url).pathname, {
+  const short = await loadTextModel(fixture('text/qwen'), {
     mostTokens,
   });
 

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Tool } from '../../lib/backend.ts';
+import { readFixture } from '../../tests/fixture.ts';
 import { createChatTemplate } from './template/chat-template.ts';
 import type { TemplateMessage } from './template/template-message.ts';
 import { withTextTags, withToolTemplate } from './text-model.ts';
 
-const compile = (name: string) =>
-  createChatTemplate(readFileSync(new URL(`../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8'));
+const compile = (name: string) => createChatTemplate(readFixture(`text/${name}.jinja`));
 
 const tools: Tool[] = [{ name: 'f', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
 const user: TemplateMessage = { role: 'user', content: 'Hi' };

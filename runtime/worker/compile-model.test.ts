@@ -7,13 +7,12 @@ import { refusedForm } from '../../lib/refused-form.ts';
 import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/form-choice.ts';
 import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
 import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';
+import { fixture, modelFixture } from '../../tests/fixture.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
 import type { Reference } from '../compile/reference.ts';
 import { openModel } from '../engine/model.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import { compileModel, type Precision } from './compile-model.ts';
-
-const FIXTURES = join(import.meta.dirname, '../../tests/fixtures/models');
 
 let folder: string;
 beforeEach(() => {
@@ -39,7 +38,7 @@ test('the same model gives the same bytes', async () => {
   const hashes = await Promise.all(
     ['a', 'b'].map(async (name) => {
       const target = join(folder, name);
-      await compile(join(FIXTURES, 'genai/qwen2-fp16'), 'int8', target);
+      await compile(modelFixture('genai/qwen2-fp16'), 'int8', target);
       return readdirSync(target)
         .sort()
         .map((file) => [
@@ -62,7 +61,7 @@ test('the same model gives the same bytes', async () => {
 
 test('the context is no longer than the tables of rotary embeddings with three parts', async () => {
   const source = join(folder, 'source');
-  cpSync(join(FIXTURES, '../media/qwen2-vl'), source, { recursive: true });
+  cpSync(fixture('media/qwen2-vl'), source, { recursive: true });
   const config = JSON.parse(readFileSync(join(source, 'config.json'), 'utf8'));
   writeFileSync(join(source, 'config.json'), JSON.stringify({ ...config, max_position_embeddings: 100_000 }));
   expect((await compile(source, 'keep')).contextLength).toBe(2048);
@@ -71,9 +70,9 @@ test('the context is no longer than the tables of rotary embeddings with three p
 describe('which file is compiled', () => {
   beforeEach(() => {
     const copy = (fixture: string, as: string) => {
-      cpSync(join(FIXTURES, fixture, 'model.onnx'), join(folder, as));
+      cpSync(join(modelFixture(fixture), 'model.onnx'), join(folder, as));
     };
-    cpSync(join(FIXTURES, 'genai/llama'), folder, { recursive: true });
+    cpSync(modelFixture('genai/llama'), folder, { recursive: true });
     mkdirSync(join(folder, 'onnx'));
     renameSync(join(folder, 'model.onnx.data'), join(folder, 'onnx/model.onnx.data'));
     rmSync(join(folder, 'model.onnx'));
@@ -96,7 +95,7 @@ describe('which file is compiled', () => {
 describe('auto', () => {
   const auto = (fixture: string, refused: WeightForm[] = []) =>
     compileModel({
-      source: join(FIXTURES, fixture),
+      source: modelFixture(fixture),
       target: join(folder, 'out'),
       device: 'CPU',
       precision: 'auto',
@@ -145,7 +144,7 @@ describe('auto', () => {
   });
 
   test('a form that was asked for and refused is not made again', async () => {
-    const source = join(FIXTURES, 'genai/llama');
+    const source = modelFixture('genai/llama');
     const options = { source, target: join(folder, 'out'), device: 'CPU', maxPromptLen: 256 } as const;
     await expect(compileModel({ ...options, precision: 'int8', refused: ['int8'] })).rejects.toThrow(
       /--precision auto/,
@@ -158,7 +157,7 @@ describe('at load', () => {
   test.each(WEIGHT_FORMS.filter((form) => form !== 'published'))(
     '%s with numbers unlike the reference is refused',
     async (form) => {
-      await compile(join(FIXTURES, 'genai/llama'), form);
+      await compile(modelFixture('genai/llama'), form);
       const file = join(folder, 'out/reference.json');
       const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
       // Logits as wrong as those of 8-bit kernels that saturate, which are off by a third or more.
@@ -180,7 +179,7 @@ describe('models that cannot be used', () => {
       /cannot be used/,
     ],
   ])('%s', async (_, damage, message) => {
-    cpSync(join(FIXTURES, 'genai/smollm2'), join(folder, 'in'), { recursive: true });
+    cpSync(modelFixture('genai/smollm2'), join(folder, 'in'), { recursive: true });
     damage();
     await expect(compile(join(folder, 'in'), 'int8')).rejects.toMatchObject({
       code: 'engine_failed',
@@ -189,13 +188,13 @@ describe('models that cannot be used', () => {
   });
 
   test('no configuration, and no rotary tables to tell the context from', async () => {
-    cpSync(join(FIXTURES, 'optimum/smollm2'), join(folder, 'in'), { recursive: true });
+    cpSync(modelFixture('optimum/smollm2'), join(folder, 'in'), { recursive: true });
     rmSync(join(folder, 'in/config.json'));
     await expect(compile(join(folder, 'in'), 'int8')).rejects.toThrow(/how long its context is/);
   });
 
   test('a model for a device that is missing', async () => {
-    await compile(join(FIXTURES, 'genai/smollm2'), 'float');
+    await compile(modelFixture('genai/smollm2'), 'float');
     const file = join(folder, 'out', MANIFEST_FILE);
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), device: 'GPU' }));
     const missing = process.platform === 'win32' ? 'coreml' : 'dml';
@@ -208,7 +207,7 @@ describe('models that cannot be used', () => {
   });
 
   test('a compiled folder that is incomplete', async () => {
-    await compile(join(FIXTURES, 'genai/smollm2'), 'float');
+    await compile(modelFixture('genai/smollm2'), 'float');
     rmSync(join(folder, 'out/weights.bin'));
     await expect(openModel(join(folder, 'out'))).rejects.toMatchObject({ code: 'engine_failed' });
     rmSync(join(folder, 'out', MANIFEST_FILE));
@@ -220,7 +219,7 @@ test('progress counts up to the total, and an abort stops it', async () => {
   const steps: CompileProgress[] = [];
   const leaving = new AbortController();
   const options = {
-    source: join(FIXTURES, 'genai/phi3'),
+    source: modelFixture('genai/phi3'),
     device: 'CPU',
     precision: 'int8',
     maxPromptLen: 256,

@@ -9,6 +9,7 @@ import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.t
 import { int8ProductsSaturate, largestProductsAreExact } from '../../runtime/engine/self-check/int8-kernels.ts';
 import { referenceError } from '../../runtime/engine/self-check/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { modelFixture } from '../fixture.ts';
 import { FORM_BOUNDS, formError } from './form-error.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
 
@@ -36,7 +37,7 @@ for (const [fixture, file, precision, bound] of FORM_BOUNDS) {
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
 try {
-  const source = join(import.meta.dirname, '../fixtures/models/genai/llama');
+  const source = modelFixture('genai/llama');
   const { form, choice } = await compileModel({
     source,
     target: folder,

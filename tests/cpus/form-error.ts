@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openModel } from '../../runtime/engine/model.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { modelFixture } from '../fixture.ts';
 import { compiledModel, publishedModel } from '../oracle/plain-models.ts';
 
-const FIXTURES = join(import.meta.dirname, '../fixtures/models');
 const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
 
 /**
@@ -33,7 +33,7 @@ export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, pre
 export async function formError(fixture: string, file: string, precision: Precision): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-form-'));
   try {
-    const source = join(FIXTURES, fixture);
+    const source = modelFixture(fixture);
     await compileModel({ source, target: join(folder, 'out'), device: 'CPU', precision, maxPromptLen: 256 });
     const published = await publishedModel(join(source, file));
     const compiled = compiledModel(await openModel(join(folder, 'out'), { threads: 1 }));

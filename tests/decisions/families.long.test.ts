@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAsWritten, stringifyAsWritten } from '../../lib/json/written-numbers.ts';
+import { fixture, readFixture } from '../fixture.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
 import { type Json, newBase, type ServerProcess, startServer } from '../model-server/server.ts';
@@ -14,7 +14,6 @@ import { formulaSafetensors, type WeightShapes } from '../oracle/formula-weights
  * probabilities are those that the author's own code computes (tests/fixtures/decisions/README.md).
  */
 
-const FIXTURES = fileURLToPath(new URL('../fixtures/decisions', import.meta.url));
 const KEY = 'demo';
 /** Largest difference of a probability in 32-bit floats. The authors' goldens are computed in 64 bits. */
 const TOLERANCE = 1e-4;
@@ -63,7 +62,7 @@ interface Formula extends Golden {
   lora?: { targets: string[]; weights: WeightShapes };
   head?: WeightShapes;
 }
-const read = (path: string) => JSON.parse(readFileSync(join(FIXTURES, path), 'utf8'));
+const read = (path: string) => JSON.parse(readFixture(`decisions/${path}`));
 const FORMULAS = new Map((read('formula.json') as Formula[]).map((one) => [one.family, one]));
 const goldenOf = (family: string): Golden => FORMULAS.get(family) ?? read(`${family}/golden.json`);
 const modelOf = (family: string): string => FORMULAS.get(family)?.repository ?? `acme/${family}`;
@@ -81,10 +80,10 @@ function filesIn(folder: string, prefix = ''): Record<string, Buffer> {
 
 /** Returns the repositories of a family: the model's and, for an adapter, that of its base model. */
 function repositoriesOf(family: string): HubRepository[] {
-  const tokenizer = filesIn(join(FIXTURES, 'tokenizers', goldenOf(family).tokenizer));
+  const tokenizer = filesIn(fixture(`decisions/tokenizers/${goldenOf(family).tokenizer}`));
   const formula = FORMULAS.get(family);
   if (formula) return formulaRepositories(formula, tokenizer);
-  const files = Object.entries({ ...tokenizer, ...filesIn(join(FIXTURES, family)) });
+  const files = Object.entries({ ...tokenizer, ...filesIn(fixture(`decisions/${family}`)) });
   const own = files.filter(([path]) => !path.startsWith('base/') && path !== 'golden.json');
   const base = files.filter(([path]) => path.startsWith('base/'));
   const below = base.map(([path, content]) => [path.slice('base/'.length), content] as const);

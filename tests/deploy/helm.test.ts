@@ -7,15 +7,16 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { addServe } from '../../adapters/node/cli/commands/serve.ts';
 import { ROUTES } from '../../handlers/routes.ts';
+import { fixture } from '../fixture.ts';
 
 /*
  * Renders the Helm chart with helm and checks the result with kubeconform against schemas of Kubernetes, KEDA and the
- * Gateway API (tests/fixtures/kubernetes). .ci/run installs both tools.
+ * Gateway API (tests/fixtures/kubernetes.txtar). .ci/run installs both tools.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CHART = join(ROOT, 'deploy/helm');
-const SCHEMAS = join(ROOT, 'tests/fixtures/kubernetes/{{.ResourceKind}}.json');
+const SCHEMAS = join(fixture('kubernetes'), '{{.ResourceKind}}.json');
 const env = { ...process.env, PATH: `${process.env.PATH}:${process.env.GOBIN ?? join(homedir(), 'go/bin')}` };
 const tool = (name: string, args: string[], input = '') => spawnSync(name, args, { env, input, encoding: 'utf8' });
 const installed = tool('helm', ['version']).status === 0 && tool('kubeconform', ['-v']).status === 0;

@@ -1,7 +1,6 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Call, InferenceBackend } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
@@ -17,9 +16,9 @@ import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
+import { modelFixture } from '../fixture.ts';
 
 export const MODEL = 'test/tiny' as ModelId;
-const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
 /** The real engine process with a tiny model, and the backend over it. */
 export interface Machine {
@@ -56,8 +55,7 @@ export async function startMachine(
     ...options
   }: Partial<SupervisorOptions> & MachineOptions = {},
 ): Promise<Machine> {
-  const under = fixture.startsWith('media/') ? '' : 'models/';
-  const source = isAbsolute(fixture) ? fixture : join(FIXTURES, under, fixture);
+  const source = modelFixture(fixture);
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const log = pino({ level: 'silent' });
   const engine = createEngineProcess({ log, watchMs: 50, ...options });

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readFixture } from '../fixture.ts';
 
-const source = (name: string) => readFileSync(new URL(`../fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
+const source = (name: string) => readFixture(`text/${name}.jinja`);
 
 /** Gives the model a template with tools, and the tokens that it writes around calls. */
 export function withTools(folder: string): void {

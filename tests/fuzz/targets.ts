@@ -16,6 +16,7 @@ import { readTorchFile, TorchTensor, type TorchValue } from '../../runtime/contr
 import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { createChatTemplate } from '../../runtime/text/template/chat-template.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
+import { modelFixture } from '../fixture.ts';
 import { checkVerdict } from './json-oracle.ts';
 
 /** A parser of untrusted input. */
@@ -97,7 +98,7 @@ const TOKENIZER_WORDS = [
   ],
 ].map((word) => `"${word}"`);
 
-const FIXTURE = join(import.meta.dirname, '../fixtures/models/optimum/qwen3');
+const FIXTURE = modelFixture('optimum/qwen3');
 let folder: string | undefined;
 /** A folder with the small files of a model. */
 function modelFolder(): string {

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Random } from '../../runtime/engine/random.ts';
+import { modelFixture } from '../fixture.ts';
 
-const TOKENIZER = join(import.meta.dirname, '../fixtures/models/optimum/qwen3');
+const TOKENIZER = modelFixture('optimum/qwen3');
 const CONFIG = {
   architectures: ['Qwen3ForCausalLM'],
   ...{ model_type: 'qwen3', hidden_size: 32, intermediate_size: 32, num_hidden_layers: 2, num_attention_heads: 4 },

@@ -7,7 +7,7 @@ import { goldenOf, mediaFile, partsOf } from './golden.ts';
 const { cases } = goldenOf('voxtral');
 let machine: Machine;
 beforeAll(async () => {
-  machine = await startMachine('media/voxtral', { maxPromptLen: 1536 });
+  machine = await startMachine('../media/voxtral', { maxPromptLen: 1536 });
 });
 afterAll(() => machine.close());
 /** A new engine process: nothing is cached. */
@@ -152,7 +152,7 @@ describe('refused, with the path', () => {
 describe('Ultravox, whose template knows texts only', () => {
   let ultravox: Machine;
   beforeAll(async () => {
-    ultravox = await startMachine('media/ultravox', { maxPromptLen: 1536 });
+    ultravox = await startMachine('../media/ultravox', { maxPromptLen: 1536 });
   });
   afterAll(() => ultravox.close());
 

@@ -9,10 +9,10 @@ import { headers, post } from '../edge/calls.ts';
 import { startEdge, type TestEdge } from '../edge/edge.ts';
 import { BOX_KEY } from '../edge/upstream.ts';
 import { bundle } from '../edge/workerd.ts';
+import { fixture } from '../fixture.ts';
 import { mediaFile } from './golden.ts';
 
 const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
-const FIXTURE = fileURLToPath(new URL('../fixtures/media/smolvlm', import.meta.url));
 const COMMIT = '0123456789'.repeat(4);
 const MODEL = 'test/smolvlm';
 
@@ -25,7 +25,7 @@ let edge: TestEdge;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'assay-box-'));
   const repository = join(home, 'hub', 'models--test--smolvlm');
-  await cp(FIXTURE, join(repository, 'snapshots', COMMIT), { recursive: true });
+  await cp(fixture('media/smolvlm'), join(repository, 'snapshots', COMMIT), { recursive: true });
   await mkdir(join(repository, 'refs'));
   await writeFile(join(repository, 'refs', 'main'), COMMIT);
   const args = [BIN, 'serve', '--port', '0', '--home', home, '--api-key', BOX_KEY, '--device', 'cpu', '--model', MODEL];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
+import { fixture, readFixture } from '../fixture.ts';
 
 type GoldenPart = { type: 'text'; text: string } | { type: MediaKind; file: string };
 
@@ -27,11 +27,9 @@ interface GoldenCase {
   greedy: number[];
 }
 
-const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
-
 /** Returns the cases of a fixture model. */
 export function goldenOf(model: FixtureModel): { cases: GoldenCase[] } {
-  return JSON.parse(readFileSync(fixture(`${model}/golden.json`), 'utf8'));
+  return JSON.parse(readFixture(`media/${model}/golden.json`));
 }
 
 const TYPES: Record<string, string> = {
@@ -49,7 +47,7 @@ const TYPES: Record<string, string> = {
 export function mediaFile(file: string): { data: string; mimeType: string } {
   const mimeType = TYPES[file.split('.').at(-1)!]!;
   const folder = mimeType.startsWith('image/') ? 'images' : 'audio';
-  return { data: readFileSync(fixture(`${folder}/${file}`)).toString('base64'), mimeType };
+  return { data: readFileSync(fixture(`media/${folder}/${file}`)).toString('base64'), mimeType };
 }
 
 /** Returns the parts of a message as backends take them. */

@@ -80,7 +80,7 @@ const FEW: readonly FixtureModel[] = ['smolvlm', 'qwen3-vl', 'genai-gemma4'];
 describe.each(process.env.ASSAY_PROPERTY_RUNS ? MODELS : FEW)('%s', (name) => {
   const { cases } = goldenOf(name);
   beforeAll(async () => {
-    machine = await startMachine(`media/${name}`, { maxPromptLen: 1024 });
+    machine = await startMachine(`../media/${name}`, { maxPromptLen: 1024 });
   });
   afterAll(() => machine.close());
   /** A new engine process: nothing is cached. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
@@ -20,9 +19,9 @@ import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { openMediaEncoder } from '../../runtime/worker/load-model.ts';
 import { featuresOf, type MediaEncoder } from '../../runtime/worker/media-encoder.ts';
+import { fixture } from '../fixture.ts';
 import { goldenOf, MEDIA_TOKEN, partsOf } from './golden.ts';
 
-const fixture = (path: string) => fileURLToPath(new URL(`../fixtures/media/${path}`, import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'assay-media-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -67,7 +66,7 @@ const MODELS = [
  */
 function asOliveWrites(name: string): string {
   const made = mkdtempSync(join(folder, 'olive-'));
-  const from = fixture(name);
+  const from = fixture(`media/${name}`);
   copyFileSync(join(from, 'onnx/decoder_model_merged.onnx'), join(made, 'model.onnx'));
   copyFileSync(join(from, 'onnx/embed_tokens.onnx'), join(made, 'embedding.onnx'));
   copyFileSync(join(from, 'onnx/vision_encoder.onnx'), join(made, 'vision.onnx'));
@@ -119,9 +118,9 @@ async function openModelOf(name: string, decoder: string, config?: object) {
   const source = join(base, 'source');
   const dir = join(base, 'compiled');
   if (decoder === OLIVE) cpSync(asOliveWrites(name), source, { recursive: true });
-  else cpSync(fixture(name), source, { recursive: true });
+  else cpSync(fixture(`media/${name}`), source, { recursive: true });
   if (decoder !== OLIVE)
-    cpSync(fixture(decoder), name.startsWith('genai') ? source : join(source, 'onnx'), { recursive: true });
+    cpSync(fixture(`media/${decoder}`), name.startsWith('genai') ? source : join(source, 'onnx'), { recursive: true });
   const configFile = join(source, 'config.json');
   if (config) writeFileSync(configFile, JSON.stringify({ ...JSON.parse(readFileSync(configFile, 'utf8')), ...config }));
   await compileModel({ source, target: dir, device: 'CPU', precision: 'keep', maxPromptLen: 1536 });

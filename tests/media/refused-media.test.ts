@@ -1,10 +1,10 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Part } from '../../lib/contract/conversation.ts';
 import { type Machine, MODEL, newCall, startMachine } from '../engine-process/machine.ts';
+import { fixture } from '../fixture.ts';
 import { mediaFile } from './golden.ts';
 
 /** The tiny SmolVLM as a published model that says it is a Gemma 3. */
@@ -12,7 +12,7 @@ const source = mkdtempSync(join(tmpdir(), 'assay-gemma3-'));
 let machine: Machine;
 let compiled: string[];
 beforeAll(async () => {
-  cpSync(fileURLToPath(new URL('../fixtures/media/smolvlm', import.meta.url)), source, { recursive: true });
+  cpSync(fixture('media/smolvlm'), source, { recursive: true });
   const file = join(source, 'config.json');
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), model_type: 'gemma3' }));
   machine = await startMachine(source, { edit: (folder) => (compiled = readdirSync(folder)) });

@@ -1,27 +1,27 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kvShape } from '../../runtime/engine/model.ts';
 import { logitsOf } from '../../runtime/engine/self-check/self-check.ts';
 import { BACKBONE_FOLDER } from '../../runtime/store/model-files.ts';
+import { fixture } from '../fixture.ts';
 import { safetensors } from '../hub/checkpoint.ts';
-import { compileFixture, continueGreedily, FIXTURES, goldenCases } from './fixtures.ts';
+import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
 
-const FAMILIES = join(FIXTURES, '../families');
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'assay-adapters-'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Puts a checkpoint and its adapter into a folder, as a compile finds them. Returns its path below the fixtures. */
+/** Puts a checkpoint and its adapter into a folder, as a compile finds them. Returns its path. */
 function adapted(name: string, change: (adapter: string) => void = () => undefined): string {
   const source = mkdtempSync(join(folder, 'source-'));
-  cpSync(join(FAMILIES, 'safetensors', name), join(source, BACKBONE_FOLDER), { recursive: true });
-  cpSync(join(FAMILIES, 'lora', name), source, { recursive: true });
+  cpSync(fixture(`families/safetensors/${name}`), join(source, BACKBONE_FOLDER), { recursive: true });
+  cpSync(fixture(`families/lora/${name}`), source, { recursive: true });
   change(source);
-  return relative(FIXTURES, source);
+  return source;
 }
 
 test.each(['qwen3', 'qwen3.5-text'])('a LoRA adapter of %s answers as PEFT does', async (name) => {

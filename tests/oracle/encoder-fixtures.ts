@@ -19,13 +19,10 @@ import { compileEncoder } from '../../runtime/worker/compile-encoder.ts';
 import type { CompileOptions } from '../../runtime/worker/compile-model.ts';
 import { loadModel } from '../../runtime/worker/load-model.ts';
 import type { ServedModel } from '../../runtime/worker/serve.ts';
+import { fixture, readFixture } from '../fixture.ts';
 
-const FOLDER = join(import.meta.dirname, '../fixtures/encoders');
-
-/** Families of the fixtures, and those with graphs. */
-export const FAMILIES = readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) =>
-  entry.isDirectory() ? [entry.name] : [],
-);
+/** Families of the fixtures. */
+export const FAMILIES = readdirSync(fixture('encoders')).flatMap((name) => name.match(/^([^.]+)\.txtar$/)?.[1] ?? []);
 
 interface Golden {
   // biome-ignore lint/suspicious/noExplicitAny: the reference's cases, which differ by family
@@ -34,7 +31,7 @@ interface Golden {
 
 /** Returns the reference's cases of a family, with their numbers as written. */
 export function goldenOf(family: string): Golden {
-  return parseAsWritten(readFileSync(join(FOLDER, family, 'golden.json'), 'utf8'));
+  return parseAsWritten(readFixture(`encoders/${family}/golden.json`));
 }
 
 /** Lists the files of a fixture. */
@@ -48,7 +45,7 @@ function entriesOf(folder: string): { path: string; size: number }[] {
 
 /** Returns the contract of a fixture, without some of its files. */
 export function contractOf(family: string, without: readonly string[] = []): EncoderContract {
-  const folder = join(FOLDER, family);
+  const folder = fixture(`encoders/${family}`);
   const paths = new Set(entriesOf(folder).flatMap(({ path }) => (without.includes(path) ? [] : [path])));
   const json = Object.entries(encoderFiles(paths)).map(([name, path]) => [name, readJson(join(folder, path))]);
   return findEncoderContract({ paths, json: Object.fromEntries(json) })!;
@@ -60,12 +57,12 @@ function readJson(file: string): unknown {
 
 /** Returns the text of a fixture's tokenizer. Those of DeBERTa share one table, which is stored once. */
 function tokenizerText(file: string): string {
-  const charsmap = readFileSync(join(FOLDER, 'charsmap.txt'), 'utf8');
+  const charsmap = readFixture('encoders/charsmap.txt');
   return readFileSync(file, 'utf8').replace('"precompiled_charsmap":""', `"precompiled_charsmap":"${charsmap}"`);
 }
 
 export function tokenizerOf(family: string): EncoderTokenizer {
-  const folder = join(FOLDER, family, family.startsWith('laya') ? 'tokenizer' : '');
+  const folder = fixture(`encoders/${family}${family.startsWith('laya') ? '/tokenizer' : ''}`);
   return createEncoderTokenizer({
     tokenizer: JSON.parse(tokenizerText(join(folder, 'tokenizer.json'))),
     tokenizerConfig: JSON.parse(readFileSync(join(folder, 'tokenizer_config.json'), 'utf8')),
@@ -89,7 +86,7 @@ export async function loadFixture(
 ): Promise<ServedModel & { dir: string; close(): void }> {
   const temporary = mkdtempSync(join(tmpdir(), 'assay-encoder-'));
   const [source, dir] = [join(temporary, 'source'), join(temporary, 'target')];
-  const folder = join(FOLDER, family);
+  const folder = fixture(`encoders/${family}`);
   const contract = contractOf(family, without);
   const entries = entriesOf(folder).filter(({ path }) => !checkpoint || !path.endsWith('.onnx'));
   const selection = selectModelFiles(entries, { device: 'CPU', contract });

@@ -4,7 +4,8 @@ import type { Manifest } from '../../runtime/compile/manifest.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { Precision } from '../../runtime/worker/compile-model.ts';
-import { compileFixture, FIXTURES } from './fixtures.ts';
+import { modelFixture } from '../fixture.ts';
+import { compileFixture } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';
 import { compiledModel, publishedModel } from './plain-models.ts';
 import { checkAgainstOracle } from './scenarios.ts';
@@ -66,7 +67,7 @@ describe.each<
       return;
     }
     model = await compileFixture(fixture, precision, shapes ?? undefined, { secondGraph });
-    plain = published ? await publishedModel(join(FIXTURES, fixture, published)) : compiledModel(model);
+    plain = published ? await publishedModel(join(modelFixture(fixture), published)) : compiledModel(model);
   });
   afterAll(() => Promise.all(published ? [model.close(), plain.close()] : [model.close()]));
 

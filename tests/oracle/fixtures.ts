@@ -6,8 +6,7 @@ import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
-
-export const FIXTURES = join(import.meta.dirname, '../fixtures/models');
+import { modelFixture } from '../fixture.ts';
 
 export interface GoldenCase {
   prompt: number[];
@@ -24,11 +23,10 @@ const CLEAR_GAP = 1e-4;
 
 /** Returns PyTorch's choices after some prompts. Throws if one was so close that another CPU might choose otherwise. */
 export function goldenCases(fixture: string): GoldenCase[] {
-  const folder = join(FIXTURES, fixture);
   const golden: Readonly<Record<string, GoldenCase[]>> = JSON.parse(
-    readFileSync(join(dirname(folder), 'golden.json'), 'utf8'),
+    readFileSync(modelFixture(`${dirname(fixture)}/golden.json`), 'utf8'),
   );
-  const cases = golden[basename(folder)];
+  const cases = golden[basename(fixture)];
   if (!cases) throw new Error(`${fixture} has no golden cases`);
   const close = cases.find(({ gap }) => !(gap > CLEAR_GAP));
   if (close)
@@ -54,7 +52,7 @@ export async function compileFixture(
   { maxPromptLen = 512, kvType = 'float32', oneGraph = false, slots, secondGraph = true }: FixtureOptions = {},
 ): Promise<EngineModel> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
-  const source = join(FIXTURES, fixture);
+  const source = modelFixture(fixture);
   await compileModel({
     source,
     target,

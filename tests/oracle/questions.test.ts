@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
@@ -8,7 +7,8 @@ import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
-import { compileFixture, drive, engineFor, FIXTURES } from './fixtures.ts';
+import { modelFixture } from '../fixture.ts';
+import { compileFixture, drive, engineFor } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';
 import { publishedModel } from './plain-models.ts';
 
@@ -20,8 +20,8 @@ let plain: PlainModel;
 let text: TextModel;
 beforeAll(async () => {
   model = await compileFixture(FIXTURE, 'float');
-  plain = await publishedModel(join(FIXTURES, FIXTURE, 'onnx/model.onnx'));
-  text = await loadTextModel(join(FIXTURES, FIXTURE));
+  plain = await publishedModel(modelFixture(`${FIXTURE}/onnx/model.onnx`));
+  text = await loadTextModel(modelFixture(FIXTURE));
 });
 afterAll(() => Promise.all([model.close(), plain.close()]));
 

@@ -7,7 +7,8 @@ import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
 import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
-import { compileFixture, drive, engineFor, FIXTURES } from '../oracle/fixtures.ts';
+import { modelFixture } from '../fixture.ts';
+import { compileFixture, drive, engineFor } from '../oracle/fixtures.ts';
 import { compiledModel } from '../oracle/plain-models.ts';
 import { openvinoCpu, qnnEmulator } from './installed.ts';
 import { pretendIntel } from './pretend-intel.ts';
@@ -28,7 +29,7 @@ async function compileOn(
   precision: Precision,
   kvType: KvType = 'float32',
 ): Promise<ReturnType<typeof compileForDevice>> {
-  const source = join(FIXTURES, fixture);
+  const source = modelFixture(fixture);
   await compileModel({ source, target: folder, device: 'NPU', precision, maxPromptLen: 64, fixedShapes: SHAPES });
   return compileForDevice(folder, target, { kvType });
 }
@@ -67,7 +68,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
   });
 
   test('a device that refuses 16-bit KV gets 32 bits', async () => {
-    const source = join(FIXTURES, 'genai/qwen2');
+    const source = modelFixture('genai/qwen2');
     const shape = { maxPromptLen: 64, fixedShapes: [...SHAPES, { chunk: 16, past: 128 }] };
     await compileModel({ source, target: folder, device: 'NPU', precision: 'float', ...shape });
     truncateSync(join(folder, 'body-16-128-half.onnx'), 100);
@@ -81,7 +82,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     ['float32', 'body-any.onnx'],
     ['float16', 'body-any-half.onnx'],
   ])('a device with kernels of its own gets one graph for all shapes, with KV in %s', async (kvType, body) => {
-    const source = join(FIXTURES, 'genai/qwen2');
+    const source = modelFixture('genai/qwen2');
     await compileModel({
       source,
       target: folder,

@@ -1,6 +1,5 @@
 import * as fs from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -22,11 +21,10 @@ import type { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import type { EngineStatus } from '../../runtime/supervisor/engine-process.ts';
 import { LifeCycle, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { modelFixture } from '../fixture.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
 import { folderRepository, type HubRepository } from '../hub/repository.ts';
-
-const FIXTURES = fileURLToPath(new URL('../fixtures/models/', import.meta.url));
 
 /** Returns a real tiny model (`optimum/qwen3`, `genai/llama`) as a repository of the test hub. */
 export function fixtureModel(
@@ -34,7 +32,7 @@ export function fixtureModel(
   id: string,
   access: HubRepository['access'] = 'public',
 ): Promise<HubRepository> {
-  return folderRepository(join(FIXTURES, fixture), id, access);
+  return folderRepository(modelFixture(fixture), id, access);
 }
 
 /**
@@ -179,7 +177,7 @@ export async function testHost(
 
 /** Copies the bundled model of these tests into a base folder. */
 export async function bundleTiny(base: string): Promise<void> {
-  await fs.cp(join(FIXTURES, 'optimum/qwen2'), join(base, 'models/tiny'), { recursive: true });
+  await fs.cp(modelFixture('optimum/qwen2'), join(base, 'models/tiny'), { recursive: true });
 }
 
 /** Creates a host over the files of a base folder: `hub/`, `assay/`, `models/`. Without `pull` it cannot download. */

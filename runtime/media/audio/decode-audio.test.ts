@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { statedTooLong } from '../../../tests/media/bad-audio.ts';
 import { makeWav } from '../../../tests/media/wav.ts';
 import { sniffCodec } from '../sniff.ts';
 import { type Decoded, decodeAudio, decodePieces, RecentAudio } from './decode-audio.ts';
 import { readWav } from './read-wav.ts';
 
-const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/media/${path}`, import.meta.url));
-const file = (name: string) => readFileSync(fixture(`audio/${name}`));
+const file = (name: string) => readFileSync(fixture(`media/audio/${name}`));
 
 interface Case {
   file: string;
@@ -17,7 +16,7 @@ interface Case {
   /** Every 97th sample from index 100 on, decoded by libsndfile, as the mean of the channels. */
   values: number[];
 }
-const { cases } = JSON.parse(readFileSync(fixture('decoded.json'), 'utf8')) as { cases: Case[] };
+const { cases } = JSON.parse(readFixture('media/decoded.json')) as { cases: Case[] };
 
 /** Decodes a file without resampling. */
 async function decoded(bytes: Uint8Array): Promise<{ rate: number; mono: number[] }> {

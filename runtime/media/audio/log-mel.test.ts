@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { decodeAudio } from './decode-audio.ts';
 import { logMel } from './log-mel.ts';
 
-const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/media/${path}`, import.meta.url));
 interface Golden {
   stride: number;
   /**
@@ -21,7 +20,7 @@ const MODELS = [
   { model: 'ultravox', bands: 80 as const, frames: (samples: number) => Math.ceil(samples / 160) },
 ];
 const known = MODELS.flatMap(({ model, ...plan }) => {
-  const { stride, cases } = JSON.parse(readFileSync(fixture(`${model}/golden.json`), 'utf8')) as Golden;
+  const { stride, cases } = JSON.parse(readFixture(`media/${model}/golden.json`)) as Golden;
   const files = cases.flatMap(({ parts, mel }) =>
     parts.flatMap(({ file }) => file ?? []).map((file, i) => ({ file, values: mel[i]! })),
   );
@@ -30,7 +29,7 @@ const known = MODELS.flatMap(({ model, ...plan }) => {
 
 it.each(known)('$file for $model: log-mel values are those of transformers', async (one) => {
   const { file, values, stride, bands, frames } = one;
-  const samples = await decodeAudio(readFileSync(fixture(`audio/${file}`)));
+  const samples = await decodeAudio(readFileSync(fixture(`media/audio/${file}`)));
   const found = logMel(samples, { bands, frames: frames(samples.length), chunkFrames: 3000 });
   expect(values.length).toBeGreaterThanOrEqual(Math.min(3000, Math.floor(found.length / stride)));
   expect(Math.max(...values.map((value, i) => Math.abs(value - found[i * stride]!)))).toBeLessThan(1e-5);

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { fixture } from '../../../tests/fixture.ts';
 import { sniffCodec } from '../sniff.ts';
 import { statedLength } from './stated-length.ts';
 
-const file = (name: string) => readFileSync(new URL(`../../../tests/fixtures/media/audio/${name}`, import.meta.url));
+const file = (name: string) => readFileSync(fixture(`media/audio/${name}`));
 
 /** Returns what the headers of a compressed file state. */
 function stated(bytes: Buffer) {

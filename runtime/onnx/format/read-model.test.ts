@@ -13,13 +13,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AssayError } from '../../../lib/errors.ts';
+import { modelFixture } from '../../../tests/fixture.ts';
 import { DataType } from './model.ts';
 import { readModel } from './read-model.ts';
 import { readAll } from './tensor-data.ts';
 import { bytesField, encodeFields, varintField, type WireField } from './wire.ts';
 import { writeModel } from './write-model.ts';
 
-const FIXTURES = join(import.meta.dirname, '../../../tests/fixtures/models');
 const RUNS = Number(process.env.ASSAY_PROPERTY_RUNS ?? 300);
 
 let folder: string;
@@ -50,7 +50,7 @@ function external(entries: Record<string, string>): WireField[] {
 
 describe('what is read is written again', () => {
   test.each(['genai/qwen3/model.onnx', 'optimum/gemma3/onnx/model.onnx'])('%s', (name) => {
-    const model = readModel(join(FIXTURES, name));
+    const model = readModel(modelFixture(name));
     const copy = join(folder, 'copy.onnx');
     writeModel(copy, model, []);
     const again = readModel(copy);
@@ -130,7 +130,7 @@ describe('files that cannot be used', () => {
   });
 
   test('weights behind a link, as in a hub cache, are read', () => {
-    cpSync(join(FIXTURES, 'genai/qwen3'), join(folder, 'blobs'), { recursive: true });
+    cpSync(modelFixture('genai/qwen3'), join(folder, 'blobs'), { recursive: true });
     mkdirSync(join(folder, 'snapshot'));
     for (const name of ['model.onnx', 'model.onnx.data']) {
       symlinkSync(join('../blobs', name), join(folder, 'snapshot', name));
@@ -139,14 +139,14 @@ describe('files that cannot be used', () => {
   });
 
   test('weights cut short', () => {
-    cpSync(join(FIXTURES, 'genai/qwen3'), folder, { recursive: true });
+    cpSync(modelFixture('genai/qwen3'), folder, { recursive: true });
     truncateSync(join(folder, 'model.onnx.data'), 5000);
     expect(() => readModel(join(folder, 'model.onnx'))).toThrow(/Download the model again\.$/);
   });
 
   test(`${RUNS} damaged graphs are read or refused, and nothing else`, () => {
-    const whole = readFileSync(join(FIXTURES, 'genai/qwen3/model.onnx'));
-    cpSync(join(FIXTURES, 'genai/qwen3/model.onnx.data'), join(folder, 'model.onnx.data'));
+    const whole = readFileSync(modelFixture('genai/qwen3/model.onnx'));
+    cpSync(modelFixture('genai/qwen3/model.onnx.data'), join(folder, 'model.onnx.data'));
     const file = join(folder, 'model.onnx');
     const edit = fc.record({ at: fc.nat(whole.length - 1), byte: fc.nat(255) });
     fc.assert(

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fixture } from '../../../tests/fixture.ts';
 import { loadTextModel } from '../text-model.ts';
 import { answerSplitter } from './answer-splitter.ts';
 import { ChatOutput } from './chat-output.ts';
@@ -8,8 +9,8 @@ import { StopScanner } from './stop-scanner.ts';
 import type { Said } from './text-splitter.ts';
 
 const runs = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
-const model = await loadTextModel(new URL('../../../tests/fixtures/text/qwen', import.meta.url).pathname);
-const llama = await loadTextModel(new URL('../../../tests/fixtures/text/llama2', import.meta.url).pathname);
+const model = await loadTextModel(fixture('text/qwen'));
+const llama = await loadTextModel(fixture('text/llama2'));
 
 /** Splits `text` into pieces, before each character for which `cuts` is true. */
 const pieces = (text: string, cuts: readonly boolean[]) => {

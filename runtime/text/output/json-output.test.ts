@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonSchema } from '../../../lib/answer-shape.ts';
 import { shapeConstraint } from '../../../lib/tasks/task-grammar.ts';
+import { fixture } from '../../../tests/fixture.ts';
 import { loadTextModel } from '../text-model.ts';
 import { JsonOutput } from './json-output.ts';
 
-const { vocabulary } = await loadTextModel(new URL('../../../tests/fixtures/text/qwen', import.meta.url).pathname);
+const { vocabulary } = await loadTextModel(fixture('text/qwen'));
 
 /**
  * Returns a constraint whose text is the next of `texts` after each call of `grow`. It is settled as far as it agrees

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { readFixture } from '../../../tests/fixture.ts';
 import { createChatTemplate, opensThinking, type RenderOptions } from './chat-template.ts';
 import type { TemplateMessage } from './template-message.ts';
 
-const source = (name: string) =>
-  readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
+const source = (name: string) => readFixture(`text/${name}.jinja`);
 const special = { bos_token: '<s>', eos_token: '</s>' };
 const create = (name: string | null) => createChatTemplate(name && source(name), special);
 const conversation = (text: string): TemplateMessage[] =>

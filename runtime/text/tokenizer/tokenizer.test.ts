@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { readModelText } from '../model-files.ts';
 import { encodeSegments } from '../segment.ts';
 import { createTextModel } from '../text-model.ts';
 import { RecentEncodings, textChunks } from './tokenizer.ts';
 
-const FIXTURES = new URL('../../../tests/fixtures/text/', import.meta.url);
 const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
 
 interface Golden {
@@ -16,9 +16,8 @@ interface Golden {
 }
 
 describe.each(FAMILIES)('%s', async (family) => {
-  const dir = new URL(`${family}/`, FIXTURES);
-  const golden: Golden = JSON.parse(readFileSync(new URL('golden.json', dir), 'utf8'));
-  const model = createTextModel(await readModelText(dir.pathname));
+  const golden: Golden = JSON.parse(readFixture(`text/${family}/golden.json`));
+  const model = createTextModel(await readModelText(fixture(`text/${family}`)));
 
   it.each(golden.texts)('encodes $text as the Rust tokenizers library does', ({ text, ids }) => {
     expect(model.tokenizer.encodeUser(text, false)).toEqual(ids);
@@ -41,7 +40,7 @@ describe.each(FAMILIES)('%s', async (family) => {
     const words = readFileSync(new URL('../../../LICENSE', import.meta.url), 'utf8').slice(0, 3_000);
     const text = `${words}\nSeñor 日本語、テキスト 👋🏽 don't\n\n\tx = 1;\n`.repeat(12);
     expect(text.length).toBeGreaterThan(2 * 16_384);
-    const { tokenizer, tokenizerConfig } = await readModelText(dir.pathname);
+    const { tokenizer, tokenizerConfig } = await readModelText(fixture(`text/${family}`));
     const whole = new LibraryTokenizer(tokenizer, tokenizerConfig).encode(text, { add_special_tokens: false }).ids;
     expect(model.tokenizer.encodeUser(text, false)).toEqual(whole);
   });

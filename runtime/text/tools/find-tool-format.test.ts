@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { readFixture } from '../../../tests/fixture.ts';
 import { createChatTemplate } from '../template/chat-template.ts';
 import type { ToolFormat } from './tool-format.ts';
 
-const source = (name: string) =>
-  readFileSync(new URL(`../../../tests/fixtures/text/${name}.jinja`, import.meta.url), 'utf8');
+const source = (name: string) => readFixture(`text/${name}.jinja`);
 
 /**
  * Lists the call formats of published templates: Qwen, Llama 3, Mistral, Devstral, Nemotron, Hermes 3, Command R+,

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
 import type { ToolUse } from '../../../lib/backend.ts';
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
 import { type Tags, taggedObject } from '../../../lib/grammar/tagged-object.ts';
+import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { allowedTokens, randomFrom } from '../../../tests/grammar/random-model.ts';
 import { type ModelText, readModelText } from '../model-files.ts';
 import { opensThinking } from '../template/chat-template.ts';
@@ -14,8 +13,6 @@ import { jsonOrCalls } from './json-or-calls.ts';
 import { TaggedReader, toolForm } from './tool-form.ts';
 
 /* Tests each call format with a random model, which writes any token that the constraint allows. */
-
-const fixture = (path: string) => fileURLToPath(new URL(`../../../tests/fixtures/text/${path}`, import.meta.url));
 
 /** Control tokens of the model families whose templates are tested. */
 const CONTROL = [
@@ -27,11 +24,11 @@ const CONTROL = [
 
 let files: ModelText;
 beforeAll(async () => {
-  files = await readModelText(fixture('qwen'));
+  files = await readModelText(fixture('text/qwen'));
 });
 
 function modelWith(template: string, controlTexts: readonly string[] = CONTROL): TextModel {
-  const source = readFileSync(fixture(`tools/${template}.jinja`), 'utf8');
+  const source = readFixture(`text/tools/${template}.jinja`);
   const added = controlTexts.map((content, i) => ({ id: 610 + i, content, special: true }));
   const tokenizer = { ...files.tokenizer, added_tokens: [...files.tokenizer.added_tokens, ...added] };
   const special = { bos_token: '<s>', eos_token: template.startsWith('mistral') ? '</s>' : '<|im_end|>' };

@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Tool } from '../../../lib/backend.ts';
 import type { ChatMessage } from '../../../lib/contract/conversation.ts';
+import { readFixture } from '../../../tests/fixture.ts';
 import { createChatTemplate } from '../template/chat-template.ts';
 import { toTemplateMessages } from '../template/template-message.ts';
 import { withToolFields } from './find-tool-format.ts';
 
-const source = (name: string) =>
-  readFileSync(new URL(`../../../tests/fixtures/text/tools/${name}.jinja`, import.meta.url), 'utf8');
+const source = (name: string) => readFixture(`text/tools/${name}.jinja`);
 const said = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });
 
 const tools: Tool[] = [
