@@ -82,7 +82,7 @@ interface Service {
   mem_limit?: string;
   volumes?: string[];
   ports?: string[];
-  networks: string[];
+  networks: string[] | Record<string, { ipv4_address: string }>;
   secrets?: string[];
 }
 
@@ -97,7 +97,8 @@ describe('compose.yaml', async () => {
     expect(new Set(volumes).size).toBe(4);
     for (const volume of volumes) expect(compose.volumes).toHaveProperty(volume.split(':')[0]!);
     for (const [, box] of boxes) {
-      expect(box).toMatchObject({ networks: ['boxes'], secrets: ['assay_api_key'], mem_limit: expect.any(String) });
+      expect(box).toMatchObject({ secrets: ['assay_api_key'], mem_limit: expect.any(String) });
+      expect(box.networks).toEqual({ boxes: { ipv4_address: expect.stringMatching(/^172\.30\.73\.\d+$/) } });
       expect(box.ports).toBeUndefined();
     }
     expect(services.nginx).toMatchObject({ ports: ['127.0.0.1:8080:8080'], networks: ['boxes', 'outside'] });
@@ -121,6 +122,8 @@ describe('compose.yaml', async () => {
       expect(nginx).toContain(`location /boxes/${name}/ { proxy_pass http://${name}/; }`);
     }
     expect(nginx).toMatch(/^ {2}proxy_buffering off;$/m);
+    // A box that stops has no address for a while, and one that loads its model answers decisions with 500, at once.
+    expect(nginx).toMatch(/^ {2}proxy_next_upstream error timeout http_429 http_500 http_503 non_idempotent;$/m);
     expect(nginx).toMatch(/^ {2}proxy_set_header Host \$http_host;$/m);
   });
 });
