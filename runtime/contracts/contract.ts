@@ -112,6 +112,8 @@ export interface DecisionContract {
   readonly trueFirst?: boolean;
   /** Formula of the author's confidence for each kind of question. */
   readonly confidence: Readonly<Record<QuestionKind, ConfidenceFormula>>;
+  /** Reason why an answer may depend on the other questions of its request, if it does by design. */
+  readonly dependence?: string;
   /**
    * Tokens that a token sees in a model that reads a prompt in one run, without a cache: all, or those before it.
    * Absent for a model that reads the state once for all questions.

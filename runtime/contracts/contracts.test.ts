@@ -48,7 +48,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
     const batch = batchOfSystemOne(JSON.parse(body), body);
     const read: { ids: number[]; positions: number[] }[] = [];
-    const plan = atOnce(planDecisions({ contract, open, narrow: false, rowByRow: false }, batch, LIMIT));
+    const plan = atOnce(planDecisions({ contract, open, narrow: false, rows: 'packed' }, batch, LIMIT));
     const { answers } = await plan.answers(async ({ prefix, branches }) => {
       const outputs = branches.map(({ suffix, read: reads }) => {
         const ids = [...prefix, ...suffix];

@@ -54,6 +54,7 @@ export function findNimble(files: PublishedFiles): DecisionContract | null {
     },
     limits: { options: LABELS, levels: LABELS },
     maxTokens: settings.max_length,
+    dependence: 'its prompt has all questions of a request',
     confidence: { predicate: 'lead', choice: 'lead', score: 'distance' },
     open: (text) => new OpenNimble(temperature, text),
   };

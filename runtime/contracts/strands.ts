@@ -94,6 +94,7 @@ export function findStrands(files: PublishedFiles): DecisionContract | null {
     },
     limits: { options: 255, levels: 10 },
     maxTokens: settings.max_length,
+    dependence: "its author's code cuts a long state to what the longest question of a request leaves",
     confidence: { predicate: 'lead', choice: 'lead', score: { deviation: Math.sqrt(ordinal_smoothing) } },
     lastLayer: (folder) => readLayer(join(folder, HEAD), pointer_dim),
     open: (text) => new OpenStrands(settings, text),

@@ -55,13 +55,13 @@ describe('the prefix cache', () => {
     expect(second.promptTokens).toBe(21);
   });
 
-  test('a prefix that is read apart leaves the same run to the branches whether it was cached or not', async () => {
+  test('rows that are read apart have the same run whether their prefix was cached or not', async () => {
     const engine = engineOf();
     const runs = [];
-    for (const prefixApart of [false, true, true]) {
+    for (const apart of [false, true, true]) {
       const before = forward.runs.length;
-      const prefix = tokens(prefixApart ? 24 : 20);
-      await finish(engine, job({ prefix, prefixApart, branches: [branch({ maxTokens: 1 })] }));
+      const row = branch({ read: { positions: [0] }, unmetered: true });
+      await finish(engine, job({ prefix: tokens(apart ? 24 : 20), apart, branches: [row] }));
       runs.push(forward.runs.slice(before));
     }
     expect(runs).toEqual([[21], [4, 1], [1]]);

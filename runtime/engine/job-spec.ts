@@ -10,8 +10,6 @@ export interface JobSpec {
   id: string;
   /** Token ids that all branches share. Their KV stays cached after the job while memory allows. */
   prefix: readonly number[];
-  /** True to read the prefix in runs of its own, so that a run of branches is the same with a cached prefix. */
-  prefixApart?: boolean;
   /** Features of the images and recordings whose ids are in the prefix. */
   media?: readonly MediaFeatures[];
   /** Branches, in the order in which they may use the budget. */
@@ -35,6 +33,8 @@ export interface JobSpec {
   /**
    * True to compute each branch apart from the prefix and from the other branches, so that its answer is the same in
    * every bit alone and in company. For questions about a text; the answer of a single branch does not stay cached.
+   * Where the graph cannot do it, branches are computed side by side; if they are `read`, the prefix at least has runs
+   * of its own, so that the run of a single branch is the same with a cached prefix.
    */
   apart?: boolean;
   /** Receives the tokens that the constraint forces, in order with those of `onToken`, under the same conditions. */

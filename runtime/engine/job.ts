@@ -112,6 +112,12 @@ export class Job {
     return this.#parts.apart && this.spec.apart === true && this.spec.prefix.length > 0;
   }
 
+  /** True if no run has tokens both of the prefix and of a branch. */
+  get #prefixHasOwnRuns(): boolean {
+    const { apart, branches } = this.spec;
+    return this.apart || (apart === true && branches.every(({ read }) => read));
+  }
+
   /** Number of prefix tokens that the KV cache did not hold when the job started, and that the job must prefill. */
   get unread(): number {
     return this.spec.prefix.length - this.cachedTokens;
@@ -185,7 +191,7 @@ export class Job {
     this.#postpone();
     const replay = this.#planReplay();
     if (replay) return replay;
-    const { prefix, prefixApart } = this.spec;
+    const { prefix } = this.spec;
     const start = this.sequence.length;
     const readsPrefix = this.#prefilled < prefix.length;
     const end = start + this.#runLength(tokens);
@@ -196,7 +202,7 @@ export class Job {
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
-    if (this.#prefilled < prefix.length || (readsPrefix && (prefixApart || this.apart))) return { start, rows, keep };
+    if (this.#prefilled < prefix.length || (readsPrefix && this.#prefixHasOwnRuns)) return { start, rows, keep };
     if (this.apart) this.#reserveBranches(end - start);
     for (const branch of this.#group) {
       const room = end - this.sequence.length;

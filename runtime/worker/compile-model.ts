@@ -284,7 +284,7 @@ async function decisionProbabilities(folder: string, source: string, contract: D
   try {
     const { maxPromptLen, contextLength } = manifest;
     const open = contract.open(contractText(createTextModel(await readModelText(source)), maxPromptLen), source);
-    const loaded = { contract, open, narrow: manifest.readout !== undefined, rowByRow: false };
+    const loaded = { contract, open, narrow: manifest.readout !== undefined, rows: 'packed' as const };
     const engine = new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 0 });
     const probabilities: number[] = [];
     for (const context of TEXTS) {

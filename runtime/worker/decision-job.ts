@@ -3,7 +3,7 @@ import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { READ_IN_WINDOWS } from '../../lib/request-size.ts';
 import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
 import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
-import type { BranchResult, BranchSpec, JobResult, Sampling } from '../engine/job-spec.ts';
+import type { BranchSpec, JobResult, Sampling } from '../engine/job-spec.ts';
 import { checkLength } from '../text/prompt.ts';
 import type { JobPlan } from './task-job.ts';
 
@@ -14,10 +14,11 @@ export interface LoadedContract {
   /** True if the model has one output for each label of the contract; false if its outputs are the whole vocabulary. */
   narrow: boolean;
   /**
-   * True to read one row at a time behind the shared tokens, so that a question has the same answer, bit for bit, alone
-   * and among others. Packed rows are faster, and equal up to rounding.
+   * Names how rows are read behind the shared tokens: `apart` (`JobSpec.apart`) and `one by one`, so that a question
+   * has the same answer, bit for bit, alone and among others; or `packed`, which is faster than one by one, and equal
+   * up to rounding.
    */
-  rowByRow: boolean;
+  rows: 'apart' | 'one by one' | 'packed';
 }
 
 /** Plans the jobs that answer a batch: one, and further ones for contracts that read some questions again. */
@@ -81,22 +82,25 @@ export function* planDecisions(
     if (done) one.logprobs = value as readonly number[];
   }
 
-  const first = jobOf(asked, loaded);
+  /** Returns all rows that are to be read next. */
+  const waiting = () => asked.flatMap(({ rows }) => rows);
   return {
-    promptTokens: first ? tokensOf(first.plan) : 0,
+    promptTokens: tokensOf(waiting()),
     async answers(run) {
       let promptTokens = 0;
-      for (let job = first; job; job = jobOf(asked, loaded)) {
-        promptTokens += tokensOf(job.plan);
-        const branches: BranchResult[] = [];
-        for (const plan of loaded.rowByRow ? apart(job.plan) : [job.plan]) branches.push(...(await run(plan)).branches);
-        let next = 0;
-        for (const one of job.asked) {
-          proceed(
-            one,
-            one.rows.map((row) => logitsOf(row, at(branches, next++).rows ?? [], open)),
-          );
+      for (let rows = waiting(); rows.length > 0; rows = waiting()) {
+        promptTokens += tokensOf(rows);
+        const logits = new Map<Row, readonly number[]>();
+        for (const job of jobsOf(rows, loaded)) {
+          const { branches } = await run(job.plan);
+          for (const [i, row] of job.rows.entries()) logits.set(row, logitsOf(row, at(branches, i).rows ?? [], open));
         }
+        for (const one of asked)
+          if (one.rows.length > 0)
+            proceed(
+              one,
+              one.rows.map((row) => logits.get(row) ?? []),
+            );
       }
       const answers = tasks.map((task) => {
         const own = asked.filter((one) => one.task === task);
@@ -108,21 +112,26 @@ export function* planDecisions(
   };
 }
 
-/** Returns the job of all rows that are to be read next; null if there are none. */
-function jobOf(asked: readonly Reader[], { open, narrow }: LoadedContract): { plan: JobPlan; asked: Reader[] } | null {
-  const open_ = asked.filter(({ rows }) => rows.length > 0);
-  const rows = open_.flatMap((one) => one.rows);
-  const [first] = rows;
-  if (!first) return null;
-  // All rows begin with the same state; each keeps at least one token of its own.
-  const shared = Math.min(...rows.map((row) => Math.min(row.shared, row.ids.length - 1)));
-  const branches = rows.map((row) => branchOf(row, shared, narrow ? null : open.labels));
-  return { plan: { prefix: first.ids.slice(0, shared), branches, budget: 0 }, asked: open_ };
+/** Returns the number of tokens that a row may share; each keeps at least one of its own. */
+function sharedOf({ shared, ids }: Row): number {
+  return Math.min(shared, ids.length - 1);
 }
 
-/** Returns a job for each branch of a job, which begin with the same tokens. */
-function apart(plan: JobPlan): JobPlan[] {
-  return plan.branches.map((branch) => ({ ...plan, branches: [branch], prefixApart: true }));
+/**
+ * Returns the jobs that read some rows, which all begin with the same state. A row that is not packed is behind the
+ * same prefix whatever rows are beside it.
+ */
+function jobsOf(rows: readonly Row[], { open, narrow, rows: way }: LoadedContract): { plan: JobPlan; rows: Row[] }[] {
+  const least = Math.min(...rows.map(sharedOf));
+  const groups = Map.groupBy(rows, (row) => (way === 'packed' ? least : sharedOf(row)));
+  return [...groups].flatMap(([shared, all]) => {
+    const prefix = at(all, 0).ids.slice(0, shared);
+    const jobs = way === 'one by one' ? all.map((row) => [row]) : [all];
+    return jobs.map((own) => {
+      const branches = own.map((row) => branchOf(row, shared, narrow ? null : open.labels));
+      return { plan: { prefix, branches, budget: 0, apart: way !== 'packed' }, rows: own };
+    });
+  });
 }
 
 function branchOf({ ids, read }: Row, shared: number, labels: readonly number[] | null): BranchSpec {
@@ -155,6 +164,8 @@ function logitsOf({ read }: Row, outputs: readonly Float32Array[], open: OpenCon
   return open.combine(outputs.slice(0, -1), at(outputs, outputs.length - 1));
 }
 
-function tokensOf({ prefix, branches }: JobPlan): number {
-  return branches.reduce((sum, { suffix }) => sum + suffix.length, prefix.length);
+/** Counts the tokens of rows: what all may share once, and each row's own. */
+function tokensOf(rows: readonly Row[]): number {
+  const shared = Math.max(0, ...rows.map(sharedOf));
+  return rows.reduce((sum, row) => sum + row.ids.length - sharedOf(row), shared);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { draftRows, promptLengthFor } from './load-model.ts';
+import { dependenceOf, draftRows, promptLengthFor } from './load-model.ts';
 
 const GIB = 2 ** 30;
 /** The KV of Qwen3-0.6B: 229,376 bytes for each token. */
@@ -28,4 +28,19 @@ test.each([
   ['NPU', 'int8', 'AVX-512 VNNI', 0],
 ] as const)('on %s in %s with %s: %i rows', (device, form, kernels, rows) => {
   expect(draftRows({ device, form }, kernels)).toBe(rows);
+});
+
+test.each([
+  [{}, 'AMX', null],
+  [{ form: 'float' }, 'AVX-512 VNNI', null],
+  [{}, 'AVX2', 'kernels of this CPU'],
+  [{ form: 'int4' }, 'AMX', 'odd last row'],
+  [{ form: 'published' }, 'AMX', 'published blocks'],
+  [{ queryHeads: undefined }, 'AMX', 'a state or a window'],
+  [{ device: 'NPU', path: 'static' }, 'AMX', 'this NPU'],
+] as const)('%o with the kernels of %s: why answers may depend on others', (facts, kernels, reason) => {
+  const manifest = { device: 'CPU', form: 'int8', path: 'packed', queryHeads: 8, ...facts } as const;
+  const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], kernels);
+  if (reason === null) expect(dependence).toBeNull();
+  else expect(dependence).toContain(reason);
 });

@@ -30,6 +30,7 @@ import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { readModelText } from '../text/model-files.ts';
 import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
+import type { LoadedContract } from './decision-job.ts';
 import { EncoderModel } from './encoder-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import { MediaEncoder } from './media-encoder.ts';
@@ -79,16 +80,14 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
     contract: found,
     open: found.open(contractText(text, mostTokens), dir),
     narrow,
-    rowByRow: manifest.form === 'float',
+    rows: rowsOf(manifest),
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
   const { saved: kept } = spec;
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
-  const dependence = decisions
-    ? 'it was not measured for decision models, whose questions follow as much text as all of them share'
-    : dependenceOf(manifest);
+  const dependence = found?.dependence ?? dependenceOf(manifest);
   const engine = new Engine({
     forward,
     kv,
@@ -211,6 +210,12 @@ function endingOnFailure(forward: Forward): Forward {
 /** CPU kernel families on which answers were measured to be the same in every bit alone and in company. */
 export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
 
+/** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
+function rowsOf({ queryHeads, form }: Manifest): LoadedContract['rows'] {
+  if (queryHeads !== undefined) return 'apart';
+  return form === 'float' ? 'one by one' : 'packed';
+}
+
 /** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
 export function dependenceOf(
   { device, form, path, queryHeads }: Pick<Manifest, 'device' | 'form' | 'path' | 'queryHeads'>,
@@ -219,7 +224,7 @@ export function dependenceOf(
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
   if (queryHeads === undefined)
-    return "the model's attention is computed over all tasks of a request together, in an order that depends on them: it has layers with a state or a window, sinks, or heads that differ";
+    return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state or a window, sinks, or heads that differ";
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
   if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
