@@ -13,11 +13,14 @@ import type { Report } from '../report.ts';
 const HELP = `npm run bench -- encoders [--python=PATH] [--rounds=4] [--quick]
 
 Processor time of one row of an encoder of 150 million parameters (ModernBERT-base, random weights) in each weight form. With the path of a
-Python that has torch and transformers, PyTorch computes the same checkpoint in 32-bit floats. A language model reads a text once for all
+Python that has torch and transformers, PyTorch computes the same checkpoint in 32-bit floats. For long rows, attention in blocks is compared
+with all scores of a row. A language model reads a text once for all
 questions and an encoder once for each, so compare with "npm run bench -- forms".`;
 
 const FORMS = ['float', 'int8', 'int8-blocks'] as const;
 const LENGTHS = [128, 1064];
+/** Lengths at which attention in blocks is compared with all scores. */
+const LONG = [1064, 2048, 4096];
 const THREADS = 2;
 const BASE = { hidden: 768, inner: 1152, layers: 22, heads: 12, vocab: 50_368 };
 const QUICK = { hidden: 64, inner: 96, layers: 4, heads: 4, vocab: 1000 };
@@ -38,38 +41,74 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   try {
     const config = writeCheckpoint(folder, values.quick ? QUICK : BASE);
     for (const form of FORMS) {
-      const model = buildEncoder({ name: 'decision-tune', maxTokens: 8192 }, config, readCheckpoint(folder));
-      convertWeights(model, 'input_ids', form);
-      const compiled = join(folder, form);
-      await plannedGraphs([{ file: 'model.onnx', model }], 'weights.bin').write(compiled, () => undefined, undefined);
-      const graphs = await openEncoderGraphs(
-        compiled,
-        { graphs: { model: 'model.onnx' } },
-        { pad: 0, threads: THREADS },
-      );
-      for (const length of LENGTHS) {
-        const ids = Array.from({ length }, (_, i) => 5 + ((i * 7919) % 900));
-        let least = Number.POSITIVE_INFINITY;
-        for (let round = 0; round < rounds; round++) {
-          const before = process.cpuUsage();
-          await graphs.run([{ ids, shared: 0, markers: [3, 9, 20] }]);
-          const { user, system } = process.cpuUsage(before);
-          least = Math.min(least, (user + system) / 1e6);
-        }
-        report({
-          system: `assay ${form}`,
-          case: `${length} tokens`,
-          metric: 'processor time',
-          value: least,
-          unit: 's',
-        });
-      }
+      const graphs = await compiled(folder, config, form);
+      for (const length of LENGTHS) report(figure(`assay ${form}`, length, await leastTime(graphs, length, rounds)));
       await graphs.close();
     }
+    await compareAttention(report, folder, config, rounds);
     if (values.python) pytorch(report, values.python, folder, rounds);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+type Graphs = Awaited<ReturnType<typeof openEncoderGraphs>>;
+
+/** Compiles the checkpoint of a folder with a configuration, and opens its graph. */
+async function compiled(
+  folder: string,
+  config: object,
+  form: (typeof FORMS)[number],
+  name: string = form,
+): Promise<Graphs> {
+  const model = buildEncoder({ name: 'decision-tune', maxTokens: 8192 }, config, readCheckpoint(folder));
+  convertWeights(model, 'input_ids', form);
+  const into = join(folder, name);
+  await plannedGraphs([{ file: 'model.onnx', model }], 'weights.bin').write(into, () => undefined, undefined);
+  return openEncoderGraphs(into, { graphs: { model: 'model.onnx' } }, { pad: 0, threads: THREADS });
+}
+
+/** Returns the least processor time, in seconds, of a row of `length` tokens. */
+async function leastTime(graphs: Graphs, length: number, rounds: number): Promise<number> {
+  const ids = Array.from({ length }, (_, i) => 5 + ((i * 7919) % 900));
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds; round++) {
+    const before = process.cpuUsage();
+    await graphs.run([{ ids, shared: 0, markers: [3, 9, 20] }]);
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1e6);
+  }
+  return least;
+}
+
+const figure = (system: string, length: number, value: number) => ({
+  system,
+  case: `${length} tokens`,
+  metric: 'processor time',
+  value,
+  unit: 's',
+});
+
+/**
+ * Measures what it saves that layers with a window compute in blocks: the same layers with all scores of a row, and
+ * without even a mask, take turns with them.
+ */
+async function compareAttention(report: Report, folder: string, config: object, rounds: number): Promise<void> {
+  const { num_hidden_layers: count } = config as { num_hidden_layers: number };
+  const all = { ...config, layer_types: Array.from({ length: count }, () => 'full_attention') };
+  const blocks = await compiled(folder, config, 'int8', 'blocks');
+  const whole = await compiled(folder, all, 'int8', 'whole');
+  for (const length of LONG) {
+    let [inBlocks, inWhole] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (let round = 0; round < rounds; round++) {
+      inBlocks = Math.min(inBlocks, await leastTime(blocks, length, 1));
+      inWhole = Math.min(inWhole, await leastTime(whole, length, 1));
+    }
+    report(figure('assay int8, attention in blocks', length, inBlocks));
+    report(figure('assay int8, all scores', length, inWhole));
+  }
+  await blocks.close();
+  await whole.close();
 }
 
 /** Measures PyTorch on the same checkpoint. */
@@ -94,13 +133,7 @@ with torch.inference_mode():
   const out = execFileSync(python, ['-c', script], { cwd: folder, encoding: 'utf8' });
   for (const line of out.trim().split('\n')) {
     const [length, seconds] = line.split(' ');
-    report({
-      system: 'PyTorch float32',
-      case: `${length} tokens`,
-      metric: 'processor time',
-      value: Number(seconds),
-      unit: 's',
-    });
+    report(figure('PyTorch float32', Number(length), Number(seconds)));
   }
 }
 
