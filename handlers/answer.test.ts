@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { BatchAnswer, InferenceBackend, Priority, TaskBatch } from '../lib/backend.ts';
+import type { BatchAnswer, Call, InferenceBackend, Priority, TaskBatch } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
 import { hashSecret, listedKeys, type StoredKey } from '../lib/keys.ts';
 import { parseModelId } from '../lib/model-id.ts';
@@ -104,6 +104,36 @@ test('a key over its requests per minute is told the exact seconds to wait', asy
   expect((await send()).headers.get('retry-after')).toBe('1');
   now = 30_000;
   expect((await send()).status).toBe(200);
+});
+
+test('a key has limits for some models, which count what they answer, but not what they were too busy for', async () => {
+  const key = listedKeys([{ ...KEY, limits: [{ models: 'a/*', requestsPerMinute: 2, tokensPerMinute: 100 }] }]);
+  let turn: (call: Call) => Promise<void> = async () => undefined;
+  const send = appOf(
+    async (batch, call) => {
+      await turn(call);
+      return admitting(batch, { ...call, admit: async () => undefined });
+    },
+    { keys: key, quota: memoryQuota({ now: () => 0 }) },
+  );
+  const statuses: number[] = [];
+  const ask = async (what: typeof turn) => {
+    turn = what;
+    statuses.push((await send()).status);
+  };
+  await ask((call) => call.admit(40, 'a/b'));
+  await ask((call) => call.admit(1_000, 'other/b'));
+  await ask(async (call) => {
+    await call.admit(50, 'a/c');
+    await call.recount?.(0);
+    throw new AssayError('overloaded', 'busy', { retryAfterSeconds: 1 });
+  });
+  await ask(async (call) => {
+    await call.admit(10, 'a/c');
+    await call.recount?.(60);
+  });
+  await ask((call) => call.admit(1, 'a/b'));
+  expect(statuses).toEqual([200, 200, 429, 200, 429]);
 });
 
 test.each<[Priority | undefined, string | undefined, number, Priority | undefined | null]>([

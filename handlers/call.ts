@@ -33,7 +33,7 @@ export function callOf(
   const trace = c.get('trace');
   const key = c.get('key');
   const keepAliveMs = keepAliveMillis(keepAlive ?? c.req.header(KEEP_ALIVE_HEADER));
-  let counted = 0;
+  let counted: { tokens: number; model: string | undefined } = { tokens: 0, model: undefined };
   return {
     requestId: c.get('requestId'),
     ...(trace ? { trace } : {}),
@@ -43,16 +43,17 @@ export function callOf(
     ...(key ? { allows: (model: string) => mayUse(key, model) } : {}),
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     signal,
-    async admit(tokens = 0) {
-      if (key?.tokensPerMinute === undefined) return;
-      await quota?.take(key, { tokens });
-      counted = tokens;
+    async admit(tokens = 0, model) {
+      if (!key) return;
+      await quota?.take(key, { tokens, ...(model === undefined ? {} : { requests: 1 }) }, model);
+      counted = { tokens, model };
     },
     async recount(tokens) {
-      if (key?.tokensPerMinute === undefined || tokens === counted) return;
-      const unused = counted - tokens;
-      counted = tokens;
-      await quota?.giveBack?.(key, { tokens: unused });
+      const { tokens: before, model } = counted;
+      const request = tokens === 0 && model !== undefined;
+      if (!key || (tokens === before && !request)) return;
+      counted = { tokens, model: request ? undefined : model };
+      await quota?.giveBack?.(key, { tokens: before - tokens, ...(request ? { requests: 1 } : {}) }, model);
     },
   };
 }

@@ -75,10 +75,11 @@ export interface Call {
    * when it knows the model, before any work on the request.
    *
    * @param tokens estimated tokens of the request and its answer; none if absent
+   * @param model the model that answers, for the limits that the key has for it
    * @throws AssayError `rate_limited` if the quota is used up; the backend then fails the request with this error
    */
-  admit(tokens?: number): Promise<void>;
-  /** Replaces the tokens that `admit` counted, once they are known better. */
+  admit(tokens?: number, model?: string): Promise<void>;
+  /** Replaces the tokens that `admit` counted, once they are known better; 0 gives back the request, too. */
   recount?(tokens: number): Promise<void>;
 }
 

@@ -54,11 +54,17 @@ function isUncertain(task: Task, { optionLogprobs, automated }: TaskAnswer, belo
   return Math.exp(Math.max(...optionLogprobs)) < below || automated === false;
 }
 
-/** Returns the answers of the other model; null if it gives none. The caller's quota has counted the request before. */
+/**
+ * Returns the answers of the other model; null if it gives none. The caller's quota has counted the request before, but
+ * not against the limits for that model.
+ */
 async function answersOf(batch: TaskBatch, call: Call, ask: Escalation['ask']): Promise<readonly TaskAnswer[] | null> {
-  const { recount: _, ...rest } = call;
+  const { recount: _, admit, ...rest } = call;
   try {
-    const { model, answers } = await ask(batch, { ...rest, admit: async () => undefined });
+    const { model, answers } = await ask(batch, {
+      ...rest,
+      admit: (_tokens, model) => (model === undefined ? Promise.resolve() : admit(0, model)),
+    });
     return answers.map((answer) => ({ ...answer, answeredBy: model }));
   } catch {
     call.signal.throwIfAborted();

@@ -1,4 +1,17 @@
+import * as v from 'valibot';
 import type { Priority } from './backend.ts';
+
+const PerMinute = v.exactOptional(v.pipe(v.number(), v.finite(), v.minValue(1)));
+/** Limits what a key may ask of the models that match a pattern, together. */
+export const KeyLimit = v.object({
+  models: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  requestsPerMinute: PerMinute,
+  tokensPerMinute: PerMinute,
+});
+export type KeyLimit = v.InferOutput<typeof KeyLimit>;
+/** Most limits of one key for some of its models. */
+const MOST_LIMITS = 32;
+export const KeyLimits = v.exactOptional(v.pipe(v.array(KeyLimit), v.maxLength(MOST_LIMITS)));
 
 /** Describes an API key by its name and rights. The secret itself is never stored, only its SHA-256 hash. */
 export interface ApiKey {
@@ -9,6 +22,8 @@ export interface ApiKey {
   requestsPerMinute?: number;
   /** Maximum number of tokens per minute, of prompts and answers together; no limit if absent. */
   tokensPerMinute?: number;
+  /** Limits for some of the models, beside those of the key as a whole. */
+  limits?: readonly KeyLimit[];
   /**
    * True if the key reuses cached prompts of all other keys that have this set. Their holders can learn the beginnings
    * of one another's texts. Otherwise the key reuses its own only.
@@ -48,21 +63,39 @@ export const QUOTA_UNITS = ['requests', 'tokens'] as const;
 export type QuotaUnit = (typeof QUOTA_UNITS)[number];
 export type QuotaAmount = Partial<Record<QuotaUnit, number>>;
 
-/** Returns what a key may use per minute; undefined if it has no limit. */
-export function quotaOf({ requestsPerMinute, tokensPerMinute }: ApiKey, unit: QuotaUnit): number | undefined {
+/** Returns how much a key or a limit allows per minute; undefined if it has no limit. */
+export function quotaOf(
+  { requestsPerMinute, tokensPerMinute }: Pick<ApiKey, 'requestsPerMinute' | 'tokensPerMinute'>,
+  unit: QuotaUnit,
+): number | undefined {
   return unit === 'requests' ? requestsPerMinute : tokensPerMinute;
+}
+
+/**
+ * Returns the limits against which an amount counts, each with the pattern of its models, empty for all: without a
+ * model, the key's own; for a request to a model, those of its models, and the key's tokens. The key's requests have
+ * been counted before the model was known.
+ */
+export function limitsOf(key: ApiKey, unit: QuotaUnit, model?: string): { models: string; perMinute: number }[] {
+  const whole = model === undefined || unit === 'tokens' ? [{ ...key, models: '' }] : [];
+  const some = model === undefined ? [] : (key.limits ?? []).filter(({ models }) => matches(models, model));
+  return [...whole, ...some].flatMap((limit) => {
+    const perMinute = quotaOf(limit, unit);
+    return perMinute === undefined ? [] : [{ models: limit.models, perMinute }];
+  });
 }
 
 /** Counts the requests and tokens of each key against its limits. */
 export interface Quota {
   /**
-   * Counts an amount, by default one request; a key without a limit is never refused.
+   * Counts an amount, by default one request; a key without a limit is never refused. For which limits a `model`
+   * counts: `limitsOf`.
    *
    * @throws AssayError `rate_limited`, with `retryAfterSeconds`, if the quota is used up
    */
-  take(key: ApiKey, used?: QuotaAmount): Promise<void>;
+  take(key: ApiKey, used?: QuotaAmount, model?: string): Promise<void>;
   /** Gives back what was counted but not used, or counts more if an amount is negative. Never refuses. */
-  giveBack?(key: ApiKey, unused: QuotaAmount): Promise<void>;
+  giveBack?(key: ApiKey, unused: QuotaAmount, model?: string): Promise<void>;
 }
 
 /**

@@ -53,3 +53,28 @@ test('a request of more tokens than a minute has is accepted by a full bucket, a
   now += 120_000;
   await quota.take(limited, { tokens: 1_200 });
 });
+
+test('counts what a key asks of some models against limits of their own, beside those of the key', async () => {
+  const quota = memoryQuota({ now: () => 1_000_000 });
+  const limits = [
+    { models: 'acme/*', requestsPerMinute: 2 },
+    { models: '*/big', tokensPerMinute: 600 },
+  ];
+  const limited: ApiKey = { ...key('limited', 9, 5_000), limits };
+  const ask = (model: string, tokens: number) => quota.take(limited, { requests: 1, tokens }, model);
+  await ask('acme/small', 100);
+  await ask('other/small', 100);
+  await ask('acme/big', 500);
+  await expect(ask('acme/small', 1)).rejects.toMatchObject({
+    message: expect.stringContaining('requests per minute for acme/*'),
+  });
+  await expect(ask('other/big', 500)).rejects.toMatchObject({
+    message: expect.stringContaining('tokens per minute for */big'),
+  });
+  await quota.giveBack?.(limited, { requests: 1, tokens: 500 }, 'acme/big');
+  await ask('acme/small', 1);
+  // The request was counted before the model was known, so only its tokens count against the key.
+  for (let i = 0; i < 9; i++) await quota.take(limited);
+  await expect(quota.take(limited)).rejects.toMatchObject({ message: expect.stringContaining('requests per minute.') });
+  await expect(ask('else/x', 5_000)).rejects.toMatchObject({ message: expect.stringContaining('tokens per minute.') });
+});

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { PRIORITIES } from '../../lib/backend.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { hashSecret, type StoredKey } from '../../lib/keys.ts';
+import { hashSecret, KeyLimits, type StoredKey } from '../../lib/keys.ts';
 import { type HeldLock, lock } from '../../runtime/store/lock.ts';
 import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
@@ -17,6 +17,7 @@ export const StoredKeySchema = v.object({
   models: v.pipe(v.array(v.string()), v.minLength(1)),
   requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
   tokensPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  limits: KeyLimits,
   sharesCache: v.exactOptional(v.boolean()),
   priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.array(v.literal('admin')),

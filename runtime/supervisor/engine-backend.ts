@@ -152,7 +152,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       const { model, engine, info } = target;
       if (options.logPrompts) log.info({ model, work: withoutFiles(work) }, 'asked');
       const request = requestOf(work);
-      await context.admit(sizeOfRequest(request).tokens);
+      await context.admit(sizeOfRequest(request).tokens, model);
       if (work.kind === 'tasks') checkRequestSize(work.batch);
       // Models with an author's contract may read a part of a long text, or all of it in windows.
       if (info && !info.contract && !info.capabilities) checkFits(request, info.maxPromptLen);

@@ -638,14 +638,22 @@ describe('keys', () => {
   it('are added, listed without their secret, and revoked', async () => {
     const home = await newFolder();
     const run = (...args: string[]) => assay(['keys', ...args, '--home', home]);
-    const limits = ['--requests-per-minute', '5', '--priority', 'batch'];
+    const some = ['--requests-per-minute', 'a/*=2', '--tokens-per-minute', 'a/*=90'];
+    const limits = ['--requests-per-minute', '5', ...some, '--priority', 'batch'];
     const { out, err } = await run('add', 'shop', '--models', 'assay/*', ...limits);
     expect(err).toBe('This is the key shop. Keep it: it is shown only once, because only its hash is stored.\n');
     expect(out).toMatch(/^sk-assay-[\w-]{32}\n$/);
-    expect((await run('list')).out).toMatch(/^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute {2}batch$/m);
+    expect((await run('list')).out).toMatch(
+      /^NAME {2}.*\nshop {2}.*assay\/\* {2}5 requests a minute; a\/\*: 2 requests, 90 tokens a minute {2}batch$/m,
+    );
     expect((await run('list')).out).not.toContain(out.trim());
     expect(JSON.parse((await run('list', '--json')).out)).toMatchObject([
-      { name: 'shop', requestsPerMinute: 5, priority: 'batch' },
+      {
+        name: 'shop',
+        requestsPerMinute: 5,
+        limits: [{ models: 'a/*', requestsPerMinute: 2, tokensPerMinute: 90 }],
+        priority: 'batch',
+      },
     ]);
     expect((await run('revoke', 'shop')).out).toBe('The key shop is revoked.\n');
     expect(await run('revoke', 'shop')).toMatchObject({
@@ -657,6 +665,8 @@ describe('keys', () => {
     expect((await run('add', 'bad name')).code).toBe(2);
     expect((await run('add', 'hurry', '--priority', 'urgent')).code).toBe(2);
     expect((await run('add', 'useless', '--models', 'assay/*,acme/*')).err).toContain('matches no model id');
+    expect((await run('add', 'useless', '--tokens-per-minute', 'a=9')).err).toContain('limit for a matches no model');
+    expect((await run('add', 'useless', '--tokens-per-minute', '9', '--tokens-per-minute', '8')).code).toBe(2);
     expect((await run('add', 'useless', '--models', 'assay/*', 'starter')).err).toBe(
       'assay: --models starter matches no model id. Use an id such as assay/starter, or a pattern such as assay/*; separate several by spaces.\n',
     );

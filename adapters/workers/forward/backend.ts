@@ -87,7 +87,7 @@ export class ForwardingBackend implements InferenceBackend {
     // The public format needs a name.
     const named = { ...batch, model };
     const upstreams = this.#upstreams(model, call.session ?? taskPrefix(named));
-    await call.admit(sizeOfRequest(batch).tokens);
+    await call.admit(sizeOfRequest(batch).tokens, model);
     const body = JSON.stringify(this.#mayChoose(call) ? batch : named);
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       ...this.#retries,
@@ -110,7 +110,7 @@ export class ForwardingBackend implements InferenceBackend {
 
   async *chat(request: ChatRequest, call: Call): AsyncGenerator<ChatEvent> {
     const upstreams = this.#upstreams(request.model, call.session ?? chatPrefix(request));
-    await call.admit(sizeOfRequest(request).tokens);
+    await call.admit(sizeOfRequest(request).tokens, request.model ?? this.#fleet.activeModel(call.allows));
     const body = JSON.stringify(request);
     const events = tryUpstreams<ChatEvent>(upstreams, {
       ...this.#retries,

@@ -4,12 +4,13 @@ import type { Clock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import {
   type ApiKey,
+  KeyLimits,
   type KeyStore,
+  limitsOf,
   QUOTA_UNITS,
   type Quota,
   type QuotaAmount,
   type QuotaUnit,
-  quotaOf,
 } from '../../../lib/keys.ts';
 import { rateLimited } from '../../../lib/quota.ts';
 import type { KVNamespace } from '../bindings.ts';
@@ -25,6 +26,7 @@ const KvKey = v.object({
   models: v.optional(v.array(v.string()), ['*']),
   requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.finite(), v.minValue(1))),
   tokensPerMinute: v.exactOptional(v.pipe(v.number(), v.finite(), v.minValue(1))),
+  limits: KeyLimits,
   sharesCache: v.exactOptional(v.boolean()),
   priority: v.exactOptional(v.picklist(PRIORITIES)),
   scopes: v.optional(v.array(v.picklist(['admin'])), []),
@@ -83,27 +85,30 @@ export class KvKeys implements KeyStore, Quota {
     return key;
   }
 
-  async take(key: ApiKey, used: QuotaAmount = { requests: 1 }): Promise<void> {
+  async take(key: ApiKey, used: QuotaAmount = { requests: 1 }, model?: string): Promise<void> {
     for (const unit of QUOTA_UNITS) {
-      const counted = this.#counted(key, unit, used[unit]);
-      const retryAfterSeconds = counted && (await inTime(counted.object.take(unit, counted.perMinute, counted.amount)));
-      if (retryAfterSeconds) throw rateLimited(retryAfterSeconds, unit);
+      for (const { object, models, perMinute, amount } of this.#counted(key, unit, used[unit], model)) {
+        const retryAfterSeconds = await inTime(object.take(unit, perMinute, amount));
+        if (retryAfterSeconds) throw rateLimited(retryAfterSeconds, unit, models);
+      }
     }
   }
 
-  async giveBack(key: ApiKey, unused: QuotaAmount): Promise<void> {
+  async giveBack(key: ApiKey, unused: QuotaAmount, model?: string): Promise<void> {
     for (const unit of QUOTA_UNITS) {
-      const counted = this.#counted(key, unit, unused[unit]);
-      if (counted) await inTime(counted.object.giveBack(unit, counted.perMinute, counted.amount));
+      for (const { object, perMinute, amount } of this.#counted(key, unit, unused[unit], model))
+        await inTime(object.giveBack(unit, perMinute, amount));
     }
   }
 
-  /** Returns what to count and the object that counts it; null if there is no limit or nothing to count. */
-  #counted(key: ApiKey, unit: QuotaUnit, amount = 0) {
+  /** Returns what to count, each with the object that counts it: one for the key, and one for each other limit. */
+  #counted(key: ApiKey, unit: QuotaUnit, amount = 0, model?: string) {
     const sha256 = this.#hashes.get(key);
-    const perMinute = quotaOf(key, unit);
-    if (perMinute === undefined || sha256 === undefined || amount === 0) return null;
-    return { object: this.#deps.quota.getByName(sha256), perMinute, amount };
+    if (sha256 === undefined || amount === 0) return [];
+    return limitsOf(key, unit, model).map(({ models, perMinute }) => {
+      const name = models === '' ? sha256 : `${sha256} ${models}`;
+      return { object: this.#deps.quota.getByName(name), models, perMinute, amount };
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import * as v from 'valibot';
 import { PRIORITIES, type Priority } from '../../../../lib/backend.ts';
-import { hashSecret, QUOTA_UNITS, quotaOf } from '../../../../lib/keys.ts';
+import { hashSecret, type KeyLimit, QUOTA_UNITS, quotaOf } from '../../../../lib/keys.ts';
 import { asModelId } from '../../../../lib/model-id.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
@@ -45,8 +45,8 @@ interface KeyFlags {
 
 interface AddFlags extends KeyFlags {
   models: string[];
-  requestsPerMinute?: number;
-  tokensPerMinute?: number;
+  requestsPerMinute: readonly LimitFlag[];
+  tokensPerMinute: readonly LimitFlag[];
   priority: Priority;
   shareCache: boolean;
   admin: boolean;
@@ -73,14 +73,16 @@ export function addKeys(program: Command): void {
     .argument('<name>', 'name of the key, in logs and for keys revoke', keyName)
     .option('--models <pattern...>', 'models that the key may use; * stands for any characters', ['*'])
     .option(
-      '--requests-per-minute <number>',
-      'most requests per minute (default: no limit)',
-      wholeNumber(1, 999_999_999),
+      '--requests-per-minute <[models=]number>',
+      'most requests per minute (default: no limit); repeat it for some models: acme/*=10',
+      limitFlag,
+      [],
     )
     .option(
-      '--tokens-per-minute <number>',
-      'most tokens per minute, of prompts and answers together (default: no limit)',
-      wholeNumber(1, 999_999_999),
+      '--tokens-per-minute <[models=]number>',
+      'most tokens per minute, of prompts and answers together (default: no limit); repeat it for some models',
+      limitFlag,
+      [],
     )
     .addOption(
       new Option('--priority <priority>', 'priority of its requests; batch requests yield to interactive ones')
@@ -99,10 +101,12 @@ export function addKeys(program: Command): void {
     )
     .action(async (name: string, flags: AddFlags) => {
       const { models, requestsPerMinute, tokensPerMinute, priority, shareCache, admin } = flags;
-      const useless = models.find((pattern) => !isUseful(pattern));
+      const limits = limitsIn(requestsPerMinute, tokensPerMinute);
+      const patterns = limits.flatMap((limit) => (limit.models === '' ? [] : [limit.models]));
+      const useless = [...models, ...patterns].find((pattern) => !isUseful(pattern));
       if (useless !== undefined) {
         throw new UsageError(
-          `--models ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*; separate several by spaces.`,
+          `${models.includes(useless) ? '--models' : 'The limit for'} ${useless} matches no model id. Use an id such as assay/starter, or a pattern such as assay/*${models.includes(useless) ? '; separate several by spaces' : ''}.`,
         );
       }
       const key = await storeOf(flags).create({
@@ -110,8 +114,7 @@ export function addKeys(program: Command): void {
         models,
         priority,
         scopes: admin ? ['admin'] : [],
-        ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
-        ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
+        ...limitsOfKey(limits),
         ...(shareCache ? { sharesCache: true } : {}),
       });
       if (flags.json) return screen.json({ name, key });
@@ -128,11 +131,8 @@ export function addKeys(program: Command): void {
       if (all.length === 0) return screen.line(`There are no keys. Make one with: ${COMMAND} keys add my-key`);
       const rows = all.map((key) => {
         const { name, models, priority = 'interactive', scopes, created } = key;
-        const limits = QUOTA_UNITS.flatMap((unit) => {
-          const limit = quotaOf(key, unit);
-          return limit === undefined ? [] : [`${limit} ${unit}`];
-        });
-        const limit = limits.length > 0 ? `${limits.join(', ')} a minute` : 'no limit';
+        const limits = [{ ...key, models: '' }, ...(key.limits ?? [])].flatMap(limitText);
+        const limit = limits.length > 0 ? limits.join('; ') : 'no limit';
         return [name, created.slice(0, 10), models.join(' '), limit, priority, scopes.join(' ')];
       });
       screen.line(table([['NAME', 'MADE', 'MODELS', 'LIMIT', 'PRIORITY', 'SCOPES'], ...rows]));
@@ -154,10 +154,52 @@ the keys of a Cloudflare Workers edge; run it in the folder with wrangler.toml.
 
 Examples:
   $ assay keys add web-shop --models 'assay/*' --requests-per-minute 60
-  $ assay keys add nightly-report --priority batch
+  $ assay keys add nightly-report --priority batch --tokens-per-minute 'acme/*=100000'
   $ assay keys list
   $ assay keys revoke web-shop
   $ assay keys add web-shop --edge staging`;
+
+/** Holds one value of `--requests-per-minute` or `--tokens-per-minute`. */
+interface LimitFlag {
+  /** Pattern of the models that it limits; empty for all together. */
+  models: string;
+  most: number;
+}
+
+function limitFlag(text: string, earlier: readonly LimitFlag[]): LimitFlag[] {
+  const equals = text.lastIndexOf('=');
+  const models = text.slice(0, Math.max(0, equals));
+  if (earlier.some((one) => one.models === models) || equals === 0)
+    throw new InvalidArgumentError(`State one limit for ${models === '' ? 'all models' : models}.`);
+  return [...earlier, { models, most: wholeNumber(1, 999_999_999)(text.slice(equals + 1)) }];
+}
+
+/** Returns the limits that two flags state, one for each pattern of models. */
+function limitsIn(requests: readonly LimitFlag[], tokens: readonly LimitFlag[]): KeyLimit[] {
+  return [...new Set([...requests, ...tokens].map(({ models }) => models))].map((models) => {
+    const [most, mostTokens] = [requests, tokens].map((all) => all.find((one) => one.models === models)?.most);
+    return {
+      models,
+      ...(most === undefined ? {} : { requestsPerMinute: most }),
+      ...(mostTokens === undefined ? {} : { tokensPerMinute: mostTokens }),
+    };
+  });
+}
+
+/** Returns the members of a key with these limits. */
+function limitsOfKey(all: readonly KeyLimit[]): Pick<FiledKey, 'requestsPerMinute' | 'tokensPerMinute' | 'limits'> {
+  const { models: _, ...whole } = all.find(({ models }) => models === '') ?? { models: '' };
+  const limits = all.filter(({ models }) => models !== '');
+  return { ...whole, ...(limits.length > 0 ? { limits } : {}) };
+}
+
+function limitText(limit: KeyLimit): string[] {
+  const parts = QUOTA_UNITS.flatMap((unit) => {
+    const most = quotaOf(limit, unit);
+    return most === undefined ? [] : [`${most} ${unit}`];
+  });
+  return parts.length === 0 ? [] : [`${limit.models === '' ? '' : `${limit.models}: `}${parts.join(', ')} a minute`];
+}
 
 /** Tells whether a pattern may match a model id: after each `*` is replaced, only characters of ids are left. */
 function isUseful(pattern: string): boolean {
