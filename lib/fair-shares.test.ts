@@ -1,35 +1,46 @@
 import { expect, test } from 'vitest';
 import { FairShares } from './fair-shares.ts';
 
-test('a caller that comes is ahead of those that got much, but saves up nothing while it is away', () => {
+/** Returns the callers of some events in the order in which they are served: the one that used least first. */
+function inLine(...events: readonly (readonly ['add' | 'remove' | 'charge', string, number?])[]): string[] {
   const shares = new FairShares();
-  shares.add('busy');
-  shares.charge('busy', 50_000);
-  shares.add('new');
-  expect(shares.used('new')).toBe(49_000);
-  shares.charge('new', 1_500);
-  expect(shares.used('new')).toBeGreaterThan(shares.used('busy'));
+  for (const [event, caller, amount = 0] of events) {
+    if (event === 'add') shares.add(caller);
+    else if (event === 'remove') shares.remove(caller, 0);
+    else shares.charge(caller, amount);
+  }
+  const callers = [...new Set(events.map(([, caller]) => caller))];
+  return callers.sort((a, b) => shares.used(a) - shares.used(b));
+}
+
+const add = (caller: string) => ['add', caller] as const;
+const remove = (caller: string) => ['remove', caller] as const;
+const charge = (caller: string, amount: number) => ['charge', caller, amount] as const;
+
+test.each([
+  ['a caller that comes is before one that used much', [add('old'), charge('old', 5_000), add('new')], ['new', 'old']],
+  [
+    'it stays so for a short request only',
+    [add('old'), charge('old', 5_000), add('new'), charge('new', 300)],
+    ['old', 'new'],
+  ],
+  [
+    'a caller with steady short requests does not wait until one that begins much work has got as much',
+    [add('steady'), charge('steady', 5_000), remove('steady'), add('new'), charge('new', 300), add('steady')],
+    ['steady', 'new'],
+  ],
+  [
+    'a caller that comes again and again gets no more than its share',
+    [add('old'), charge('old', 5_000), add('new'), charge('new', 1_000), remove('new'), add('new')],
+    ['old', 'new'],
+  ],
+])('%s', (_, events, expected) => {
+  expect(inLine(...events)).toEqual(expected);
 });
 
-test('a caller that leaves and comes back at once keeps its count', () => {
-  const shares = new FairShares();
-  shares.add('steady');
-  shares.add('hasty');
-  shares.charge('hasty', 5_000);
-  shares.remove('hasty', 0);
-  expect(shares.callers(1_000)).toBe(2);
-  shares.add('hasty');
-  expect(shares.used('hasty')).toBe(5_000);
-});
-
-test('a caller without jobs is forgotten after two seconds', () => {
+test('a caller is remembered for two seconds after its last job', () => {
   const shares = new FairShares();
   shares.add('a');
-  shares.add('a');
-  shares.charge('a', 10);
-  shares.remove('a', 0);
-  expect(shares.callers(10_000)).toBe(1);
-  shares.remove('a', 10_000);
-  expect([shares.callers(11_000), shares.callers(12_000)]).toEqual([1, 0]);
-  expect(shares.used('a')).toBe(0);
+  shares.remove('a', 1_000);
+  expect([2_999, 3_000].map((now) => shares.callers(now))).toEqual([1, 0]);
 });

@@ -2,9 +2,9 @@
 const RECENT_MS = 2_000;
 /**
  * Amount by which a caller that comes is ahead of the caller that has got least: a short request is so served before
- * those that have got much already.
+ * those that have got much already. A caller that begins much work makes the others wait for no more than this.
  */
-const CREDIT = 1_000;
+const CREDIT = 256;
 
 /**
  * Counts what each caller has used of something, such as tokens of a model or the time of a process, so that callers
@@ -15,6 +15,8 @@ export class FairShares {
   readonly #used = new Map<string, number>();
   readonly #jobs = new Map<string, number>();
   readonly #leftAt = new Map<string, number>();
+  /** Highest amount so far that the callers with jobs had all used; a caller that comes has used about as much. */
+  #floor = 0;
 
   /** Returns the number of callers that have a job, or had one within the last seconds. */
   callers(now: number): number {
@@ -30,8 +32,8 @@ export class FairShares {
   add(caller: string): void {
     const jobs = this.#jobs.get(caller) ?? 0;
     if (jobs === 0) {
-      const least = Math.min(...[...this.#jobs.keys()].map((other) => this.used(other)));
-      this.#used.set(caller, Math.max(this.used(caller), Number.isFinite(least) ? least - CREDIT : 0));
+      this.#raiseFloor();
+      this.#used.set(caller, Math.max(this.used(caller), this.#floor - CREDIT));
       this.#leftAt.delete(caller);
     }
     this.#jobs.set(caller, jobs + 1);
@@ -42,6 +44,7 @@ export class FairShares {
     const jobs = (this.#jobs.get(caller) ?? 0) - 1;
     if (jobs > 0) this.#jobs.set(caller, jobs);
     else {
+      this.#raiseFloor();
       this.#jobs.delete(caller);
       this.#leftAt.set(caller, now);
     }
@@ -55,5 +58,10 @@ export class FairShares {
   /** Returns what a caller has used, as far as it is remembered. */
   used(caller: string): number {
     return this.#used.get(caller) ?? 0;
+  }
+
+  #raiseFloor(): void {
+    if (this.#jobs.size === 0) return;
+    this.#floor = Math.max(this.#floor, Math.min(...[...this.#jobs.keys()].map((caller) => this.used(caller))));
   }
 }

@@ -213,10 +213,11 @@ function optionPaths(
     endings.map((ending) => {
       const settled = `{"value":${JSON.stringify(value)}${ending[0]}`;
       const text = encoder.encode(settled + ending.slice(1));
+      const end = encoder.encode(settled).length;
       const tokens: number[] = [];
       let length = 0;
       for (const token of masks.tokenise(text)) {
-        if (length >= encoder.encode(settled).length) break;
+        if (length >= end) break;
         tokens.push(token);
         length += masks.vocabulary.bytes(token)!.length;
       }

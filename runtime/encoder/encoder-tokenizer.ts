@@ -1,7 +1,7 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import type { ModelText } from '../text/model-files.ts';
-import { tokenText } from '../text/tokenizer/tokenizer.ts';
+import { rememberWords, tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
@@ -47,6 +47,7 @@ export function createEncoderTokenizer({
   tokenizerConfig: config,
 }: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
   const library = readable(() => new Tokenizer(json, config));
+  rememberWords(library);
   const raw = (text: string): number[] =>
     text === ''
       ? []

@@ -273,11 +273,29 @@ describe('scheduling', () => {
     });
     for (let steps = 0; !done && steps < 1_000; steps++) await engine.step();
     expect(done).toBe(true);
-    // A prompt part of 64 tokens may be half as long again, so that its last part is not short.
-    expect(Math.max(...spent)).toBeLessThanOrEqual(1 + 96);
+    // A prompt part of 32 tokens may be half as long again, so that its last part is not short.
+    expect(Math.max(...spent)).toBeLessThanOrEqual(1 + 48);
     expect(spent.length).toBeLessThan(160);
     while (await engine.step());
     await Promise.all(greedy);
+  });
+
+  test('long prompts wait for the short one of a caller that got less, and are then read in short runs', async () => {
+    forward = new ToyForward(64, 8);
+    const engine = engineOf();
+    const long = [1, 2, 3].map((from) => engine.submit(job({ caller: 'long', prefix: tokens(1500, from) })));
+    for (let step = 0; step < 8; step++) await engine.step();
+    const short = engine.submit(job({ caller: 'short', prefix: tokens(50, 4) }));
+    const read: number[][] = [];
+    forward.onRun = (runs) => void read.push(runs.map(({ sequence }) => at(sequence.tokens, 0)));
+    await engine.step();
+    expect(read).toEqual([[4]]);
+    while (engine.running > 3) await engine.step();
+    const begin = forward.runs.length;
+    for (let step = 0; step < 8; step++) await engine.step();
+    expect(Math.max(...forward.runs.slice(begin))).toBeLessThanOrEqual(48);
+    while (await engine.step());
+    await Promise.all([short, ...long]);
   });
 
   test('prompts of interactive jobs are read first, those of batch jobs in every fourth run', async () => {

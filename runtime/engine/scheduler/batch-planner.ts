@@ -30,14 +30,14 @@ const RECENT_MS = 10_000;
 const SHARED_DECODE_TOKENS = 16;
 /**
  * Maximum number of prompt tokens in a run of the caller that got least, while others have jobs: its request is new,
- * so it need not wait for their streams.
+ * so it need not wait for their streams, and their long prompts wait for it.
  */
-const FIRST_PROMPT_TOKENS = 128;
+const FIRST_PROMPT_TOKENS = 64;
 /**
- * Maximum number of prompt tokens of one caller in a run while other callers have jobs too, or had some within the last
- * seconds. Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
+ * Maximum number of prompt tokens in other runs while several callers have jobs, or had some within the last seconds.
+ * Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
  */
-const SHARED_PROMPT_TOKENS = 64;
+const SHARED_PROMPT_TOKENS = 32;
 
 interface PlannerOptions {
   limits: Limits;
@@ -72,7 +72,8 @@ export class BatchPlanner {
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
-   * `SHARED_PROMPT_TOKENS` for prompts, or `FIRST_PROMPT_TOKENS` if it got least.
+   * `SHARED_PROMPT_TOKENS` for prompts. The caller that got least gets `FIRST_PROMPT_TOKENS` for its prompts, beside
+   * which others decode, and read only short prompts that fit into `SHARED_PROMPT_TOKENS`.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -95,27 +96,35 @@ export class BatchPlanner {
       spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
       return job.newTokens;
     };
+    // The caller that got least is first in line.
+    const first = shared && candidates.some(({ caller }) => caller !== candidates[0]?.caller) ? candidates[0] : null;
+    const reading = candidates.some((job) => job.caller === first?.caller && !isDecode(job));
+    const crowds = (job: Job): boolean =>
+      reading &&
+      job.caller !== first?.caller &&
+      !isDecode(job) &&
+      tokensOf(batch) + job.waitingTokens > SHARED_PROMPT_TOKENS;
     for (const job of short) {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
-      plan(job, SHORT);
+      if (crowds(job)) continue;
+      plan(job, shared && job.caller !== first?.caller ? SHARED_PROMPT_TOKENS : SHORT);
     }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
     if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
     const used = tokensOf(batch);
     let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
-    // The caller that got least is first in line. Its own streams, if it has any, stay smooth.
-    const first = shared ? candidates[0]?.caller : undefined;
+    // Its own streams, if it has any, stay smooth.
     const decoding = new Set(batch.filter(isDecode).map(({ caller }) => caller));
     for (const job of long) {
       const { caller } = job;
-      if (caller === first && !decoding.has(caller)) {
+      if (caller === first?.caller && !decoding.has(caller)) {
         const free = FIRST_PROMPT_TOKENS - (spent.get(caller) ?? 0);
         if (free > 0) plan(job, free);
         continue;
       }
-      if (left <= 0) continue;
+      if (left <= 0 || crowds(job)) continue;
       const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(caller) ?? 0) : left;
       if (share <= 0) continue;
       left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
