@@ -144,12 +144,15 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
       onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),
-      onLoaded: () => {
-        this.#loaded = [model, ...this.#loaded.filter((one) => one !== model)].slice(0, MOST_REMEMBERED);
-      },
+      onLoaded: () => this.#remember(model),
     });
     this.#slots.set(model, slot);
     return slot;
+  }
+
+  /** Makes a model the one that was loaded last. */
+  #remember(model: ModelId): void {
+    this.#loaded = [model, ...this.#loaded.filter((one) => one !== model)].slice(0, MOST_REMEMBERED);
   }
 
   /** Forgets a slot that holds nothing. */
@@ -169,7 +172,11 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   async load(model: ModelId, options: LoadOptions): Promise<LoadReport> {
     const registry = this.#registry;
     const loaded = registry.changesFiles(model) ? this.#slots.get(model)?.loaded(options.maxPromptLen) : null;
-    if (loaded) return loaded;
+    if (loaded) {
+      if (!this.#keepsOthers(options)) await this.#unloadOthers(model);
+      this.#remember(model);
+      return loaded;
+    }
     registry.refuseDuringFileWork(model, 'load');
     const release = registry.claim(model);
     try {
@@ -187,11 +194,12 @@ export class LocalModelHost implements ModelHost, LoadedModels {
 
   async #loadInto(
     model: ModelId,
-    { keepOthers = this.#options.memory !== undefined, evict }: LoadOptions,
+    options: LoadOptions,
     maxPromptLen: number | undefined,
     find: () => Promise<LocalModel>,
   ): Promise<LoadReport> {
-    const others = () => [...this.#slots.values()].filter((one) => one.model !== model);
+    const keepOthers = this.#keepsOthers(options);
+    const others = () => this.#others(model);
     if (!keepOthers) for (const other of others()) other.refuseWhileBusy();
     const slot = this.#slotOf(model);
     const request: SlotLoad = {
@@ -201,14 +209,26 @@ export class LocalModelHost implements ModelHost, LoadedModels {
         this.#ensure(await find(), { maxPromptLen, without, refused, onProgress: () => undefined }),
       othersServe: () => others().some(({ state }) => state === 'loaded'),
       makeRoom: async (compiled) => {
-        if (!keepOthers) for (const other of others()) await this.#unloadSlot(other);
-        else if (compiled) await this.#budget.reserve(slot, compiled.directory, others(), evict);
+        if (!keepOthers) await this.#unloadOthers(model);
+        else if (compiled) await this.#budget.reserve(slot, compiled.directory, others(), options.evict);
       },
     };
     return slot.load(request).finally(() => {
       this.#budget.settle(model);
       this.#tidy(slot);
     });
+  }
+
+  #keepsOthers({ keepOthers = this.#options.memory !== undefined }: LoadOptions): boolean {
+    return keepOthers;
+  }
+
+  #others(model: ModelId): ModelSlot[] {
+    return [...this.#slots.values()].filter((one) => one.model !== model);
+  }
+
+  async #unloadOthers(model: ModelId): Promise<void> {
+    for (const other of this.#others(model)) await this.#unloadSlot(other);
   }
 
   /** Loads a model whose compiled files are gone. If its weights are gone, too, its slot says so. */

@@ -36,7 +36,7 @@ export interface SlotOptions {
   now(): number;
   /** Loads a model again whose compiled files another process removed, so that the engine cannot be restarted. */
   reload(model: ModelId, maxPromptLen: number | undefined): void;
-  /** Learns that the model has been loaded; not that it was only started again. */
+  /** Learns that the model has been loaded, or was when a load of it came; not that it was only started again. */
   onLoaded(): void;
   /** Learns that no request came for as long as the last one wanted the model kept. */
   onExpired(): void;
@@ -247,6 +247,8 @@ export class ModelSlot {
       const current = this.loaded(maxPromptLen);
       if (current && this.#active?.compiled.directory === compiled.directory) {
         this.#active.maxPromptLen = maxPromptLen;
+        await request.makeRoom(null);
+        this.#options.onLoaded();
         return { ...current, compiled: made };
       }
       await request.makeRoom(compiled);

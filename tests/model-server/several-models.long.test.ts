@@ -77,6 +77,13 @@ it('a load may keep the others, or replace them', async () => {
   await box.call('POST', '/load', { model: QWEN });
   await box.call('POST', '/load', { model: LLAMA, keep_others: true });
   expect(await inMemory(box)).toEqual([`${LLAMA} loaded`, `${QWEN} loaded`]);
+  const again = await box.call('POST', '/load', { model: QWEN, keep_others: true });
+  expect(again).toMatchObject({ status: 200, body: { load_ms: 0 } });
+  expect(await inMemory(box)).toEqual([`${QWEN} loaded`, `${LLAMA} loaded`]);
+  expect((await chat(box)).body.model).toBe(QWEN);
+  expect(await box.call('POST', '/load', { model: LLAMA })).toMatchObject({ status: 200, body: { load_ms: 0 } });
+  expect(await box.health()).toMatchObject({ active_model: LLAMA });
+  expect((await chat(box, { model: QWEN })).status).toBe(409);
   await box.call('POST', '/load', { model: QWEN, max_prompt_len: 64 });
   expect(await box.health()).toMatchObject({ active_model: QWEN, max_prompt_len: 64 });
   expect(await box.health()).not.toHaveProperty('models');
