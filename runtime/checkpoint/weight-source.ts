@@ -1,3 +1,4 @@
+import type { BlockMatrix } from '../onnx/format/block-matrix.ts';
 import { DataType, dataLength, type Tensor, type TensorData } from '../onnx/format/model.ts';
 import { openData } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
@@ -14,7 +15,15 @@ export interface StoredTensor {
   /** Numbers of elements, the slowest dimension first: a linear layer's are `[outputs, inputs]`. */
   dims: number[];
   data: TensorData;
+  /** The same matrix as a published graph has it, which products and lookups read unchanged. */
+  published?: PublishedMatrix;
 }
+
+/**
+ * Describes a matrix of a published graph: stored as `[inputs, outputs]`, or in the blocks of MatMulNBits, with the
+ * node's `accuracy_level` if it has one.
+ */
+export type PublishedMatrix = { inputsFirst: Tensor } | { blocks: BlockMatrix; accuracy?: number };
 
 /** ONNX element types of the float types that a graph reads as they are. */
 const FLOATS: Readonly<Record<string, number>> = {

@@ -6,6 +6,7 @@ import { RefusedContract } from '../contracts/published-files.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
+import { onnxWeights } from '../graph/onnx.ts';
 import { dataLength, type OnnxModel } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/format/subgraph.ts';
@@ -21,7 +22,7 @@ import { packStates } from '../onnx/rewrites/pack-states.ts';
 import { padRotaryTables } from '../onnx/rewrites/pad-rotary.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
-import { unusable } from '../onnx/unusable.ts';
+import { unusable, whyUnusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
@@ -58,6 +59,8 @@ export interface PlannedForm extends PlannedGraphs {
   facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength' | 'readout'>;
   /** Weight form of the published model. */
   published: WeightForm;
+  /** Reason why the published graph runs, and not one that is written here; null if one is. */
+  foreign: string | null;
 }
 
 /**
@@ -70,7 +73,12 @@ export async function planForm(
   precision: FixedPrecision,
   { maxPromptLen, shapes, slots, contract }: FormShape,
 ): Promise<PlannedForm> {
-  const { model, context, readout } = isCheckpoint(source)
+  const {
+    model,
+    context,
+    readout,
+    foreign = null,
+  } = isCheckpoint(source)
     ? await writtenGraph(source, maxPromptLen, contract)
     : await publishedGraph(source, precision, { maxPromptLen, contract });
   const layout = findLayout(model, await publishedHeadSize(source));
@@ -81,6 +89,7 @@ export async function planForm(
   return {
     facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)), ...(readout ? { readout } : {}) },
     published,
+    foreign,
     ...plannedGraphs(graphs, WEIGHTS_FILE),
   };
 }
@@ -104,10 +113,13 @@ export async function planEncoder(source: string): Promise<PlannedGraphs | null>
 interface SourceGraph extends Pick<Manifest, 'readout'> {
   model: OnnxModel;
   context: number;
+  /** Reason why it is a published graph; absent for one that is written here. */
+  foreign?: string;
 }
 
 /**
- * Reads a published graph, joined with its separate embedding graph if it has one. Throws `engine_failed` for a
+ * Writes the graph of a model that is published as a graph, from the weights in it. Where that is not possible, returns
+ * the published graph, joined with its separate embedding graph if it has one, and why. Throws `engine_failed` for a
  * decision model with a layer of its own, which no published graph has.
  */
 async function publishedGraph(
@@ -122,9 +134,26 @@ async function publishedGraph(
     );
   }
   const { model: file, embeddings } = sourceGraphs(source, precision);
-  const model = embeddings ? fuseEmbeddings(readModel(file), readModel(embeddings)) : readModel(file);
+  const read = readModel(file);
+  const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
+  const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, maxPromptLen);
+  if (typeof own !== 'string') return own;
+  const model = embeddings ? fuseEmbeddings(read, readModel(embeddings)) : read;
   chooseRotaryTables(model, maxPromptLen);
-  return { model, context: await contextLength(source, model) };
+  return { model, context: await contextLength(source, model), foreign: own };
+}
+
+/** Writes the graph that `config` describes with the weights of a published one; returns why if it cannot. */
+function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: number): SourceGraph | string {
+  if (config === undefined) return 'its folder has no config.json';
+  try {
+    const { architecture, weights } = onnxWeights(graph, readArchitecture(config, maxPromptLen));
+    return { model: buildDecoder(architecture, weights), context: architecture.context };
+  } catch (error) {
+    const why = error instanceof Refused ? error.message : whyUnusable(error);
+    if (why === null) throw error;
+    return why.replace(/; .*$/su, '');
+  }
 }
 
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */

@@ -75,16 +75,18 @@ export interface Decision {
   measured: readonly MeasuredForm[];
   /** Reason why there is no reference to compare with; null if there is one. */
   lack: string | null;
+  /** Reason why the published graph runs, and not one that is written here; null if one is. */
+  foreign?: string | null;
 }
 
 /**
  * Returns the record of a choice for the manifest: its reason as text, the measurements, and the error above which a
  * load refuses the form (null if the error was not measured).
  */
-export function choiceOf({ options, chosen, measured, lack }: Decision): FormChoice {
+export function choiceOf({ options, chosen, measured, lack, foreign = null }: Decision): FormChoice {
   const kernels = kernelFamily();
   return {
-    reason: [reasonOf(options, chosen, measured, kernels), ...notes(options, lack)].join('. '),
+    reason: [reasonOf(options, chosen, measured, kernels), ...notes(options, lack, foreign)].join('. '),
     kernels,
     measured: measured.map(({ form, error, shift, ms }) => ({
       form,
@@ -131,10 +133,11 @@ function reasonOf(
     : `the one form left for this CPU (${kernels}): ${accuracyText(chosen)}`;
 }
 
-function notes({ refused = [] }: FormOptions, lack: string | null): string[] {
+function notes({ refused = [] }: FormOptions, lack: string | null, foreign: string | null): string[] {
   return [
     ...(refused.length > 0 ? [`Refused at load for wrong numbers: ${refused.join(', ')}`] : []),
     ...(lack === null ? [] : [`Not compared with 32-bit floats: ${lack}`]),
+    ...(foreign === null ? [] : [`Runs the published graph: ${foreign}`]),
   ];
 }
 

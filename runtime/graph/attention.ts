@@ -1,4 +1,5 @@
 import { DataType } from '../onnx/format/model.ts';
+import { roundToHalf } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Architecture, Attention } from './architecture.ts';
 import type { GraphBuilder } from './graph-builder.ts';
@@ -77,7 +78,7 @@ export class AttentionInputs {
     return this.#graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
   }
 
-  #table(name: string, { inverse, scale }: Rotary, wave: (angle: number) => number): string {
+  #table(name: string, { inverse, scale, half }: Rotary, wave: (angle: number) => number): string {
     const rows = this.#context;
     const width = inverse.length;
     return this.#graph.computed(name, [rows, width], function* () {
@@ -86,7 +87,8 @@ export class AttentionInputs {
         // Each step in 32-bit floats, as PyTorch computes them.
         yield Float32Array.from({ length: count * width }, (_, at) => {
           const angle = Math.fround((first + Math.floor(at / width)) * (inverse[at % width] ?? 0));
-          return Math.fround(wave(angle)) * scale;
+          const value = Math.fround(wave(angle)) * scale;
+          return half ? roundToHalf(value) : value;
         });
       }
     });
@@ -110,23 +112,27 @@ export function attention(
       weights.optional(bias, `${at(name)}.bias`, width),
     );
   const [queries, keys] = [heads * headSize, kvHeads * headSize];
-  let query: string;
-  let [key, value, gate] = ['', '', ''];
+  const rotates = shared.whole === null && mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
+  let [query, key, value, gate] = ['', '', '', ''];
   if (names.joint === null) {
     query = project(names.query, mixer.gated ? 2 * queries : queries);
     if (mixer.gated) [query, gate] = gateOf(graph, query, heads, headSize);
-    query = headNorm(graph, query, at(names.queryNorm), heads, { architecture, mixer, weights });
     if (mixer.sharedFrom === null) {
       key = project(names.key, keys);
       value = mixer.keysAsValues ? key : project(names.value, keys);
-      key = headNorm(graph, key, at(names.keyNorm), kvHeads, { architecture, mixer, weights });
-      if (mixer.valueNorm) value = plainNorm(graph, value, kvHeads, { architecture, headSize });
     } else weights.skip(...[names.key, names.value, names.keyNorm, 'self_attn.v_norm'].map(at));
-  } else query = project(names.joint, queries + 2 * keys);
-  const rotates = shared.whole === null && mixer.rotary !== null && fusesRotary(mixer.rotary, headSize);
-  if (names.joint !== null && (shared.whole || mixer.growth || (mixer.rotary && !rotates))) {
-    [query = '', key = '', value = ''] = graph.split(query, [queries, keys, keys]);
+  } else {
+    if (mixer.gated || mixer.keysAsValues || mixer.sharedFrom !== null) {
+      throw unusable(`its checkpoint has "${at(names.joint)}", which this family has in parts`);
+    }
+    query = project(names.joint, queries + 2 * keys);
+    if (shared.whole || mixer.growth || mixer.norm || (mixer.rotary && !rotates)) {
+      [query = '', key = '', value = ''] = graph.split(query, [queries, keys, keys]);
+    }
   }
+  query = headNorm(graph, query, at(names.queryNorm), heads, { architecture, mixer, weights });
+  if (key) key = headNorm(graph, key, at(names.keyNorm), kvHeads, { architecture, mixer, weights });
+  if (value && mixer.valueNorm) value = plainNorm(graph, value, kvHeads, { architecture, headSize });
   if (mixer.rotary && !rotates) {
     query = shared.rotated(query, mixer.rotary, heads);
     if (key) key = shared.rotated(key, mixer.rotary, kvHeads);

@@ -5,7 +5,7 @@ import type { Activation, Architecture, Layer } from './architecture.ts';
 import { AttentionInputs, attention, type Sight } from './attention.ts';
 import { mixture } from './experts.ts';
 import { GraphBuilder } from './graph-builder.ts';
-import { exactLinear, linear, rmsNorm, skipNorm } from './linear.ts';
+import { exactLinear, linear, lookup, rmsNorm, skipNorm } from './linear.ts';
 import { convolution, deltaNet } from './mixers.ts';
 import { Weights } from './weights.ts';
 
@@ -55,7 +55,7 @@ export function buildDecoder(
   const tokens = graph.input('input_ids', DataType.int64, ['batch_size', 'sequence_length']);
   const shared = new AttentionInputs(graph, context, sight);
   const embedding = weights.get(`${names.embedding}.weight`, vocab, hidden);
-  const start = graph.scaled(graph.add('Gather', [graph.weight(embedding), tokens]), scales.embedding);
+  const start = graph.scaled(lookup(graph, embedding, tokens), scales.embedding);
   const layerInputs = layerInputsOf(graph, start, { architecture, weights, tokens });
   const stream = new Stream(graph, start, architecture);
   for (const [number, layer] of architecture.layers.entries()) {
@@ -162,8 +162,8 @@ function layerInputsOf(
   const { size, vocab } = layerInputs;
   const width = layers.length * size;
   const split = (x: string) => graph.add('Reshape', [x, graph.integers(0, 0, layers.length, size)]);
-  const table = graph.weight(weights.get('embed_tokens_per_layer.weight', vocab, width));
-  const own = graph.scaled(graph.add('Gather', [table, tokens]), Math.fround(Math.sqrt(size)));
+  const table = weights.get('embed_tokens_per_layer.weight', vocab, width);
+  const own = graph.scaled(lookup(graph, table, tokens), Math.fround(Math.sqrt(size)));
   const projected = linear(graph, embedded, weights.get('per_layer_model_projection.weight', width, hidden));
   const norm = weights.get('per_layer_projection_norm.weight', size);
   const normed = rmsNorm(graph, split(graph.scaled(projected, hidden ** -0.5)), norm, architecture);

@@ -7,6 +7,8 @@ export interface Rotary {
   scale: number;
   /** Number of positions up to which these frequencies hold; absent: all. */
   until?: number;
+  /** True if cosines and sines are rounded to 16 bits, as in a published graph whose tables are. */
+  half?: boolean;
 }
 
 /** Describes what the rotary positions of a family depend on besides the configuration. */

@@ -54,6 +54,14 @@ export function widen(bytes: Uint8Array, dataType: Tensor['dataType']): Float32A
   return floats;
 }
 
+/** Rounds a number, of at most 65,504, to the nearest float of 16 bits. */
+export function roundToHalf(value: number): number {
+  const quantum = 2 ** (Math.max(-14, Math.floor(Math.log2(Math.abs(value)))) - 10);
+  // A double of this size has no digits below the quantum.
+  const large = 1.5 * 2 ** 52 * quantum;
+  return value + large - large;
+}
+
 /** Returns the value of a half-precision float from its bits. */
 export function fromHalf(bits: number): number {
   return halfTable()[bits]!;

@@ -14,5 +14,13 @@ export function unusable(
   next = 'Use another file of this model, or another model.',
   cause?: unknown,
 ): AssayError {
-  return new AssayError('engine_failed', `The model file cannot be used: ${why}. ${next}`, { cause });
+  return new AssayError('engine_failed', `${BEGIN}${why}. ${next}`, { cause });
+}
+
+const BEGIN = 'The model file cannot be used: ';
+
+/** Returns the reason in such an error; null for another one. */
+export function whyUnusable(error: unknown): string | null {
+  if (!(error instanceof AssayError && error.message.startsWith(BEGIN))) return null;
+  return error.message.slice(BEGIN.length).replace(/\. .*$/su, '');
 }

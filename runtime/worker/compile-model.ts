@@ -127,7 +127,11 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const chosen = chooseForm(made) ?? at(made, made.length - 1);
   folders.keep(chosen.folder);
   if (encoder) await folders.add(encoder);
-  const manifest = manifestOf(options, chosen.plan, choiceOf({ options, chosen, measured: made, lack }));
+  const manifest = manifestOf(
+    options,
+    chosen.plan,
+    choiceOf({ options, chosen, measured: made, lack, foreign: float.foreign }),
+  );
   if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference));
   writeManifest(target, manifest);
   return manifest;

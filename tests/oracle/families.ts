@@ -16,8 +16,6 @@ export interface FamilyCase {
   path: Manifest['path'];
   /** Tokens up to which a text is short for a model with two sets of rotary tables (LongRoPE). */
   shortText?: number;
-  /** Tokens up to which the exporter's graph computes the model, where it falls short of the published length. */
-  faithful?: number;
 }
 
 /** Every tested family, in each layout that its exporters produce. */
@@ -56,61 +54,58 @@ export const FAMILIES: readonly FamilyCase[] = [
   { family: 'SmolLM3', fixture: 'families/safetensors/smollm3', path: 'packed' },
   { family: 'Phi-4-mini', fixture: 'families/safetensors/phi4-mini', path: 'packed', shortText: 64 },
   { family: 'Falcon 3', fixture: 'families/genai/falcon3', path: 'packed' },
-  { family: 'Falcon 3', fixture: 'families/optimum/falcon3', path: 'plain' },
+  { family: 'Falcon 3', fixture: 'families/optimum/falcon3', path: 'packed' },
   { family: 'Gemma 2', fixture: 'families/genai/gemma2', path: 'packed' },
-  { family: 'Gemma 2', fixture: 'families/optimum/gemma2', path: 'plain' },
+  { family: 'Gemma 2', fixture: 'families/optimum/gemma2', path: 'packed' },
   { family: 'Gemma 3', fixture: 'models/genai/gemma3', path: 'packed' },
-  { family: 'Gemma 3', fixture: 'models/optimum/gemma3', path: 'plain' },
+  { family: 'Gemma 3', fixture: 'models/optimum/gemma3', path: 'packed' },
   { family: 'Gemma 4 (12B)', fixture: 'families/genai/gemma4', path: 'packed' },
-  { family: 'Gemma 4 (E2B, E4B)', fixture: 'families/mobius/gemma4', path: 'plain' },
+  { family: 'Gemma 4 (E2B, E4B)', fixture: 'families/mobius/gemma4', path: 'packed' },
   { family: 'GPT-OSS (mixture of experts)', fixture: 'families/genai/gpt-oss', path: 'packed' },
   { family: 'Granite 3', fixture: 'families/genai/granite3', path: 'packed' },
-  { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'plain' },
+  { family: 'Granite 3', fixture: 'families/optimum/granite3', path: 'packed' },
   { family: 'Granite 4 (dense)', fixture: 'families/genai/granite4', path: 'packed' },
   { family: 'LFM2, LFM2.5', fixture: 'families/genai/lfm2', path: 'packed' },
   { family: 'LFM2.5 (mixture of experts)', fixture: 'families/genai/lfm2-moe', path: 'packed' },
   { family: 'Llama 3.x', fixture: 'families/genai/llama3', path: 'packed' },
   { family: 'Llama 3.x', fixture: 'models/genai/llama', path: 'packed' },
-  { family: 'Llama 3.x', fixture: 'families/optimum/llama3', path: 'plain' },
-  { family: 'Ministral 3', fixture: 'families/mobius/ministral3', path: 'packed', faithful: 128 },
+  { family: 'Llama 3.x', fixture: 'families/optimum/llama3', path: 'packed' },
+  { family: 'Ministral 3', fixture: 'families/mobius/ministral3', path: 'packed' },
   { family: 'Mistral, Ministral', fixture: 'families/genai/mistral', path: 'packed' },
-  { family: 'Mistral, Ministral', fixture: 'families/optimum/mistral', path: 'plain' },
+  { family: 'Mistral, Ministral', fixture: 'families/optimum/mistral', path: 'packed' },
   { family: 'Nemotron', fixture: 'families/genai/nemotron', path: 'packed' },
   { family: 'Nemotron', fixture: 'families/optimum/nemotron', path: 'plain' },
-  { family: 'OLMo 2', fixture: 'families/optimum/olmo2', path: 'plain' },
+  { family: 'OLMo 2', fixture: 'families/optimum/olmo2', path: 'packed' },
+  { family: 'OLMo 3', fixture: 'families/mobius/olmo3', path: 'packed' },
   { family: 'Phi-3', fixture: 'families/genai/phi3', path: 'packed' },
   { family: 'Phi-3', fixture: 'models/genai/phi3', path: 'packed' },
-  { family: 'Phi-3', fixture: 'models/optimum/phi3', path: 'plain' },
+  { family: 'Phi-3', fixture: 'models/optimum/phi3', path: 'packed' },
   { family: 'Phi-4-mini', fixture: 'families/genai/phi4-mini', path: 'packed', shortText: 64 },
   { family: 'Qwen 2, 2.5', fixture: 'families/genai/qwen2', path: 'packed' },
   { family: 'Qwen 2, 2.5', fixture: 'models/genai/qwen2', path: 'packed' },
   { family: 'Qwen 2, 2.5', fixture: 'models/genai/qwen2-fp16', path: 'packed' },
-  { family: 'Qwen 2, 2.5', fixture: 'models/optimum/qwen2', path: 'plain' },
+  { family: 'Qwen 2, 2.5', fixture: 'models/optimum/qwen2', path: 'packed' },
   { family: 'Qwen 3', fixture: 'families/genai/qwen3', path: 'packed' },
   { family: 'Qwen 3', fixture: 'models/genai/qwen3', path: 'packed' },
-  { family: 'Qwen 3', fixture: 'models/optimum/qwen3', path: 'plain' },
+  { family: 'Qwen 3', fixture: 'models/optimum/qwen3', path: 'packed' },
   { family: 'Qwen 3 (mixture of experts)', fixture: 'families/mobius/qwen3-moe', path: 'packed' },
-  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/optimum/qwen3-moe', path: 'plain' },
+  { family: 'Qwen 3 (mixture of experts)', fixture: 'families/optimum/qwen3-moe', path: 'packed' },
   { family: 'Qwen 3.5', fixture: 'families/genai/qwen3.5', path: 'packed' },
   { family: 'SmolLM2', fixture: 'models/genai/smollm2', path: 'packed' },
-  { family: 'SmolLM2', fixture: 'models/optimum/smollm2', path: 'plain' },
+  { family: 'SmolLM2', fixture: 'models/optimum/smollm2', path: 'packed' },
   { family: 'SmolLM3', fixture: 'families/mobius/smollm3', path: 'packed' },
-  { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'plain' },
+  { family: 'SmolLM3', fixture: 'models/optimum/smollm3', path: 'packed' },
 ];
-
-/** Exported families whose graphs compute something else than PyTorch, and why they are refused. */
-export const REFUSED = [
-  { family: 'OLMo 3', fixture: 'families/mobius/olmo3', message: /leaves out the sliding windows/ },
-] as const;
 
 /** Returns the support table of `docs/models.md`, in Markdown. */
 export function supportTable(): string {
   const columns = Object.entries(EXPORTERS);
-  const cases = [...FAMILIES, ...REFUSED.map((one) => ({ ...one, path: 'refused' }))];
-  const families = [...new Set(cases.map(({ family }) => family))].sort((one, other) => one.localeCompare(other, 'en'));
+  const families = [...new Set(FAMILIES.map(({ family }) => family))].sort((one, other) =>
+    one.localeCompare(other, 'en'),
+  );
   const rows = families.map((family) => {
     const cells = columns.map(([folder]) => {
-      const found = cases.find((one) => one.family === family && one.fixture.includes(folder));
+      const found = FAMILIES.find((one) => one.family === family && one.fixture.includes(folder));
       return found?.path ?? '';
     });
     return `| ${[family, ...cells].join(' | ')} |`;

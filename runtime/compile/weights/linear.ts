@@ -1,7 +1,8 @@
 import { at } from '../../../lib/at.ts';
+import { blockMatrix, blockRows } from '../../onnx/format/block-matrix.ts';
 import { type ConstantMatrix, EXACT, isTransposedProduct } from '../../onnx/format/constants.ts';
-import { attribute, type Graph, type OnnxNode } from '../../onnx/format/model.ts';
-import { type FloatMatrix, floatMatrix, openData, readAll, readFloats } from '../../onnx/format/tensor-data.ts';
+import type { Graph, OnnxNode } from '../../onnx/format/model.ts';
+import { type FloatMatrix, floatMatrix } from '../../onnx/format/tensor-data.ts';
 
 /** Describes a MatMul `x · W` with constant weights, in any published format. */
 export interface Linear {
@@ -39,59 +40,31 @@ export function asLinear(
   return undefined;
 }
 
-/**
- * Describes a MatMulNBits node (onnxruntime, docs/ContribOperators.md). Its weights `[N, blocks, bytes]` have 4 or 8
- * bits, the low half of a byte first, with a scale and an optional zero point for each block of inputs.
- */
+/** Rows of blocks that are decoded at a time. */
+const ROWS_AT_A_TIME = 256;
+
 function fromBlocks(node: OnnxNode, graph: Graph): Linear | undefined {
-  const [, weight, scale, zeroPoint, groupIndex, bias] = node.inputs;
-  const bits = attribute(node, 'bits') ?? 4;
-  const [inputs, outputs, blockSize] = ['K', 'N', 'block_size'].map((name) => attribute(node, name));
-  const packed = graph.initializers.get(weight ?? '');
-  const scales = graph.initializers.get(scale ?? '');
-  const zeros = zeroPoint ? graph.initializers.get(zeroPoint) : undefined;
-  if (!packed || !scales || groupIndex || (zeroPoint && zeros?.dataType !== packed.dataType)) return undefined;
-  if (typeof inputs !== 'number' || typeof outputs !== 'number' || typeof blockSize !== 'number') return undefined;
-  if (bits !== 4 && bits !== 8) return undefined;
-  const blocks = Math.ceil(inputs / blockSize);
-  const rowBytes = (blocks * blockSize * bits) / 8;
-  const blockRows = 256;
+  const found = blockMatrix(node, graph);
+  if (!found) return undefined;
+  const { rows, columns } = found;
   const matrix: FloatMatrix = {
-    rows: outputs,
-    columns: inputs,
+    rows,
+    columns,
     forEachBlock(visit) {
-      const scaleOf = readFloats(scales);
-      const zeroBytes = zeros && readAll(zeros);
-      const zeroRow = Math.ceil((blocks * bits) / 8);
-      const zeroOf = (row: number, block: number): number => {
-        if (!zeroBytes) return bits === 4 ? 8 : 128;
-        if (bits === 8) return zeroBytes[row * zeroRow + block]!;
-        return (zeroBytes[row * zeroRow + (block >> 1)]! >> (4 * (block & 1))) & 15;
-      };
-      const reader = openData(packed.data);
-      try {
-        for (let first = 0; first < outputs; first += blockRows) {
-          const count = Math.min(blockRows, outputs - first);
-          const bytes = reader.read(first * rowBytes, (first + count) * rowBytes);
-          const floats = new Float32Array(count * inputs);
-          for (let row = 0; row < count; row++) {
-            for (let block = 0; block < blocks; block++) {
-              const scaled = scaleOf[(first + row) * blocks + block]!;
-              const zero = zeroOf(first + row, block);
-              const end = Math.min(inputs, (block + 1) * blockSize);
-              for (let k = block * blockSize; k < end; k++) {
-                const value =
-                  bits === 8 ? bytes[row * rowBytes + k]! : (bytes[row * rowBytes + (k >> 1)]! >> (4 * (k & 1))) & 15;
-                floats[row * inputs + k] = (value - zero) * scaled;
-              }
-            }
-          }
-          visit(floats, first, count);
-        }
-      } finally {
-        reader.close();
+      for (let first = 0; first < rows; first += ROWS_AT_A_TIME) {
+        const count = Math.min(ROWS_AT_A_TIME, rows - first);
+        visit(blockRows(found, first, count), first, count);
       }
     },
   };
-  return { node, weight: weight!, inputs, outputs, matrix, byOutput: true, ...(bias ? { bias } : {}) };
+  const bias = node.inputs[5];
+  return {
+    node,
+    weight: found.levels.name,
+    inputs: columns,
+    outputs: rows,
+    matrix,
+    byOutput: true,
+    ...(bias ? { bias } : {}),
+  };
 }

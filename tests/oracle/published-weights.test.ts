@@ -1,0 +1,285 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { planForm } from '../../runtime/compile/compile-form.ts';
+import { plannedGraphs } from '../../runtime/compile/planned-graphs.ts';
+import { blockWeights } from '../../runtime/compile/weights/blocks.ts';
+import {
+  DataType,
+  type Graph,
+  makeNode,
+  makeTensor,
+  type OnnxModel,
+  type OnnxNode,
+  type Tensor,
+} from '../../runtime/onnx/format/model.ts';
+import { readModel } from '../../runtime/onnx/format/read-model.ts';
+import { readFloats } from '../../runtime/onnx/format/tensor-data.ts';
+import { modelFixture } from '../fixture.ts';
+import { compileFixture, continueGreedily, goldenCases } from './fixtures.ts';
+import { compiledModel, publishedModel } from './plain-models.ts';
+
+const MS = 'com.microsoft';
+const folder = mkdtempSync(join(tmpdir(), 'assay-published-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const seed = Math.floor(Math.random() * 2 ** 31);
+let state = seed;
+/** Returns the next of a sequence of random numbers from 0 to 1. */
+const random = (): number => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+  return state / 2 ** 32;
+};
+const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => random() * 256);
+
+/** Products with constant matrices `[inputs, outputs]`. */
+function products({ nodes, initializers }: Graph): { node: OnnxNode; matrix: Tensor }[] {
+  return nodes.flatMap((node) => {
+    const matrix = node.op === 'MatMul' ? initializers.get(node.inputs[1] ?? '') : undefined;
+    return matrix ? [{ node, matrix }] : [];
+  });
+}
+
+function set(graph: Graph, name: string, dims: number[], values: Parameters<typeof makeTensor>[2]): string {
+  graph.initializers.set(name, makeTensor(name, dims, values));
+  return name;
+}
+
+function replace(graph: Graph, node: OnnxNode, ...by: OnnxNode[]): void {
+  for (const [index, one] of by.entries()) one.name = `${node.name}_${index}`;
+  graph.nodes.splice(graph.nodes.indexOf(node), 1, ...by);
+}
+
+function inBlocks(bits: 4 | 8, size: number, zeroPoints: boolean) {
+  return (model: OnnxModel): void => {
+    const names = new Map(products(model.graph).map(({ node }) => [node.outputs[0], node.name]));
+    blockWeights(model, { bits, size, zeroPoints });
+    for (const node of model.graph.nodes.filter(({ op }) => op === 'MatMulNBits')) {
+      node.name = `${names.get(node.outputs[0] ?? '')}_Q${bits}`;
+      node.attributes.delete('accuracy_level'); // computed in floats, as most files are published
+    }
+  };
+}
+
+/** Gives all matrices random blocks of NF4 or FP4. */
+function inBnb4(type: 0 | 1) {
+  return ({ graph, opsets }: OnnxModel): void => {
+    opsets.set(MS, 1);
+    for (const { node, matrix } of products(graph)) {
+      const [K = 0, N = 0] = matrix.dims;
+      const levels = set(graph, `${matrix.name}_Bnb4`, [(K * N) / 2], bytes((K * N) / 2));
+      const scales = set(
+        graph,
+        `${matrix.name}_absmax`,
+        [(K * N) / 16],
+        Float32Array.from({ length: (K * N) / 16 }, random),
+      );
+      const attributes = { K, N, block_size: 16, quant_type: type };
+      replace(
+        graph,
+        node,
+        makeNode('MatMulBnb4', [node.inputs[0] ?? '', levels, scales], node.outputs, attributes, MS),
+      );
+    }
+  };
+}
+
+/**
+ * Makes all matrices of 8 bits: for dynamic quantisation, as onnxruntime makes it, or read through `DequantizeLinear`
+ * (`asFloats`); or (`exact`) of the same numbers in floats, because onnxruntime rounds activations for both.
+ */
+function inIntegers(signed: boolean, ofColumns: boolean, asFloats = false) {
+  return ({ graph }: OnnxModel, exact: boolean): void => {
+    for (const { node, matrix } of products(graph)) {
+      const [rows = 0, columns = 0] = matrix.dims;
+      const count = ofColumns ? columns : 1;
+      const scales = Float32Array.from({ length: count }, () => (0.5 + random()) / 1024);
+      const raw = bytes(rows * columns);
+      const [levels, zeros] = signed ? [new Int8Array(raw.buffer), new Int8Array(count)] : [raw, bytes(count)];
+      const dims = ofColumns ? [count] : [];
+      const [x = '', output = ''] = [node.inputs[0], node.outputs[0]];
+      if (exact) {
+        const floats = Float32Array.from(levels, (level, i) => {
+          const at = ofColumns ? i % columns : 0;
+          return (level - (zeros[at] ?? 0)) * (scales[at] ?? 0);
+        });
+        set(graph, matrix.name, [rows, columns], floats);
+        continue;
+      }
+      set(graph, `${matrix.name}_quantized`, [rows, columns], levels);
+      set(graph, `${matrix.name}_scale`, dims, scales);
+      set(graph, `${matrix.name}_zero_point`, dims, zeros);
+      if (asFloats) {
+        const inputs = ['quantized', 'scale', 'zero_point'].map((part) => `${matrix.name}_${part}`);
+        const read = makeNode('DequantizeLinear', inputs, [`${matrix.name}_floats`], { axis: 1 });
+        replace(graph, node, read, makeNode('MatMul', [x, `${matrix.name}_floats`], [output]));
+        continue;
+      }
+      const [quantised, both] = [[`${x}_q`, `${x}_s`, `${x}_z`], `${output}_scales`];
+      if (!graph.nodes.some(({ outputs }) => outputs.includes(`${x}_q`))) {
+        graph.nodes.splice(graph.nodes.indexOf(node), 0, makeNode('DynamicQuantizeLinear', [x], quantised));
+      }
+      replace(
+        graph,
+        node,
+        makeNode(
+          'MatMulInteger',
+          [quantised[0] ?? '', `${matrix.name}_quantized`, quantised[2] ?? '', `${matrix.name}_zero_point`],
+          [`${output}_i`],
+        ),
+        makeNode('Cast', [`${output}_i`], [`${output}_f`], { to: DataType.float }),
+        makeNode('Mul', [quantised[1] ?? '', `${matrix.name}_scale`], [both]),
+        makeNode('Mul', [`${output}_f`, both], [output]),
+      );
+    }
+  };
+}
+
+const unchanged = (): void => {};
+type Change = (model: OnnxModel, exact: boolean) => void;
+
+/** Writes a fixture's graph, changed, beside its configuration. Returns the folder. */
+async function published(name: string, fixture: string, change: Change, exact: boolean): Promise<string> {
+  const target = join(folder, name);
+  const model = readModel(join(modelFixture(fixture), 'onnx/model.onnx'));
+  change(model, exact);
+  await plannedGraphs([{ file: 'model.onnx', model }], 'weights.bin').write(join(target, 'onnx'), () => {}, undefined);
+  cpSync(join(modelFixture(fixture), 'config.json'), join(target, 'config.json'));
+  return target;
+}
+
+const [QWEN2, GEMMA3, EXPERTS] = ['optimum/qwen2', 'optimum/gemma3', '../families/optimum/qwen3-moe'];
+
+test.each<[string, string, Change]>([
+  ['blocks of 4 bits', QWEN2, inBlocks(4, 16, false)],
+  ['blocks of 4 bits with zero points', GEMMA3, inBlocks(4, 32, true)],
+  ['blocks of 8 bits', EXPERTS, inBlocks(8, 32, false)],
+  ['NF4', EXPERTS, inBnb4(1)],
+  ['FP4', QWEN2, inBnb4(0)],
+  ['8 bits for dynamic quantisation', QWEN2, inIntegers(true, false)],
+  ['unsigned 8 bits, a scale for each output', EXPERTS, inIntegers(false, true)],
+  ['DequantizeLinear', QWEN2, inIntegers(false, true, true)],
+])(
+  `a graph that is written from %s in %s computes what the published one does (seed ${seed})`,
+  async (name, fixture, change) => {
+    const before = state;
+    const source = await published(name, fixture, change, false);
+    state = before;
+    const reference = await published(`${name} in floats`, fixture, change, true);
+    const own = await compileFixture(source, 'float', undefined, { slots: 1 });
+    expect(own.manifest.choice.reason).not.toMatch(/published graph/);
+    expect(own.manifest.path).toBe('packed');
+    const foreign = await publishedModel(join(reference, 'onnx/model.onnx'));
+    const tokens = Array.from({ length: 24 }, () => Math.floor(random() * 250));
+    const [ours, theirs] = [await compiledModel(own).logits(tokens), await foreign.logits(tokens)];
+    const size = Math.max(...theirs.flatMap((row) => Array.from(row, Math.abs)));
+    const apart = theirs.flatMap((row, at) =>
+      Array.from(row, (value, i) => Math.abs(value - (ours[at]?.[i] ?? Number.NaN))),
+    );
+    expect(Math.max(...apart) / size).toBeLessThan(1e-5);
+    await own.close();
+    await foreign.close();
+  },
+);
+
+test.each<[string, Change, RegExp]>([
+  [
+    'two weights of one name',
+    ({ graph }) => {
+      const [first, second] = products(graph);
+      if (first && second) second.node.name = first.node.name;
+    },
+    /two weights called "model.layers.0.self_attn.q_proj.weight"/,
+  ],
+  [
+    'a product whose weights have no name',
+    ({ graph }) => {
+      const [first] = products(graph);
+      if (first) first.node.name = '';
+    },
+    /lacks the weight "model.layers.0.self_attn.q_proj.weight"/,
+  ],
+  [
+    'a bias that config.json does not describe',
+    ({ graph }) => {
+      const node = products(graph).find((one) => one.node.name.includes('o_proj'))?.node;
+      const [output = ''] = node?.outputs ?? [];
+      if (!node) return;
+      node.outputs = [`${output}/product`];
+      const bias = set(graph, 'bias', [32], new Float32Array(32).fill(0.5));
+      const add = {
+        ...makeNode('Add', [`${output}/product`, bias], [output]),
+        name: node.name.replace('MatMul', 'Add'),
+      };
+      graph.nodes.splice(graph.nodes.indexOf(node) + 1, 0, add);
+    },
+    /has the weight "model.layers.0.self_attn.o_proj.bias", which its configuration does not explain/,
+  ],
+  ['experts in one operator', ({ graph }) => graph.nodes.push(makeNode('QMoE', [], ['experts'], {}, MS)), /has QMoE/],
+])('a graph with %s runs as published, and the reason is told', async (name, change, why) => {
+  const source = await published(name, 'optimum/qwen2', change, false);
+  const { foreign } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  expect(foreign).toMatch(why);
+});
+
+test.each([
+  [
+    'config.json of another family',
+    JSON.stringify({ model_type: 'nemotron' }),
+    /^config.json says model_type: "nemotron", for which no graph is written$/,
+  ],
+  ['a key that is not known', JSON.stringify({ model_type: 'llama', strange: 1, num_hidden_layers: 2 }), /strange: 1/],
+  ['no config.json', null, /no config.json/],
+])('with %s, the published graph runs', async (name, config, why) => {
+  const source = await published(name, 'optimum/qwen2', unchanged, false);
+  rmSync(join(source, 'config.json'));
+  if (config) writeFileSync(join(source, 'config.json'), config);
+  writeFileSync(join(source, 'genai_config.json'), JSON.stringify({ model: { context_length: 512 } }));
+  const { foreign } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  expect(foreign).toMatch(why);
+});
+
+test('a copy of the embeddings that is the output head, too, is stored once', async () => {
+  const source = await published('tied', 'optimum/qwen2', unchanged, false);
+  const { bytes: tied } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  const model = readModel(join(source, 'onnx/model.onnx'));
+  const head = products(model.graph).at(-1)?.matrix;
+  const values = readFloats(head ?? expect.fail('there is a head'));
+  const apart = await published(
+    'apart',
+    'optimum/qwen2',
+    ({ graph }) =>
+      set(
+        graph,
+        head?.name ?? '',
+        head?.dims ?? [],
+        values.map((value) => 2 * value),
+      ),
+    false,
+  );
+  const { bytes: both } = await planForm(apart, 'float', { maxPromptLen: 64, slots: 1 });
+  expect(both - tied).toBe(values.byteLength);
+});
+
+test.each(['falcon3', 'gemma2', 'granite4', 'lfm2', 'qwen2', 'qwen3'])(
+  "a graph of onnxruntime-genai's builder is written anew where config.json is beside it: %s",
+  async (name) => {
+    const source = join(folder, `genai-${name}`);
+    cpSync(modelFixture(`../families/genai/${name}`), source, { recursive: true });
+    cpSync(join(modelFixture(`../families/safetensors/${name}`), 'config.json'), join(source, 'config.json'));
+    const own = await compileFixture(source, 'float', undefined, { slots: 1 });
+    expect(own.manifest.choice.reason).not.toMatch(/published graph/);
+    for (const { prompt, greedy } of goldenCases(`../families/genai/${name}`).slice(0, 2)) {
+      expect(await continueGreedily(own, prompt, greedy.length)).toEqual(greedy);
+    }
+    await own.close();
+  },
+);
+
+test("the bundled model's graph is written from its blocks, which embeddings and head share", async () => {
+  const source = join(import.meta.dirname, '../../models/starter');
+  const { foreign, published: form, bytes: size } = await planForm(source, 'keep', { maxPromptLen: 64, slots: 1 });
+  expect([foreign, form]).toEqual([null, 'int4']);
+  // Its rotary tables are 2 MiB; a second copy of the head's blocks would be 4 MiB.
+  expect(size).toBeLessThan(25e6);
+});
