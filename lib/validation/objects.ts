@@ -27,7 +27,30 @@ export function variant<const TKey extends string, const TOptions extends v.Vari
   const objects = options as unknown as readonly { type: string; entries: object }[];
   const strict = objects.every(({ type }) => type === 'strict_object');
   const known = strict ? [...new Set(objects.flatMap(({ entries }) => Object.keys(entries)))] : undefined;
-  return ofObjects(v.variant(key, options), known);
+  const schema = ofObjects(v.variant(key, options), known);
+  const byValue = optionsByValue(key, options);
+  return {
+    ...schema,
+    '~run'(dataset, config) {
+      // Valibot would try one option after the other.
+      const meant = isObject(dataset.value) ? byValue.get(dataset.value[key]) : undefined;
+      return (meant ?? schema)['~run'](dataset, config) as ReturnType<(typeof schema)['~run']>;
+    },
+  };
+}
+
+/** Returns the option for each literal value of the member `key`, without values that several options take. */
+function optionsByValue(key: string, options: readonly object[]): Map<unknown, v.GenericSchema> {
+  // Options of a variant are objects with that member.
+  const all = options as readonly (v.GenericSchema & {
+    entries: Record<string, Partial<v.LiteralSchema<string, undefined>>>;
+  })[];
+  const values = all.map(({ entries }) => entries[key]?.literal);
+  const single = all.flatMap((option, i) => {
+    const value = values[i];
+    return value !== undefined && values.filter((one) => one === value).length === 1 ? [[value, option] as const] : [];
+  });
+  return new Map<unknown, v.GenericSchema>(single);
 }
 
 /** Returns the schema of an object whose member names the caller chooses. The value is kept exactly as sent. */

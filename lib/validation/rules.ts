@@ -46,7 +46,8 @@ export function rule<TInput>(
 
 /** Returns the part of a value that a rule may check: all of it, the first items of a list, or nothing (undefined). */
 function validPart({ value, issues }: v.OutputDataset<unknown, v.BaseIssue<unknown>>): unknown {
-  const real = (issues ?? []).filter(({ type }) => type !== 'late_rule');
+  if (!issues) return value;
+  const real = issues.filter(({ type }) => type !== 'late_rule');
   if (real.length === 0) return value;
   if (!Array.isArray(value) || real.some(({ path }) => !path)) return undefined;
   return value.slice(0, Math.min(...real.map(({ path }) => Number(path?.[0].key))));
