@@ -28,9 +28,9 @@ export function unknownModel(wanted: string, { served, known }: KnownModels): As
   return new AssayError('model_not_found', message, { param: 'model' });
 }
 
-/** Returns the error `model_not_loaded` for a request while no model is loaded. */
-export function noModelLoaded(): AssayError {
-  return new AssayError('model_not_loaded', 'No model is loaded. Load one with POST /load or "assay load <model>".');
+/** Returns the error `model_not_loaded` while no model is loaded; `advice` says how this host loads one. */
+export function noModelLoaded(advice: string): AssayError {
+  return new AssayError('model_not_loaded', `No model is loaded. ${advice}`);
 }
 
 /** Returns the part of a model id after its namespace, which callers sometimes send alone. */

@@ -23,7 +23,7 @@ import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
 import type { CallMedia, EngineCall } from './calls/call.ts';
 import { chooseModel } from './choose-model.ts';
-import type { EngineCalls } from './engine-process.ts';
+import { type EngineCalls, HOW_TO_LOAD } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasMedia, openMedia, withoutFiles } from './media/open-media.ts';
@@ -130,7 +130,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
     }
     const pending = wanted === undefined ? all.find(({ status }) => status === 'loading') : listed;
     if (pending && PENDING_STATUSES.has(pending.status)) throw notReady(pending.id, pending.status);
-    if (wanted === undefined) throw noModelLoaded();
+    if (wanted === undefined) throw noModelLoaded(HOW_TO_LOAD);
     if (listed) {
       const message = `The model ${id} is not loaded. Load it with POST /load or "assay load ${id}".`;
       throw new AssayError('model_not_loaded', message, { param: 'model' });

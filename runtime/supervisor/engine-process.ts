@@ -4,6 +4,9 @@ import type { EngineMemory, KvCells, LoadSpec, ModelInfo } from '../protocol/mes
 import type { CallOptions, EngineCall } from './calls/call.ts';
 import type { LifeListener, ModelLife } from './life-cycle.ts';
 
+/** Tells a client of this host what to do while no model is loaded. */
+export const HOW_TO_LOAD = 'Load one with POST /load or "assay load <model>".';
+
 /**
  * Runs one model in its own process: native code, untrusted templates and model files are handled there, never
  * in the server. The process is watched for memory and hung steps, and is restarted with the same model if it dies.

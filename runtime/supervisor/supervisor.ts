@@ -8,7 +8,7 @@ import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
 import { type EngineChild, loadInChild, type ProcessOptions } from './children/engine-child.ts';
 import { loadLimits, type ModelLimits } from './children/model-limits.ts';
-import type { EngineCalls, EngineProcess, EngineStatus } from './engine-process.ts';
+import { type EngineCalls, type EngineProcess, type EngineStatus, HOW_TO_LOAD } from './engine-process.ts';
 import { endedByShutdown, LifeCycle, type LifeListener, reasonOf, shuttingDown } from './life-cycle.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
@@ -224,7 +224,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     const { state } = this.#life.now;
     if (state === 'loaded' && this.#child) return this.#child;
     if (state !== 'restarting') {
-      throw noModelLoaded();
+      throw noModelLoaded(HOW_TO_LOAD);
     }
     throw new AssayError('engine_failed', 'The engine is starting again. Try again in a moment.');
   }

@@ -138,7 +138,7 @@ export function serveMessages(served: Served, channel: Channel): void {
         onPhase('compile');
         return send({ type: 'described', id, texts: { ...served.describe(message.file) } });
       case 'prepare': {
-        if (!model) throw noModelLoaded();
+        if (!model) throw noModelLoaded('Try again once one is loaded.');
         const leaving = new AbortController();
         running.set(id, leaving);
         const { caller, cacheScope, priority } = message;

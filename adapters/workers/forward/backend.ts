@@ -83,7 +83,7 @@ export class ForwardingBackend implements InferenceBackend {
 
   async runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer> {
     const model = batch.model ?? this.#fleet.activeModel(call.allows);
-    if (model === undefined) throw noModelLoaded();
+    if (model === undefined) throw noModelLoaded('Load one on a box with POST /boxes/<name>/load.');
     // The public format needs a name.
     const named = { ...batch, model };
     const upstreams = this.#upstreams(model, call.session ?? taskPrefix(named));
