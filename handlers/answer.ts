@@ -1,8 +1,8 @@
-import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import type { BatchAnswer, ListedModel, TaskBatch } from '../lib/backend.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readJson } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
+import { CONTEXT_HEADER, contextHash } from '../lib/prompt/affinity.ts';
 import { DEFAULT_SETTINGS } from '../lib/questions/settings.ts';
 import { RetryLater } from '../lib/rows/retry-later.ts';
 import { CUT_TASKS_HEADER, cutTasksText } from '../lib/tasks/cut-tasks.ts';

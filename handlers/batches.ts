@@ -1,4 +1,4 @@
-import type { Batches, Page, PageRequest } from '../lib/batches.ts';
+import type { Batches, Page, PageRequest } from '../lib/contract/batches.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { CreateBatchRequest } from '../lib/schema/batches.ts';
 import { CreateBatchRequest as Schema } from '../lib/schema/batches.ts';

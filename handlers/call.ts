@@ -1,7 +1,7 @@
-import { SESSION_HEADER } from '../lib/affinity.ts';
 import { type Call, PRIORITIES, type Priority } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
 import { mayUse, type Quota } from '../lib/keys.ts';
+import { SESSION_HEADER } from '../lib/prompt/affinity.ts';
 import { keepAliveMs as keepAliveMillis } from '../lib/schema/keep-alive.ts';
 import type { AppContext } from './context.ts';
 

@@ -1,12 +1,12 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { InferenceBackend } from '../lib/backend.ts';
-import type { Batches } from '../lib/batches.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Batches } from '../lib/contract/batches.ts';
 import type { Api, ErrorFormat } from '../lib/error-status.ts';
-import type { ModelHost } from '../lib/host.ts';
 import type { BodyDecoders } from '../lib/json/body.ts';
 import type { BodyBudget, BodyShare } from '../lib/json/body-budget.ts';
 import type { ApiKey, KeyStore, Quota } from '../lib/keys.ts';
+import type { ModelHost } from '../lib/models/host.ts';
 import type { QuestionSettings } from '../lib/questions/settings.ts';
 import type { TraceContext } from '../lib/trace-context.ts';
 import type { Pages } from './pages.ts';

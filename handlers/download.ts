@@ -1,5 +1,5 @@
 import { AssayError } from '../lib/errors.ts';
-import type { HostDownloadEvent, ModelHost } from '../lib/host.ts';
+import type { HostDownloadEvent, ModelHost } from '../lib/models/host.ts';
 import type { DownloadProgress, DownloadRequest, DownloadResponse } from '../lib/schema/model-operations.ts';
 import type { AppContext, Services } from './context.ts';
 import { eventStream, sseData } from './event-stream.ts';

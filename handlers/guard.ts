@@ -1,5 +1,5 @@
-import { CONTEXT_HEADER } from '../lib/affinity.ts';
 import { AssayError } from '../lib/errors.ts';
+import { CONTEXT_HEADER } from '../lib/prompt/affinity.ts';
 import { CUT_TASKS_HEADER } from '../lib/tasks/cut-tasks.ts';
 import type { AppContext, AppMiddleware, GuardSettings } from './context.ts';
 

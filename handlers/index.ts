@@ -1,4 +1,3 @@
-export type { AnswerShape } from '../lib/answer-shape.ts';
 export type {
   BatchAnswer,
   Call,
@@ -12,11 +11,12 @@ export type {
   TaskBatch,
 } from '../lib/backend.ts';
 export { type Clock, systemClock } from '../lib/clock.ts';
+export type { AnswerShape } from '../lib/contract/answer-shape.ts';
 export type { ChatMessage, Part } from '../lib/contract/conversation.ts';
 export { AssayError, type ErrorCode } from '../lib/errors.ts';
-export type { HostDownloadEvent, ModelHost, Slot } from '../lib/host.ts';
 export { type ApiKey, hashSecret, type KeyStore, listedKeys, type Quota, type StoredKey } from '../lib/keys.ts';
+export { memoryQuota } from '../lib/limits/quota.ts';
 export { type ModelId, parseModelId } from '../lib/model-id.ts';
-export { memoryQuota } from '../lib/quota.ts';
+export type { HostDownloadEvent, ModelHost, Slot } from '../lib/models/host.ts';
 export { createApp } from './app.ts';
 export type { AppDeps, GuardSettings, RequestLog, RequestRecord } from './context.ts';

@@ -1,5 +1,5 @@
-import type { ModelHost } from '../lib/host.ts';
 import { type ModelId, parseModelId } from '../lib/model-id.ts';
+import type { ModelHost } from '../lib/models/host.ts';
 import {
   type DeleteRequest,
   type DeleteResponse,

@@ -1,8 +1,8 @@
 import type { ListedModel } from '../lib/backend.ts';
 import { mayUse } from '../lib/keys.ts';
+import { unknownModel } from '../lib/models/unknown-model.ts';
 import { LOADED_MODEL } from '../lib/questions/systemone.ts';
 import type { Model, ModelList, NamedModel } from '../lib/schema/model-list.ts';
-import { unknownModel } from '../lib/unknown-model.ts';
 import { checkRight } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppHandler, Services } from './context.ts';

@@ -1,6 +1,6 @@
-import { CONTEXT_HEADER, contextHash } from '../lib/affinity.ts';
 import type { ChatEvent, ChatRequest } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
+import { CONTEXT_HEADER, contextHash } from '../lib/prompt/affinity.ts';
 import { checkRight, noteModel } from './auth.ts';
 import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';

@@ -1,5 +1,6 @@
-import type { DeviceDecision, ModelHost, Slot } from '../lib/host.ts';
-import { MODEL_STATES } from '../lib/model-states.ts';
+import type { DeviceDecision, ModelHost, Slot } from '../lib/models/host.ts';
+import { MODEL_STATES } from '../lib/models/model-states.ts';
+import { unknownModel } from '../lib/models/unknown-model.ts';
 import type {
   Health,
   InferenceModel,
@@ -10,7 +11,6 @@ import type {
   ServerStatus,
   TriedDevice,
 } from '../lib/schema/status.ts';
-import { unknownModel } from '../lib/unknown-model.ts';
 import { VERSION } from '../lib/version.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 

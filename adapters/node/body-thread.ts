@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { BodyChecker } from '../../handlers/context.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
-import { FairShares } from '../../lib/fair-shares.ts';
+import { FairShares } from '../../lib/limits/fair-shares.ts';
 
 /** Holds a body for the thread to check. Every body gets one answer. */
 export interface SentBody {

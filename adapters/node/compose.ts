@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { InferenceBackend } from '../../lib/backend.ts';
-import { askModel, askSystemOne, escalating } from '../../lib/escalation.ts';
-import type { ModelHost } from '../../lib/host.ts';
+import type { ModelHost } from '../../lib/models/host.ts';
+import { askModel, askSystemOne, escalating } from '../../lib/questions/escalation.ts';
 import { availableMemory } from '../../runtime/device/hardware.ts';
 import { createModelHost } from '../../runtime/slot/create-model-host.ts';
 import type { MemorySettings } from '../../runtime/slot/memory-budget.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { type TokenBucket, takeToken } from '../../lib/token-bucket.ts';
+import { type TokenBucket, takeToken } from '../../lib/limits/token-bucket.ts';
 import { addressOf } from './connections.ts';
 
 /** Refusals for want of a valid key that an address gets at once, each minute. */

@@ -1,7 +1,7 @@
-import { downloadBytes, type RecommendedModel } from '../../lib/catalogue/recommended-models.ts';
 import { messageOf } from '../../lib/errors.ts';
-import type { ModelHost } from '../../lib/host.ts';
 import { parseModelId } from '../../lib/model-id.ts';
+import type { ModelHost } from '../../lib/models/host.ts';
+import { downloadBytes, type RecommendedModel } from '../../lib/models/recommended-models.ts';
 
 /** Asks the person at the terminal that a server was started from. */
 export interface Terminal {

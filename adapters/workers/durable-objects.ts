@@ -2,7 +2,7 @@ import { DurableObject } from 'cloudflare:workers';
 import * as v from 'valibot';
 import { systemClock } from '../../lib/clock.ts';
 import { QUOTA_UNITS, type QuotaUnit } from '../../lib/keys.ts';
-import { changeBucket, fullAfterMs, type TokenBucket, takeToken } from '../../lib/token-bucket.ts';
+import { changeBucket, fullAfterMs, type TokenBucket, takeToken } from '../../lib/limits/token-bucket.ts';
 import type { DurableObjectState } from './bindings.ts';
 import type { Env, QuotaCalls } from './env.ts';
 import { FleetHealth } from './upstreams/health.ts';

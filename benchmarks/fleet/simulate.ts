@@ -1,7 +1,7 @@
 import { rendezvous } from '../../adapters/workers/upstreams/fleet.ts';
 import { LOAD, Load } from '../../adapters/workers/upstreams/load.ts';
-import { hash64 } from '../../lib/affinity.ts';
 import { at } from '../../lib/at.ts';
+import { hash64 } from '../../lib/prompt/affinity.ts';
 import type { Policy, View } from './policies.ts';
 import { SimulatedUpstream } from './simulated-upstream.ts';
 import { random, type World, zipf } from './world.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
+import type { JsonSchema } from '../../lib/contract/answer-shape.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
 import { prepareVocabulary, shapeConstraint } from '../../lib/tasks/task-grammar.ts';

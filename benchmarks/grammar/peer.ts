@@ -1,6 +1,6 @@
 import { StructuredOutputProcessor } from '@huggingface/transformers-structured-output';
-import type { JsonSchema } from '../../lib/answer-shape.ts';
 import { at } from '../../lib/at.ts';
+import type { JsonSchema } from '../../lib/contract/answer-shape.ts';
 import type { Constraint, Vocabulary } from '../../lib/grammar/constraint.ts';
 
 /** Generates an answer with the choices of `choose` until it is complete or has `limit` tokens. Returns its tokens. */

@@ -1,4 +1,4 @@
-import type { AnswerShape, JsonSchema } from '../../lib/answer-shape.ts';
+import type { AnswerShape, JsonSchema } from '../../lib/contract/answer-shape.ts';
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({
   type: 'object',

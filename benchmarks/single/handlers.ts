@@ -3,8 +3,8 @@ import { createApp } from '../../handlers/app.ts';
 import { at } from '../../lib/at.ts';
 import type { BatchAnswer, InferenceBackend } from '../../lib/backend.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
+import { memoryQuota } from '../../lib/limits/quota.ts';
 import { parseModelId } from '../../lib/model-id.ts';
-import { memoryQuota } from '../../lib/quota.ts';
 import { median, quantile, type Report } from '../report.ts';
 
 /*

@@ -1,15 +1,15 @@
-import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
 import type { ChatRequest, Tool, ToolUse } from '../backend.ts';
+import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import type { ChatMessage } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
-import { toChatMessages } from '../messages.ts';
 import { type ChatCompletionRequest, chatChoice, continuedBy } from '../schema/chat-request.ts';
 import { argumentsOf } from '../schema/chat-tools.ts';
 import type { ContentPart, Message } from '../schema/message.ts';
 import { reasoningOf } from '../schema/reasoning-fields.ts';
 import { limitOf } from '../schema/sampling-fields.ts';
 import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
+import { toChatMessages } from './messages.ts';
 
 /**
  * Converts a validated request to the `ChatRequest` that backends receive.

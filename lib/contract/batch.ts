@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import type { JsonSchema, AnswerShape as Shape } from '../answer-shape.ts';
 import { asModelId, type ModelId } from '../model-id.ts';
 import { Language } from '../schema/language.ts';
 import { ConfidenceFormula, MOST_ORDERS } from '../schema/question-fields.ts';
 import { isObject, strictObject, variant } from '../validation/objects.ts';
+import type { JsonSchema, AnswerShape as Shape } from './answer-shape.ts';
 import { ChatMessage, count, list, MediaPart, real, short, text } from './conversation.ts';
 
 /* A batch of tasks and its answer, as handlers, edge and engine process pass them on. Unknown members are refused. */
@@ -191,7 +191,7 @@ export const TaskAnswer = strictObject({
    * included. Present only for a task with `present`.
    */
   certainty: v.exactOptional(probability),
-  /** Model that answered; present if questions may be asked again (lib/escalation.ts). */
+  /** Model that answered; present if questions may be asked again (lib/questions/escalation.ts). */
   answeredBy: v.exactOptional(short),
   /** Present if asking again has failed, and this is the first answer. */
   escalation: v.exactOptional(v.literal('failed')),

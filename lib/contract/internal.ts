@@ -1,10 +1,10 @@
-import type { AnswerShape } from '../answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import { sharedFuel } from '../grammar/fuel.ts';
 import { MAX_BODY_BYTES } from '../json/body.ts';
 import { MAX_PARTS } from '../json/scan.ts';
 import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 import { VERSION } from '../version.ts';
+import type { AnswerShape } from './answer-shape.ts';
 import type { TaskBatch } from './batch.ts';
 import type { ChatRequest } from './chat.ts';
 import type { MediaPart, Part } from './conversation.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { allowedTokens } from '../../tests/grammar/random-model.ts';
 import { vocabularyOf } from '../../tests/grammar/vocabularies.ts';
-import type { JsonSchema } from '../answer-shape.ts';
+import type { JsonSchema } from '../contract/answer-shape.ts';
 import { Automaton } from './automaton/automaton.ts';
 import { GrammarConstraint } from './grammar-constraint.ts';
 import { compileSchema } from './resolve/compile.ts';

@@ -1,6 +1,5 @@
 import { at } from '../at.ts';
 import { AssayError } from '../errors.ts';
-import { type LoopBounds, LoopDetector } from '../loop-detector.ts';
 import { type Automaton, RawTextFrame, type State } from './automaton/automaton.ts';
 import { BYTE, isNumeric } from './automaton/frame.ts';
 import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
@@ -10,6 +9,7 @@ import { StringFrame } from './automaton/string-frame.ts';
 import { PLAIN } from './automaton/text-bytes.ts';
 import { close, type Missing, settledLength } from './closing.ts';
 import type { Constraint } from './constraint.ts';
+import { type LoopBounds, LoopDetector } from './loop-detector.ts';
 import type { Masks } from './vocabulary/masks.ts';
 import { childOf, descend } from './vocabulary/trie.ts';
 import { anyBelow } from './vocabulary/walk.ts';

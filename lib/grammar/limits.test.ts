@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Json, JsonSchema } from '../answer-shape.ts';
+import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import { checkAnswerSchema } from '../tasks/check-answer-schema.ts';
 import { sharedFuel } from './fuel.ts';

@@ -1,5 +1,4 @@
-import type { Json, JsonSchema } from '../answer-shape.ts';
-import { escapePattern } from '../escape-pattern.ts';
+import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import { pathTo } from '../param-path.ts';
 import { canBeWritten } from './automaton/frame.ts';
 import { compareBytes, type SortedTexts } from './automaton/literal-frame.ts';
@@ -11,6 +10,7 @@ import type { Alternative, Member, Node } from './resolve/node.ts';
 import { refuse, show } from './schema/problem.ts';
 import { combine } from './text/combine.ts';
 import { patternDfa } from './text/compile-string.ts';
+import { escapePattern } from './text/pattern.ts';
 import { StringLanguage } from './text/string-language.ts';
 
 /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonSchema } from '../answer-shape.ts';
+import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
 const text = { type: 'string' };

@@ -1,4 +1,4 @@
-import type { Json, JsonSchema } from '../answer-shape.ts';
+import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
 import { holdingOf, isAnnotation, SHOWN_ANNOTATIONS } from '../grammar/schema/keywords.ts';
 

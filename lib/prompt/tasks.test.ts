@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
-import type { JsonSchema } from '../answer-shape.ts';
 import type { DecideTask } from '../backend.ts';
+import type { JsonSchema } from '../contract/answer-shape.ts';
 import type { ChatMessage } from '../contract/conversation.ts';
 import { expandShorthand } from '../tasks/check-answer-schema.ts';
 import { compactSchema, taskPrompt, taskText } from './tasks.ts';

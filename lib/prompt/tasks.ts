@@ -1,7 +1,7 @@
-import type { Json, JsonSchema } from '../answer-shape.ts';
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
+import { textMessage } from '../chat/messages.ts';
+import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import type { ChatMessage, Part } from '../contract/conversation.ts';
-import { textMessage } from '../messages.ts';
 import type { Language } from '../schema/language.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 

@@ -1,10 +1,10 @@
 import { at } from '../at.ts';
 import type { DecideTask, Task, TaskBatch } from '../backend.ts';
+import { textMessage } from '../chat/messages.ts';
 import type { ChatMessage, MediaPart, Part } from '../contract/conversation.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { membersText } from '../json/members.ts';
-import { textMessage } from '../messages.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
 import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
 import { type Distribution, distributionOf } from './distribution.ts';

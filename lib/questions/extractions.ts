@@ -1,6 +1,6 @@
-import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
 import type { DecideTask, FieldProbability, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { joinMembers, membersText, splitMembers } from '../json/members.ts';

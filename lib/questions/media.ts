@@ -1,7 +1,7 @@
 import { at } from '../at.ts';
+import { audioSource } from '../chat/messages.ts';
 import type { MediaKind, MediaPart } from '../contract/conversation.ts';
 import { entriesAsWritten } from '../json/written-numbers.ts';
-import { audioSource } from '../messages.ts';
 import { pathTo } from '../param-path.ts';
 import type { DecisionAudio, DecisionImage } from '../schema/decisions-request.ts';
 

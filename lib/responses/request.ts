@@ -1,8 +1,8 @@
 import { at } from '../at.ts';
 import type { ChatRequest } from '../backend.ts';
+import { textMessage } from '../chat/messages.ts';
 import { chatFormat, toolUse } from '../chat/request.ts';
 import type { ChatMessage, Part, ToolCall } from '../contract/conversation.ts';
-import { textMessage } from '../messages.ts';
 import { mediaPart } from '../questions/media.ts';
 import { argumentsOf, isFunctionTool } from '../schema/chat-tools.ts';
 import { reasoningOf } from '../schema/reasoning-fields.ts';

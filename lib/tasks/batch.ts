@@ -1,6 +1,6 @@
 import type { DecideTask, ExtractTask, Task, TaskBatch } from '../backend.ts';
+import { mediaOf, toChatMessages } from '../chat/messages.ts';
 import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
-import { mediaOf, toChatMessages } from '../messages.ts';
 import { labelTasks, withUnsure } from '../questions/question-answers.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';

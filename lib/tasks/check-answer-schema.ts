@@ -1,4 +1,4 @@
-import type { AnswerShape, Json, JsonSchema } from '../answer-shape.ts';
+import type { AnswerShape, Json, JsonSchema } from '../contract/answer-shape.ts';
 import { type Fuel, isAccepted } from '../grammar/fuel.ts';
 import { decimal } from '../grammar/number/decimal.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';

@@ -1,4 +1,4 @@
-import type { AnswerShape } from '../answer-shape.ts';
+import type { AnswerShape } from '../contract/answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
 import { LIMITS } from '../grammar/limits.ts';

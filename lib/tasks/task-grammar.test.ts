@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { allowedTokens } from '../../tests/grammar/random-model.ts';
-import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import type { DecideTask, ExtractTask } from '../backend.ts';
+import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
 import { QuotedTexts } from '../grammar/text/quoted-texts.ts';
 import { shapeConstraint, taskGrammar } from './task-grammar.ts';

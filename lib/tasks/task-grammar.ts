@@ -1,6 +1,6 @@
-import type { AnswerShape, JsonSchema } from '../answer-shape.ts';
 import { at } from '../at.ts';
 import type { DecideTask, Task } from '../backend.ts';
+import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import { Automaton } from '../grammar/automaton/automaton.ts';
 import type { Constraint, Vocabulary } from '../grammar/constraint.ts';
 import { GrammarConstraint } from '../grammar/grammar-constraint.ts';

@@ -1,6 +1,6 @@
 import type { ExtractTask, TaskAnswer } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { READ_IN_WINDOWS } from '../../lib/request-size.ts';
+import { READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import type { PyValue } from '../contracts/python-json.ts';

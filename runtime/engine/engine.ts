@@ -1,5 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
-import { FairShares } from '../../lib/fair-shares.ts';
+import { FairShares } from '../../lib/limits/fair-shares.ts';
 import { type Acquired, KvCache } from './cache/kv-cache.ts';
 import type { KvShape } from './cache/kv-shape.ts';
 import type { SavedPrefixes } from './cache/saved-prefixes.ts';

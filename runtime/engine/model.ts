@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
-import { refusal } from '../../lib/refused-form.ts';
+import { refusal } from '../../lib/models/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import { errorText } from '../compile/choose-form.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';

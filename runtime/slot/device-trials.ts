@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import type { DeviceDecision } from '../../lib/host.ts';
+import type { DeviceDecision } from '../../lib/models/host.ts';
 
 /**
  * Records the decisions about the devices that the current or last load tried, and the devices that are excluded: one

@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { DownloadReport, HostDownloadEvent, ModelHost } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { DownloadReport, HostDownloadEvent, ModelHost } from '../../lib/models/host.ts';
 import type { ModelRegistry } from './model-registry.ts';
 import { FollowedOperation } from './operation.ts';
 

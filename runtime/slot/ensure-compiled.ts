@@ -1,6 +1,6 @@
 import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
-import type { DeviceDecision } from '../../lib/host.ts';
+import type { DeviceDecision } from '../../lib/models/host.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import { type CompiledModel, findCompiled } from '../store/compiled-store.ts';

@@ -1,4 +1,4 @@
-import type { FormReport, Slot } from '../../lib/host.ts';
+import type { FormReport, Slot } from '../../lib/models/host.ts';
 import { accuracyWarning } from '../compile/form-choice.ts';
 import type { CompiledModel, CompiledRecord } from '../store/compiled-store.ts';
 

@@ -1,5 +1,5 @@
 import type { Device } from '../../lib/backend.ts';
-import type { DeviceDecision } from '../../lib/host.ts';
+import type { DeviceDecision } from '../../lib/models/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { ModelState } from '../../lib/model-states.ts';
+import type { ModelState } from '../../lib/models/model-states.ts';
 import { MemoryBudget } from './memory-budget.ts';
 
 const MB = 1e6;

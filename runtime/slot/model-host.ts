@@ -1,5 +1,6 @@
 import type { Device, ListedModel } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
+import type { ModelId } from '../../lib/model-id.ts';
 import type {
   DownloadReport,
   HostDownloadEvent,
@@ -9,8 +10,7 @@ import type {
   RemoveReport,
   Slot,
   UnloadReport,
-} from '../../lib/host.ts';
-import type { ModelId } from '../../lib/model-id.ts';
+} from '../../lib/models/host.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import type { PullContext } from '../hub/pull-context.ts';
 import { pullModel } from '../hub/pull-model.ts';

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { describe, expect, it, test } from 'vitest';
 import type { ModelStatus } from '../../lib/backend.ts';
 import { parseModelId } from '../../lib/model-id.ts';
-import type { ModelState } from '../../lib/model-states.ts';
+import type { ModelState } from '../../lib/models/model-states.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import type { LocalModel } from '../store/hub-cache.ts';
 import { StorePaths } from '../store/paths.ts';

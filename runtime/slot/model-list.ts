@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { MODEL_STATES } from '../../lib/model-states.ts';
+import { MODEL_STATES } from '../../lib/models/model-states.ts';
 import { taskPrompt } from '../../lib/prompt/tasks.ts';
 import { withUnsure } from '../../lib/questions/question-answers.ts';
 import { VERSION } from '../../lib/version.ts';

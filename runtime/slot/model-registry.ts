@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { MODEL_STATES, type ModelEvent, type ModelState, nextState } from '../../lib/model-states.ts';
+import { MODEL_STATES, type ModelEvent, type ModelState, nextState } from '../../lib/models/model-states.ts';
 import type { ModelSlot } from './model-slot.ts';
 
 /** Describes what is done to the files of a model, and how far it is. */

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
-import type { LoadReport, Slot, UnloadReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { ModelState } from '../../lib/model-states.ts';
-import { refusedForm } from '../../lib/refused-form.ts';
+import type { LoadReport, Slot, UnloadReport } from '../../lib/models/host.ts';
+import type { ModelState } from '../../lib/models/model-states.ts';
+import { refusedForm } from '../../lib/models/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';

@@ -1,7 +1,7 @@
 import { readdir, rmdir } from 'node:fs/promises';
 import { AssayError } from '../../lib/errors.ts';
-import type { RemoveReport } from '../../lib/host.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import type { RemoveReport } from '../../lib/models/host.ts';
 import { diskError } from './disk-error.ts';
 import { type HeldLock, tryLock } from './lock.ts';
 import { baseName, join, type StorePaths } from './paths.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { AnswerShape } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
+import type { AnswerShape } from '../../lib/contract/answer-shape.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import type { ModelInfo, Work } from '../protocol/messages.ts';

@@ -1,4 +1,4 @@
-import type { AnswerShape } from '../../lib/answer-shape.ts';
+import type { AnswerShape } from '../../lib/contract/answer-shape.ts';
 import type { ModelCapabilities } from '../../lib/schema/model-list.ts';
 import { MOST_OPTIONS } from '../../lib/schema/question-fields.ts';
 import { fieldsOfShape } from '../encoder/contracts/span-shape.ts';

@@ -15,11 +15,11 @@ import type {
 import { automated, calibrated } from '../../lib/calibration/calibrated.ts';
 import type { Calibration } from '../../lib/calibration/calibration.ts';
 import { AssayError, type ErrorCode } from '../../lib/errors.ts';
-import type { ModelHost } from '../../lib/host.ts';
+import { answerTokens, checkFits, checkRequestSize, sizeOfRequest } from '../../lib/limits/request-size.ts';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
-import { answerTokens, checkFits, checkRequestSize, sizeOfRequest } from '../../lib/request-size.ts';
+import type { ModelHost } from '../../lib/models/host.ts';
+import { noModelLoaded, unknownModel } from '../../lib/models/unknown-model.ts';
 import type { TraceContext } from '../../lib/trace-context.ts';
-import { noModelLoaded, unknownModel } from '../../lib/unknown-model.ts';
 import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
 import type { CallMedia, EngineCall } from './calls/call.ts';
 import { chooseModel } from './choose-model.ts';

@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { MODEL_EVENTS, MODEL_STATES, type ModelEvent, type ModelState, nextState } from '../../lib/model-states.ts';
+import {
+  MODEL_EVENTS,
+  MODEL_STATES,
+  type ModelEvent,
+  type ModelState,
+  nextState,
+} from '../../lib/models/model-states.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { LifeCycle, reasonOf } from './life-cycle.ts';
 

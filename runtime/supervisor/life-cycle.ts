@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { type ModelEvent, type ModelState, nextState } from '../../lib/model-states.ts';
+import { type ModelEvent, type ModelState, nextState } from '../../lib/models/model-states.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 
 /** Describes the model that is in memory, being loaded or unloaded, or that failed to load. */

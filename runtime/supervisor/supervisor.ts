@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { noModelLoaded } from '../../lib/unknown-model.ts';
+import { noModelLoaded } from '../../lib/models/unknown-model.ts';
 import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
 import type { AdmissionLimits } from './calls/admission-queue.ts';
 import type { CallOptions, EngineCall } from './calls/call.ts';

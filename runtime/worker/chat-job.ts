@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ChatRequest, ToolUse } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import { type LoopBounds, LoopDetector } from '../../lib/loop-detector.ts';
+import { type LoopBounds, LoopDetector } from '../../lib/grammar/loop-detector.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import type { ChosenToken, JobResult } from '../engine/job-spec.ts';
 import { ChatOutput, type OutputDelta } from '../text/output/chat-output.ts';

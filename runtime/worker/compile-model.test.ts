@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { refusedForm } from '../../lib/refused-form.ts';
+import { refusedForm } from '../../lib/models/refused-form.ts';
 import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/form-choice.ts';
 import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
 import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';

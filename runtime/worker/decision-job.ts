@@ -1,6 +1,6 @@
 import { at } from '../../lib/at.ts';
 import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
-import { READ_IN_WINDOWS } from '../../lib/request-size.ts';
+import { READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
 import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchSpec, JobResult, Sampling } from '../engine/job-spec.ts';

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { refusedForm } from '../../lib/refused-form.ts';
-import { noModelLoaded } from '../../lib/unknown-model.ts';
+import { refusedForm } from '../../lib/models/refused-form.ts';
+import { noModelLoaded } from '../../lib/models/unknown-model.ts';
 import {
   type CallerFields,
   type CompileProgress,

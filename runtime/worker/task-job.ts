@@ -4,7 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { QuotedTexts } from '../../lib/grammar/text/quoted-texts.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
-import { checkRequestTokens, MOST_REQUEST_TOKENS, READ_IN_WINDOWS } from '../../lib/request-size.ts';
+import { checkRequestTokens, MOST_REQUEST_TOKENS, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Priority } from '../../lib/backend.ts';
-import { FairShares } from '../../lib/fair-shares.ts';
+import { FairShares } from '../../lib/limits/fair-shares.ts';
 
 /** Milliseconds after which long work gives other work a turn. */
 const SLICE_MS = 5;

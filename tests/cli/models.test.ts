@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { RECOMMENDED_MODELS } from '../../lib/catalogue/recommended-models.ts';
+import { RECOMMENDED_MODELS } from '../../lib/models/recommended-models.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { fixtureModel } from '../slot/machine.ts';
 import { assay } from './assay.ts';

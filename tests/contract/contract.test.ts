@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../handlers/app.ts';
 import { INTERNAL_ROUTES, ROUTES } from '../../handlers/routes.ts';
-import type { Batches } from '../../lib/batches.ts';
+import type { Batches } from '../../lib/contract/batches.ts';
 import { pointerStep } from '../../lib/json/leaves.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
 import { openApiDocument, openApiText } from '../../lib/openapi/document.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import { refusedForm } from '../../lib/refused-form.ts';
+import { refusedForm } from '../../lib/models/refused-form.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
 import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';

@@ -1,7 +1,7 @@
 import { StructuredOutputProcessor } from '@huggingface/transformers-structured-output';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
+import type { Json, JsonSchema } from '../../lib/contract/answer-shape.ts';
 import { Automaton, type State } from '../../lib/grammar/automaton/automaton.ts';
 import { compileSchema } from '../../lib/grammar/resolve/compile.ts';
 import { randomFrom } from './random-model.ts';

@@ -1,4 +1,4 @@
-import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
+import type { Json, JsonSchema } from '../../lib/contract/answer-shape.ts';
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const object = (properties: JsonSchema): JsonSchema => ({

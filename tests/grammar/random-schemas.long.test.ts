@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonSchema } from '../../lib/answer-shape.ts';
+import type { JsonSchema } from '../../lib/contract/answer-shape.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';

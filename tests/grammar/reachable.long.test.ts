@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Json } from '../../lib/answer-shape.ts';
+import type { Json } from '../../lib/contract/answer-shape.ts';
 import { checkAnswerSchema } from '../../lib/tasks/check-answer-schema.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
 import { validator } from './oracle.ts';

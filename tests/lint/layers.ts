@@ -20,15 +20,7 @@ const LAYERS: readonly Layer[] = [
   // A library of its own: it knows neither tasks nor requests.
   {
     folder: 'lib/grammar',
-    imports: [
-      'lib/at.ts',
-      'lib/errors.ts',
-      'lib/answer-shape.ts',
-      'lib/escape-pattern.ts',
-      'lib/param-path.ts',
-      'lib/loop-detector.ts',
-      'lib/nearest-name.ts',
-    ],
+    imports: ['lib/at.ts', 'lib/errors.ts', 'lib/contract/answer-shape.ts', 'lib/param-path.ts', 'lib/nearest-name.ts'],
     packages: [],
   },
   { folder: 'handlers', imports: ['lib'], packages: ['hono', 'valibot'] },

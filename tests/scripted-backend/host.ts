@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { ModelHost, Slot } from '../../lib/host.ts';
 import { asModelId } from '../../lib/model-id.ts';
+import type { ModelHost, Slot } from '../../lib/models/host.ts';
 import { DEFAULT_MODEL, listed } from './backend.ts';
 import type { Recorded, Script } from './script.ts';
 import { pause, throwFault } from './steps.ts';

@@ -1,6 +1,6 @@
 import type { BatchAnswer, ChatEvent, ListedModel } from '../../lib/backend.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
-import type { DownloadReport, HostDownloadEvent, LoadReport, RemoveReport, Slot } from '../../lib/host.ts';
+import type { DownloadReport, HostDownloadEvent, LoadReport, RemoveReport, Slot } from '../../lib/models/host.ts';
 
 /** The script of a backend and a host. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {

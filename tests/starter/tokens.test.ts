@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonSchema } from '../../lib/answer-shape.ts';
 import type { Task } from '../../lib/backend.ts';
+import type { Json, JsonSchema } from '../../lib/contract/answer-shape.ts';
 import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/tasks/check-answer-schema.ts';

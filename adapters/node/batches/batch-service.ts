@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Batches } from '../../../lib/batches.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import type { Batches } from '../../../lib/contract/batches.ts';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { membersOf } from '../../../lib/json/members.ts';
 import { mapInOrder } from '../../../lib/rows/map-in-order.ts';

@@ -6,7 +6,7 @@ import { INTERNAL_MESSAGE } from '../../../handlers/error-response.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { type ApiKey, hashSecret, type KeyStore } from '../../../lib/keys.ts';
-import { memoryQuota } from '../../../lib/quota.ts';
+import { memoryQuota } from '../../../lib/limits/quota.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { apiKeyOf, KEY_HELP, type KeyFlags } from '../api-key.ts';
 import { COMMAND } from '../command.ts';

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { CommanderError } from 'commander';
 import * as v from 'valibot';
-import { modelFor } from '../../../lib/catalogue/recommended-models.ts';
+import { modelFor } from '../../../lib/models/recommended-models.ts';
 import { EdgeHealth, Health } from '../../../lib/schema/status.ts';
 import { VERSION } from '../../../lib/version.ts';
 import { COMMAND } from '../command.ts';

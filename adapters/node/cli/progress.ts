@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/describe-progress.ts';
+import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/models/describe-progress.ts';
 import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
 import { isWatched, screen } from './screen.ts';
 

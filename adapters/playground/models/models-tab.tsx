@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/describe-progress.ts';
+import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/models/describe-progress.ts';
 import type { Model, ModelList, ModelStatus } from '../../../lib/schema/model-list.ts';
 import type { DownloadProgress, DownloadResponse, LoadResponse } from '../../../lib/schema/model-operations.ts';
 import { ApiError, call, poll } from '../api.ts';

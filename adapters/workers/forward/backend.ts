@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { CACHE_SCOPE_HEADER, CALLER_HEADER, KEEP_ALIVE_HEADER, PRIORITY_HEADER } from '../../../handlers/call.ts';
-import { chatPrefix, hash64, taskPrefix } from '../../../lib/affinity.ts';
 import type {
   BatchAnswer,
   Call,
@@ -15,10 +14,11 @@ import type {
 import type { Clock } from '../../../lib/clock.ts';
 import { CHAT_PATH, TASKS_PATH } from '../../../lib/contract/internal.ts';
 import { AssayError } from '../../../lib/errors.ts';
+import { sizeOfRequest } from '../../../lib/limits/request-size.ts';
 import { type ModelId, parseModelId } from '../../../lib/model-id.ts';
-import { sizeOfRequest } from '../../../lib/request-size.ts';
+import { noModelLoaded, unknownModel } from '../../../lib/models/unknown-model.ts';
+import { chatPrefix, hash64, taskPrefix } from '../../../lib/prompt/affinity.ts';
 import { MODEL_STATUSES, ModelCapabilities, ModelContract, ModelStatus } from '../../../lib/schema/model-list.ts';
-import { noModelLoaded, unknownModel } from '../../../lib/unknown-model.ts';
 import type { AttemptLog, AttemptRecord } from '../log.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
 import type { Upstream } from '../upstreams/upstream.ts';

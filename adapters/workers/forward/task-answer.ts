@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import { at } from '../../../lib/at.ts';
 import type { BatchAnswer, Task, TaskBatch } from '../../../lib/backend.ts';
+import type { AnswerShape } from '../../../lib/contract/answer-shape.ts';
 import type { ChatMessage, MediaPart, Part } from '../../../lib/contract/conversation.ts';
 import { dataUrlOf } from '../../../lib/data-url.ts';
 import { splitMembers } from '../../../lib/json/members.ts';

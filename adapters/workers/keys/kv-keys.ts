@@ -12,7 +12,7 @@ import {
   type QuotaAmount,
   type QuotaUnit,
 } from '../../../lib/keys.ts';
-import { rateLimited } from '../../../lib/quota.ts';
+import { rateLimited } from '../../../lib/limits/quota.ts';
 import type { KVNamespace } from '../bindings.ts';
 import type { Env } from '../env.ts';
 import { withTimeout } from '../with-timeout.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Hash64, hash64 } from '../../../lib/affinity.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import { type Hash64, hash64 } from '../../../lib/prompt/affinity.ts';
 import { BREAKER } from './breaker.ts';
 import { Fleet, rendezvous } from './fleet.ts';
 import { LOAD } from './load.ts';

@@ -1,6 +1,6 @@
-import type { Hash64 } from '../../../lib/affinity.ts';
 import type { Device } from '../../../lib/backend.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import type { Hash64 } from '../../../lib/prompt/affinity.ts';
 import { afterFailure, afterSuccess, type Breaker, type BreakerState, breakerState, NEW_BREAKER } from './breaker.ts';
 import { Load, meanLoad, overloadedLast } from './load.ts';
 import type { EdgeReport, FleetStatus, UpstreamReport, UpstreamStatus } from './report.ts';

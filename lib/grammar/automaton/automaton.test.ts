@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Json, JsonSchema } from '../../answer-shape.ts';
+import type { Json, JsonSchema } from '../../contract/answer-shape.ts';
 import { compileSchema } from '../resolve/compile.ts';
 import { Automaton, type State } from './automaton.ts';
 import { NumberFrame } from './number-frame.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { allowedTokens } from '../../../tests/grammar/random-model.ts';
 import { smallVocabulary, vocabularyOf } from '../../../tests/grammar/vocabularies.ts';
-import type { JsonSchema } from '../../answer-shape.ts';
+import type { JsonSchema } from '../../contract/answer-shape.ts';
 import { GrammarConstraint } from '../grammar-constraint.ts';
 import { compileSchema } from '../resolve/compile.ts';
 import { QuotedTexts } from '../text/quoted-texts.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../answer-shape.ts';
+import type { JsonSchema } from '../../contract/answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
 import { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';

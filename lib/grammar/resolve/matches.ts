@@ -1,5 +1,5 @@
-import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
+import type { Json } from '../../contract/answer-shape.ts';
 import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { atScale, decimal } from '../number/decimal.ts';

@@ -1,5 +1,5 @@
-import type { Json } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
+import type { Json } from '../../contract/answer-shape.ts';
 import { LIMITS } from '../limits.ts';
 import { canonical } from './matches.ts';
 import { type Alternative, itemAt, type Node } from './node.ts';

@@ -1,4 +1,4 @@
-import type { Json } from '../../answer-shape.ts';
+import type { Json } from '../../contract/answer-shape.ts';
 import type { NumberLanguage, NumberRules } from '../number/number-language.ts';
 import type { StringRules } from '../text/compile-string.ts';
 import type { StringLanguage } from '../text/string-language.ts';

@@ -1,4 +1,4 @@
-import type { Json } from '../../answer-shape.ts';
+import type { Json } from '../../contract/answer-shape.ts';
 import { LIMITS } from '../limits.ts';
 import { refuse } from './problem.ts';
 

@@ -1,4 +1,4 @@
-import type { Json } from '../../answer-shape.ts';
+import type { Json } from '../../contract/answer-shape.ts';
 import { nearestName } from '../../nearest-name.ts';
 import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';

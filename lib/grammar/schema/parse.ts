@@ -1,5 +1,5 @@
-import type { Json, JsonSchema } from '../../answer-shape.ts';
 import { at } from '../../at.ts';
+import type { Json, JsonSchema } from '../../contract/answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
 import { canonical, isOfType } from '../resolve/matches.ts';
 import { checkSize, type SchemaDocument, type Subschema, type TypeName } from './document.ts';

@@ -20,6 +20,11 @@ import { type Fragment, Nfa, type Pattern } from './nfa.ts';
  */
 export class UnsupportedPattern extends Error {}
 
+/** Escapes a text for use in the pattern of a regular expression, where it then matches exactly itself. */
+export function escapePattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/gu, '\\$&');
+}
+
 interface Group {
   alternatives: Fragment[];
   parts: Fragment[];

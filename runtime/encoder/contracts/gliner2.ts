@@ -1,6 +1,6 @@
-import type { Json } from '../../../lib/answer-shape.ts';
 import { at } from '../../../lib/at.ts';
 import type { ExtractTask, FieldProbability } from '../../../lib/backend.ts';
+import type { Json } from '../../../lib/contract/answer-shape.ts';
 import { pointerStep } from '../../../lib/json/leaves.ts';
 import { joinMembers } from '../../../lib/json/members.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';

@@ -1,4 +1,4 @@
-import type { AnswerShape, Json, JsonSchema } from '../../../lib/answer-shape.ts';
+import type { AnswerShape, Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import { AssayError } from '../../../lib/errors.ts';
 
 /** Describes a property that a span model answers. */

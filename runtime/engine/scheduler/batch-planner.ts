@@ -1,4 +1,4 @@
-import type { FairShares } from '../../../lib/fair-shares.ts';
+import type { FairShares } from '../../../lib/limits/fair-shares.ts';
 import type { Job } from '../job.ts';
 import { FEWEST_ROWS, type Limits } from './limits.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AssayError } from '../../../lib/errors.ts';
-import type { RequestSize } from '../../../lib/request-size.ts';
+import type { RequestSize } from '../../../lib/limits/request-size.ts';
 import { AdmissionQueue, type AdmissionSlot } from './admission-queue.ts';
 
 let now: number;

@@ -1,6 +1,6 @@
 import type { Priority } from '../../../lib/backend.ts';
 import { AssayError } from '../../../lib/errors.ts';
-import type { RequestSize } from '../../../lib/request-size.ts';
+import type { RequestSize } from '../../../lib/limits/request-size.ts';
 
 export interface AdmissionLimits {
   /** Maximum number of requests that are being checked, waiting or running. */

@@ -1,5 +1,5 @@
 import type { AssayError } from '../../../lib/errors.ts';
-import { answerTokens, sizeOfRequest } from '../../../lib/request-size.ts';
+import { answerTokens, sizeOfRequest } from '../../../lib/limits/request-size.ts';
 import { type FromEngine, requestOf } from '../../protocol/messages.ts';
 import type { EngineChild } from '../children/engine-child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { AssayError } from '../../../lib/errors.ts';
-import { refusal } from '../../../lib/refused-form.ts';
+import { refusal } from '../../../lib/models/refused-form.ts';
 import { environmentFor } from '../../ort-plugin/plugin-target.ts';
 import { Child, childEntry } from '../../process/child.ts';
 import {

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { FairShares } from '../../../lib/fair-shares.ts';
+import { FairShares } from '../../../lib/limits/fair-shares.ts';
 import type { DocumentFormat } from '../../media/document-text.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';

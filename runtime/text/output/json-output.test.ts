@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonSchema } from '../../../lib/answer-shape.ts';
+import type { JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import { shapeConstraint } from '../../../lib/tasks/task-grammar.ts';
 import { fixture } from '../../../tests/fixture.ts';
 import { loadTextModel } from '../text-model.ts';

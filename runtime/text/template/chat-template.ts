@@ -1,6 +1,6 @@
-import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
 import { at } from '../../../lib/at.ts';
 import type { Tool } from '../../../lib/backend.ts';
+import type { Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import type { ToolCall } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { type ReasoningFormat, reasoningFormat } from '../output/reasoning-format.ts';

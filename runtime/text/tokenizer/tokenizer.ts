@@ -1,6 +1,6 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { AssayError, messageOf } from '../../../lib/errors.ts';
-import { escapePattern } from '../../../lib/escape-pattern.ts';
+import { escapePattern } from '../../../lib/grammar/text/pattern.ts';
 import type { ModelText, TokenizerJson } from '../model-files.ts';
 
 /**

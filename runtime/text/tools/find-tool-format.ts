@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
 import type { ChatMessage } from '../../../lib/contract/conversation.ts';
-import { escapePattern } from '../../../lib/escape-pattern.ts';
 import type { Tags } from '../../../lib/grammar/tagged-object.ts';
+import { escapePattern } from '../../../lib/grammar/text/pattern.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import { TemplateError } from '../template/sandboxed-jinja.ts';
 import type { AnsweredCall, TemplateMessage } from '../template/template-message.ts';

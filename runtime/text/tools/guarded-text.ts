@@ -1,5 +1,5 @@
-import type { Json } from '../../../lib/answer-shape.ts';
 import type { Tool } from '../../../lib/backend.ts';
+import type { Json } from '../../../lib/contract/answer-shape.ts';
 import type { ToolCall } from '../../../lib/contract/conversation.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { AnswerShape } from '../../../lib/answer-shape.ts';
 import { at } from '../../../lib/at.ts';
 import type { ToolUse } from '../../../lib/backend.ts';
+import type { AnswerShape } from '../../../lib/contract/answer-shape.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import type { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Json, JsonSchema } from '../../../lib/answer-shape.ts';
 import type { ToolUse } from '../../../lib/backend.ts';
+import type { Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
 import { type Tags, taggedObject } from '../../../lib/grammar/tagged-object.ts';
 import { fixture, readFixture } from '../../../tests/fixture.ts';

@@ -1,6 +1,9 @@
 import { totalmem } from 'node:os';
 import type { Command } from 'commander';
 import * as v from 'valibot';
+import { isAssayError, messageOf } from '../../../../lib/errors.ts';
+import { formatBytes } from '../../../../lib/format-bytes.ts';
+import { parseModelId } from '../../../../lib/model-id.ts';
 import {
   downloadBytes,
   fitsMemory,
@@ -8,10 +11,7 @@ import {
   modelFor,
   RECOMMENDED_MODELS,
   type RecommendedModel,
-} from '../../../../lib/catalogue/recommended-models.ts';
-import { isAssayError, messageOf } from '../../../../lib/errors.ts';
-import { formatBytes } from '../../../../lib/format-bytes.ts';
-import { parseModelId } from '../../../../lib/model-id.ts';
+} from '../../../../lib/models/recommended-models.ts';
 import { ModelList } from '../../../../lib/schema/model-list.ts';
 import { DeleteResponse } from '../../../../lib/schema/model-operations.ts';
 import { examineModel } from '../../../../runtime/hub/examine-model.ts';

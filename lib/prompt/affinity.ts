@@ -1,6 +1,6 @@
-import type { ChatRequest, TaskBatch } from './backend.ts';
-import type { ChatMessage, Part } from './contract/conversation.ts';
-import { splitDataUrl } from './data-url.ts';
+import type { ChatRequest, TaskBatch } from '../backend.ts';
+import type { ChatMessage, Part } from '../contract/conversation.ts';
+import { splitDataUrl } from '../data-url.ts';
 
 /** Holds a 64-bit hash as two unsigned 32-bit numbers. */
 export type Hash64 = readonly [number, number];

@@ -1,6 +1,6 @@
-import type { Clock } from './clock.ts';
-import { AssayError } from './errors.ts';
-import { limitsOf, QUOTA_UNITS, type Quota, type QuotaUnit } from './keys.ts';
+import type { Clock } from '../clock.ts';
+import { AssayError } from '../errors.ts';
+import { limitsOf, QUOTA_UNITS, type Quota, type QuotaUnit } from '../keys.ts';
 import { changeBucket, type TokenBucket, takeToken } from './token-bucket.ts';
 
 /** Creates a quota in the memory of this process, with a token bucket for each key name, limit and unit. */

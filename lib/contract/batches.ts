@@ -1,4 +1,4 @@
-import type { Batch, CreateBatchRequest, FileObject } from './schema/batches.ts';
+import type { Batch, CreateBatchRequest, FileObject } from '../schema/batches.ts';
 
 /** Describes a part of a list: the items after one (`after`), newest first unless `order` is `asc`. */
 export interface PageRequest {

@@ -1,5 +1,5 @@
-import type { ModelStatus } from './schema/model-list.ts';
-import type { Health, ModelHealth } from './schema/status.ts';
+import type { ModelStatus } from '../schema/model-list.ts';
+import type { Health, ModelHealth } from '../schema/status.ts';
 
 /** Names the states of a model on a machine (docs/slot.md). */
 export type ModelState =

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import { at } from './at.ts';
-import type { BatchAnswer, Call, DecideTask, InferenceBackend, Task, TaskAnswer, TaskBatch } from './backend.ts';
-import { messageText } from './prompt/tasks.ts';
-import { LabelChoiceAnswer, LevelAnswer, NoulAnswer } from './schema/systemone-response.ts';
-import { indexOfHighest, logprobsOf, normalised } from './tasks/logprobs.ts';
+import { at } from '../at.ts';
+import type { BatchAnswer, Call, DecideTask, InferenceBackend, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import { messageText } from '../prompt/tasks.ts';
+import { LabelChoiceAnswer, LevelAnswer, NoulAnswer } from '../schema/systemone-response.ts';
+import { indexOfHighest, logprobsOf, normalised } from '../tasks/logprobs.ts';
 
 /* Asks questions whose answers are not certain enough again: another model, here or on another server. */
 

@@ -1,8 +1,8 @@
-import type { Device, ListedModel } from './backend.ts';
-import type { ModelId } from './model-id.ts';
+import type { Device, ListedModel } from '../backend.ts';
+import type { ModelId } from '../model-id.ts';
+import type { DeviceFigures } from '../schema/device-figures.ts';
+import type { WeightForm } from '../schema/form-choice.ts';
 import type { ModelState } from './model-states.ts';
-import type { DeviceFigures } from './schema/device-figures.ts';
-import type { WeightForm } from './schema/form-choice.ts';
 
 /**
  * Manages the models of a machine: their files, and those that are in memory. Every method reports failures

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Task, TaskBatch } from './backend.ts';
+import type { Task, TaskBatch } from '../backend.ts';
 import {
   answerTokens,
   checkFits,

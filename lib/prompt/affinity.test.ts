@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { TaskBatch } from '../backend.ts';
+import type { ChatMessage, MediaPart } from '../contract/conversation.ts';
 import { chatPrefix, contextHash, taskPrefix } from './affinity.ts';
-import type { TaskBatch } from './backend.ts';
-import type { ChatMessage, MediaPart } from './contract/conversation.ts';
 
 const turn = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });
 const system = turn('system', 'Be brief.');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Call, DecideTask, InferenceBackend, TaskAnswer, TaskBatch } from './backend.ts';
+import type { Call, DecideTask, InferenceBackend, TaskAnswer, TaskBatch } from '../backend.ts';
+import { parseModelId } from '../model-id.ts';
 import { askModel, askSystemOne, escalating } from './escalation.ts';
-import { parseModelId } from './model-id.ts';
 
 const [small, large] = [parseModelId('a/small'), parseModelId('a/large')];
 const call: Call = { requestId: 'r', signal: new AbortController().signal, admit: async () => undefined };

@@ -1,5 +1,5 @@
-import type { ChatRequest, TaskBatch } from './backend.ts';
-import { AssayError } from './errors.ts';
+import type { ChatRequest, TaskBatch } from '../backend.ts';
+import { AssayError } from '../errors.ts';
 
 /** Describes the size of a request, for the limits of the admission queue and for quotas. */
 export interface RequestSize {

@@ -1,5 +1,5 @@
-import { formatBytes } from './format-bytes.ts';
-import type { DownloadProgress } from './schema/model-operations.ts';
+import { formatBytes } from '../format-bytes.ts';
+import type { DownloadProgress } from '../schema/model-operations.ts';
 
 /** Names the stages of a download for people. */
 export const STAGE_LABELS: Readonly<Record<DownloadProgress['status'], string>> = {

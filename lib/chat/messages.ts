@@ -1,5 +1,5 @@
-import type { ChatMessage, MediaKind, MediaPart, Part } from './contract/conversation.ts';
-import type { ContentPart, MediaInput, Message } from './schema/message.ts';
+import type { ChatMessage, MediaKind, MediaPart, Part } from '../contract/conversation.ts';
+import type { ContentPart, MediaInput, Message } from '../schema/message.ts';
 
 /** Converts the messages of a request: `developer` becomes `system`, and a string becomes one text part. */
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {

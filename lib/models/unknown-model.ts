@@ -1,5 +1,5 @@
-import { AssayError } from './errors.ts';
-import { nearestName } from './nearest-name.ts';
+import { AssayError } from '../errors.ts';
+import { nearestName } from '../nearest-name.ts';
 
 /** Maximum number of model names in one error message. */
 const MOST_NAMED = 8;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiKey } from './keys.ts';
+import type { ApiKey } from '../keys.ts';
 import { memoryQuota } from './quota.ts';
 
 const key = (name: string, requestsPerMinute?: number, tokensPerMinute?: number): ApiKey => ({

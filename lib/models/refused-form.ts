@@ -1,5 +1,5 @@
-import { AssayError } from './errors.ts';
-import { WEIGHT_FORMS, type WeightForm } from './schema/form-choice.ts';
+import { AssayError } from '../errors.ts';
+import { WEIGHT_FORMS, type WeightForm } from '../schema/form-choice.ts';
 
 /**
  * Represents the cause of an error: with weights in the format `refusedForm`, the model computes wrong results on this
