@@ -144,7 +144,11 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
       onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),
-      onLoaded: () => this.#remember(model),
+      onLoaded: () => {
+        // It may have been compiled for this.
+        this.#registry.changes++;
+        this.#remember(model);
+      },
     });
     this.#slots.set(model, slot);
     return slot;

@@ -59,6 +59,48 @@ it('lists the other models where one cannot be read', async () => {
   expect(warned).toMatchObject([{ model: 'someone/one' }]);
 });
 
+describe('a search of many models', () => {
+  const hubCache = join(base, 'many');
+  const model = parseModelId('someone/m7');
+
+  /** Lists a store of `count` models three times; returns how many models were searched each time. */
+  async function searched(count: number, between: { ms?: number; change?: boolean } = {}): Promise<number[]> {
+    const cache = new StorePaths({ ...paths.roots, hubCache: `${hubCache}-${count}` });
+    for (let i = 0; i < count; i++) await mkdir(cache.repository(parseModelId(`someone/m${i}`)), { recursive: true });
+    const options = listOptions({});
+    let found = 0;
+    let ms = 0;
+    const list = new LocalModelList({
+      ...options,
+      compile: { paths: cache } as ModelListOptions['compile'],
+      find: async () => {
+        found++;
+        ms++;
+        return null;
+      },
+      now: () => ms,
+    });
+    const counts: number[] = [];
+    for (let time = 0; time < 3; time++) {
+      const before = found;
+      await list.models();
+      counts.push(found - before);
+      if (time === 1) ms += between.ms ?? 0;
+      if (time === 1 && between.change) (options.registry as ModelRegistry<Held>).apply(model, 'download');
+    }
+    return counts;
+  }
+
+  test.each([
+    ['of few models is repeated', 200, {}, [200, 200, 200]],
+    ['of many is used again', 201, {}, [201, 0, 0]],
+    ['is repeated after a while', 201, { ms: 201 * 20 }, [201, 0, 201]],
+    ['is repeated after a change', 201, { change: true }, [201, 0, 201]],
+  ])('%s', async (_, count, between, expected) => {
+    expect(await searched(count, between)).toEqual(expected);
+  });
+});
+
 type Held = ModelListOptions['registry']['slots'] extends Map<unknown, infer One> ? One : never;
 
 function listOf(given: Case) {

@@ -17,13 +17,24 @@ import type { ModelSlot } from './model-slot.ts';
 export interface ModelListOptions {
   registry: Pick<
     ModelRegistry<Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading' | 'inUse'>>,
-    'slots' | 'models' | 'stateOf'
+    'slots' | 'models' | 'stateOf' | 'changes'
   >;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
   /** Returns the model's files on this machine; null if a usable set is not there. */
   find(model: ModelId): Promise<LocalModel | null>;
+  /** Returns the current time in milliseconds. Default: `performance.now()`. */
+  now?(): number;
 }
+
+/** Number of stored models above which a search of their files is used again for a while. */
+const MANY = 200;
+/** Time for which such a search is used again: so many times as long as it took, but at most `MOST_REUSED_MS`. */
+const REUSED = 20;
+const MOST_REUSED_MS = 30_000;
+
+/** Describes what the files of the models in the store say. */
+type Stored = ReadonlyMap<ModelId, Pick<ListedModel, 'created'> & { status: ModelStatus | null }>;
 
 /**
  * The wording of questions of models without an author's contract, as a change of it would change the probabilities.
@@ -49,9 +60,13 @@ function withoutVoid(active: ActiveCalibration, policyFingerprint: string | unde
 /** Lists the models of this machine with their status, from the registry and the files in the store. */
 export class LocalModelList {
   readonly #options: ModelListOptions;
+  readonly #now: () => number;
+  /** The last search of many models, while it is used again. */
+  #found: { stored: Stored; until: number; changes: number } | null = null;
 
   constructor(options: ModelListOptions) {
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
   }
 
   /**
@@ -62,16 +77,36 @@ export class LocalModelList {
   readonly models = oneRunAtATime(() => this.#models());
 
   async #models(): Promise<readonly ListedModel[]> {
-    const { registry, compile } = this.#options;
-    const ids = new Set([...(await localModelIds(compile.paths)), ...registry.models]);
-    const listed = [...ids].sort().map(async (id) => ({
+    const { registry } = this.#options;
+    const stored = await this.#stored();
+    const listed = [...new Set([...stored.keys(), ...registry.models])].sort().map(async (id) => ({
       id,
-      status: await this.#statusOf(id),
-      ...(await this.#createdOf(id)),
+      ...stored.get(id),
+      status: MODEL_STATES[registry.stateOf(id)].listed ?? stored.get(id)?.status ?? null,
       ...(await this.#calibrationOf(id)),
       ...this.#abilities(id),
     }));
     return (await Promise.all(listed)).filter((entry): entry is ListedModel => entry.status !== null);
+  }
+
+  /**
+   * Searches the store, or returns what the last search of many models found. Other programs may change the files
+   * meanwhile; what this one does to them makes it search again.
+   */
+  async #stored(): Promise<Stored> {
+    const { registry, compile } = this.#options;
+    const { changes } = registry;
+    const begin = this.#now();
+    if (this.#found && begin < this.#found.until && changes === this.#found.changes) return this.#found.stored;
+    const ids = await localModelIds(compile.paths);
+    const found = ids.map(
+      async (id) => [id, { status: await this.#statusOf(id), ...(await this.#createdOf(id)) }] as const,
+    );
+    const stored = new Map(await Promise.all(found));
+    const end = this.#now();
+    const until = end + Math.min(MOST_REUSED_MS, REUSED * (end - begin));
+    this.#found = ids.length > MANY ? { stored, until, changes } : null;
+    return stored;
   }
 
   /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
@@ -122,11 +157,9 @@ export class LocalModelList {
     return created === null ? {} : { created };
   }
 
-  /** Returns the status of a model; null if it is not on this machine. */
+  /** Returns the status that a model has by its files alone; null if no usable set is on this machine. */
   async #statusOf(model: ModelId): Promise<ModelStatus | null> {
-    const { registry, compile, find } = this.#options;
-    const { listed } = MODEL_STATES[registry.stateOf(model)];
-    if (listed) return listed;
+    const { compile, find } = this.#options;
     const local = await find(model).catch((err: unknown) => {
       compile.log.warn({ model, err }, 'a model on this machine cannot be read, so it is not listed');
       return null;

@@ -19,6 +19,8 @@ type RegisteredSlot = Pick<ModelSlot, 'state' | 'work' | 'isReading' | 'inUse'>;
 export class ModelRegistry<Held extends RegisteredSlot = ModelSlot> {
   /** The models in memory, being loaded or unloaded, and those that failed to load. */
   readonly slots = new Map<ModelId, Held>();
+  /** Number of times that something done to the files of a model began, ended or came to its next step. */
+  changes = 0;
   readonly #files = new Map<ModelId, FileWork>();
   /** Number of loads that have begun but have not reached their slot yet, by model. */
   readonly #loads = new Map<ModelId, number>();
@@ -45,7 +47,9 @@ export class ModelRegistry<Held extends RegisteredSlot = ModelSlot> {
 
   /** Changes what is done to the files of a model. Throws `operation_in_progress` where the table has no such step. */
   apply(model: ModelId, event: ModelEvent, { bytes = 0, total = null }: Partial<FileWork> = {}): void {
-    const state = nextState(this.#files.get(model)?.state ?? 'unloaded', event);
+    const before = this.#files.get(model)?.state ?? 'unloaded';
+    const state = nextState(before, event);
+    if (state !== before) this.changes++;
     if (state === null) this.refuseDuringFileWork(model, event);
     else if (state === 'unloaded') this.#files.delete(model);
     else this.#files.set(model, { state, bytes, total });
