@@ -72,7 +72,7 @@ export interface Call {
   signal: AbortSignal;
   /**
    * Counts tokens against the quota of the caller's key. For tasks and for a chat, the backend calls it exactly once:
-   * when it knows the model, before any work on the request.
+   * when it knows the model, before any work on the request. What is asked again of another model is counted again.
    *
    * @param tokens estimated tokens of the request and its answer; none if absent
    * @param model the model that answers, for the limits that the key has for it

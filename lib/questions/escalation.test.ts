@@ -174,3 +174,31 @@ test.each([
   });
   await expect(ask(batchOf(question('a')), call)).rejects.toThrow();
 });
+
+test('what is asked again is counted against the quota, and the first answer stays if that has too little left', async () => {
+  const counted: (number | undefined)[] = [];
+  const refusing = { left: 1 };
+  const counting: Call = {
+    ...call,
+    async admit(tokens) {
+      if (refusing.left-- <= 0) throw new Error('rate_limited');
+      counted.push(tokens);
+    },
+    recount: async (tokens) => void counted.push(tokens),
+  };
+  const second: InferenceBackend = {
+    ...backendOf(),
+    async runTasks(batch, { admit, recount }) {
+      await admit(70, large);
+      await recount?.(50);
+      return { ...(await backendOf(sure('a', 0.99)).runTasks(batch, call)), model: large };
+    },
+  };
+  const backend = escalating(backendOf(sure('a', 0.6)), { below: 0.8, ask: askModel(second, large) });
+  const asked = async () => (await backend.runTasks(batchOf(question('a')), counting)).answers[0];
+  expect(await asked()).toMatchObject({ answeredBy: large });
+  expect(counted).toEqual([70, 50]);
+  expect(await asked()).toMatchObject({ answeredBy: small, escalation: 'failed' });
+  const ask = askSystemOne({ url: 'https://far.example', fetch: () => expect.fail('it was asked'), timeoutMs: 1000 });
+  await expect(ask(batchOf(question('a')), counting)).rejects.toThrow('rate_limited');
+});

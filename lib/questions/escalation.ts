@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
 import type { BatchAnswer, Call, DecideTask, InferenceBackend, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import { sizeOfRequest } from '../limits/request-size.ts';
 import { messageText } from '../prompt/tasks.ts';
 import { LabelChoiceAnswer, LevelAnswer, NoulAnswer } from '../schema/systemone-response.ts';
 import { indexOfHighest, logprobsOf, normalised } from '../tasks/logprobs.ts';
@@ -55,16 +56,12 @@ function isUncertain(task: Task, { optionLogprobs, automated }: TaskAnswer, belo
 }
 
 /**
- * Returns the answers of the other model; null if it gives none. The caller's quota has counted the request before, but
- * not against the limits for that model.
+ * Returns the answers of the other model; null if it gives none, or if the caller's quota has too few tokens left for
+ * it.
  */
 async function answersOf(batch: TaskBatch, call: Call, ask: Escalation['ask']): Promise<readonly TaskAnswer[] | null> {
-  const { recount: _, admit, ...rest } = call;
   try {
-    const { model, answers } = await ask(batch, {
-      ...rest,
-      admit: (_tokens, model) => (model === undefined ? Promise.resolve() : admit(0, model)),
-    });
+    const { model, answers } = await ask(batch, call);
     return answers.map((answer) => ({ ...answer, answeredBy: model }));
   } catch {
     call.signal.throwIfAborted();
@@ -98,8 +95,9 @@ const Answers = v.object({
 /** Returns a function that asks a server's System One. It throws whatever goes wrong. */
 export function askSystemOne({ url, key, fetch, timeoutMs }: EscalationServer): Escalation['ask'] {
   const address = /\/systemone\/?$/.test(url) ? url : `${url.replace(/\/+(v1\/*)?$/, '')}/v1/systemone`;
-  return async (batch, { signal, requestId }) => {
+  return async (batch, { signal, requestId, admit }) => {
     if (batch.media.length > 0) throw new Error('Images and audio are not sent to another server.');
+    await admit(sizeOfRequest(batch).tokens);
     // The cast is safe: only questions with options are asked again.
     const tasks = batch.tasks as readonly DecideTask[];
     const response = await fetch(address, {
