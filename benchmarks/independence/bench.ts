@@ -12,10 +12,10 @@ import { readTestSet, TEST_SETS } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 import { type Request, Requests } from './requests.ts';
 
-const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--side-by-side] [--quick]
+const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--seed=1] [--side-by-side] [--quick]
 
 Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.
---side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
+--seed draws other requests. --side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
 
 const TASKS = 16;
 /** Number of other requests that run together with the compared one. */
@@ -31,6 +31,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       model: { type: 'string', default: join(import.meta.dirname, '../../models/starter') },
       precision: { type: 'string', default: 'int8,keep' },
       requests: { type: 'string' },
+      seed: { type: 'string', default: '1' },
       'side-by-side': { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -45,7 +46,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
     await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);
-    const differ = await compareAll(new Requests(text, model, !values['side-by-side']), count);
+    const differ = await compareAll(new Requests(text, model, !values['side-by-side']), {
+      count,
+      seed: Number(values.seed),
+    });
     for (const [way, kinds] of differ) {
       for (const [kind, { compared, different }] of kinds) {
         const own = values['side-by-side'] ? ', side by side' : '';
@@ -61,10 +65,10 @@ export async function run(report: Report, args: readonly string[]): Promise<void
 type Differences = Map<string, Map<string, { compared: number; different: number }>>;
 
 /** Answers random requests in all ways. Counts the answers that differ from those of the tasks alone. */
-async function compareAll(requests: Requests, count: number): Promise<Differences> {
+async function compareAll(requests: Requests, { count, seed }: { count: number; seed: number }): Promise<Differences> {
   const texts = (await Promise.all(TEST_SETS.map(readTestSet))).flat();
   const tasks = texts.flatMap((one) => one.tasks);
-  const random = new Random(1);
+  const random = new Random(seed);
   const pick = <T>(from: readonly T[]): T => at(from, Math.floor(random.uniform() * from.length));
   const draw = (): Request => ({
     context: pick(texts).context,
