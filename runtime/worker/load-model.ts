@@ -224,7 +224,7 @@ export function dependenceOf(
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
   if (queryHeads === undefined)
-    return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state or a window, sinks, or heads that differ";
+    return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state, sinks, capped scores, or heads that differ";
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
   if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;

@@ -6,10 +6,10 @@ import { slotName } from '../../onnx/rewrites/attention-slots.ts';
 import {
   APART_CELLS,
   APART_GATHERED,
-  APART_MASK,
   APART_POSITIONS,
   APART_SHAPE,
   APART_SPREAD,
+  apartMask,
   apartName,
   JOB_ROWS,
   JOB_SIZES,
@@ -59,7 +59,8 @@ export class BranchFeeds {
   readonly #group: number;
   /** Number of elements of a key or value of a branch. */
   readonly #width: number;
-  readonly #mask = new Scratch((length) => new Float32Array(length));
+  /** Masks of the branches' own cells, one for each size of attention window. */
+  readonly #masks: Scratch<Float32Array<ArrayBuffer>>[];
   /** Keys and values of several jobs, layer by layer. */
   readonly #joint: Scratch<Float32Array<ArrayBuffer>>[];
 
@@ -69,6 +70,7 @@ export class BranchFeeds {
     this.#heads = heads;
     this.#group = queryHeads / heads;
     this.#width = headSize + 1;
+    this.#masks = manifest.inputs.masks.map(() => new Scratch((length) => new Float32Array(length)));
     this.#joint = manifest.kv.flatMap(() => [0, 1].map(() => new Scratch((length) => new Float32Array(length))));
   }
 
@@ -96,6 +98,12 @@ export class BranchFeeds {
       for (const [layer, { past }] of this.#manifest.kv.entries())
         for (const part of [0, 1]) bound.feeds[slotName(slot, at(past, part))] = at(prefix, 2 * layer + part);
     }
+    for (const { name, window } of this.#manifest.inputs.masks)
+      if (window !== null)
+        for (const [slot, job] of jobs.entries()) {
+          const own = rows.filter((row) => row.job === job);
+          bound.feeds[slotName(slot, name)] = prefixMask(job, own, window);
+        }
     if (jobs.length > 1) this.#bindSizes(jobs, padded, bound);
     this.#bindKv(jobs, rows, bound);
     return bound;
@@ -115,18 +123,29 @@ export class BranchFeeds {
     const gathered = rows.map(({ place }, row) => place * height + at(within, row));
     const spread = new BigInt64Array(count * height);
     const cells = new BigInt64Array(rows.length * heads * 3);
-    const mask = this.#mask.take(spread.length * group * length);
-    mask.fill(HIDDEN);
-    for (let first = 0; first < mask.length; first += length) mask[first] = 0;
+    const masks = this.#manifest.inputs.masks.map(({ window }, index) => {
+      const mask = at(this.#masks, index).take(spread.length * group * length);
+      mask.fill(HIDDEN);
+      for (let first = 0; first < mask.length; first += length) mask[first] = 0;
+      for (const [
+        row,
+        {
+          job: { branches, sequence },
+          cell,
+        },
+      ] of rows.entries()) {
+        const { parents, positions } = sequence;
+        const line = at(gathered, row) * group * length;
+        const first = window === null ? 0 : at(positions, cell) - window + 1;
+        for (let seen = cell; seen >= branches.prefix && at(positions, seen) >= first; seen = at(parents, seen))
+          mask[line + branches.indexOf(seen)] = 0;
+        for (let member = 1; member < group; member++) mask.copyWithin(line + member * length, line, line + length);
+      }
+      return [apartMask(window), new Tensor('float32', mask, [count, 1, height * group, length])];
+    });
     for (const [row, { job, cell, place }] of rows.entries()) {
-      const { branches, sequence } = job;
-      const spot = at(gathered, row);
-      spread[spot] = BigInt(row);
-      const line = spot * group * length;
-      for (let seen = cell; seen >= branches.prefix; seen = at(sequence.parents, seen))
-        mask[line + branches.indexOf(seen)] = 0;
-      for (let member = 1; member < group; member++) mask.copyWithin(line + member * length, line, line + length);
-      const index = BigInt(branches.indexOf(cell));
+      spread[at(gathered, row)] = BigInt(row);
+      const index = BigInt(job.branches.indexOf(cell));
       for (let head = 0; head < heads; head++)
         cells.set([BigInt(place), BigInt(head), index], 3 * (row * heads + head));
     }
@@ -138,7 +157,7 @@ export class BranchFeeds {
       [APART_SPREAD]: new Tensor('int64', spread, [spread.length]),
       [APART_GATHERED]: int64(gathered),
       [APART_SHAPE]: int64([-1, height, heads, group * this.#width]),
-      [APART_MASK]: new Tensor('float32', mask, [count, 1, height * group, length]),
+      ...Object.fromEntries(masks),
     };
   }
 
@@ -204,6 +223,18 @@ export class BranchFeeds {
       }
     }
   }
+}
+
+/** Returns the additive mask that hides the cells of a job's prefix that are outside the window of each row. */
+function prefixMask({ branches, sequence }: JobBranches, rows: readonly Row[], window: number): Tensor {
+  const { prefix } = branches;
+  const mask = new Float32Array(rows.length * prefix);
+  for (const [row, { cell }] of rows.entries()) {
+    // The index of a cell of the prefix is its position.
+    const hidden = Math.min(prefix, Math.max(0, at(sequence.positions, cell) - window + 1));
+    mask.fill(HIDDEN, row * prefix, row * prefix + hidden);
+  }
+  return new Tensor('float32', mask, [1, 1, rows.length, prefix]);
 }
 
 /** Returns the branches of each job in a run. Throws if a sequence has none. */

@@ -96,7 +96,7 @@ export function addAttentionSlots(
     graph.initializers.set(name, makeTensor(name, [values.length], values));
   }
   const slots = Array.from({ length: count }, (_, slot) => slot);
-  const heads = twoPartHeads(graph, layout, attention, masks);
+  const heads = twoPartHeads(graph, layout, attention);
   for (const node of attention) {
     const slotOutputs = outputsOf(node, slots);
     const own = heads ? node.outputs.slice(1, 3).map(apartName) : [];
@@ -105,13 +105,13 @@ export function addAttentionSlots(
     const one = attentionOfOne(node, slots);
     addEmpty(graph, one, [...slotOutputs.slice(3), ...own]);
     const whenTrue = heads
-      ? eitherOf(APART, { whenTrue: attentionOfBranches(graph, node, heads, slots), whenFalse: several })
+      ? eitherOf(APART, { whenTrue: attentionOfBranches(graph, node, { heads, masks, slots }), whenFalse: several })
       : several;
     const outputs = [...slotOutputs, ...own];
     graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, { whenTrue, whenFalse: one }));
   }
   declareSlots(graph, layout, masks, slots, readElsewhere);
-  if (heads) declareTwoParts(graph, layout, heads, count);
+  if (heads) declareTwoParts(graph, layout, heads, { slots: count, masks });
   return heads ? { queryHeads: heads.queries } : {};
 }
 
@@ -133,15 +133,29 @@ function eitherOf(condition: string, branches: { whenTrue: Subgraph; whenFalse: 
  * Returns the branch for runs of the branches of one job or of several, each of which uses a slot for its prefix:
  * attention in two parts, and empty keys and values of the slots.
  */
-function attentionOfBranches(graph: Graph, node: OnnxNode, heads: Heads, slots: readonly number[]): Subgraph {
+function attentionOfBranches(
+  graph: Graph,
+  node: OnnxNode,
+  {
+    heads,
+    masks,
+    slots,
+  }: { heads: Heads; masks: readonly { name: string; window: number | null }[]; slots: readonly number[] },
+): Subgraph {
   const [output = '', ...present] = outputsOf(node, slots);
   const [key = '', value = ''] = node.inputs.slice(PAST_KEY, PAST_KEY + 2);
-  const own = [apartName(key), apartName(value)] as const;
+  const mask = node.inputs[MASK] ?? '';
+  const window = masks.find(({ name }) => name === mask)?.window ?? null;
+  const own = { key: apartName(key), value: apartName(value), window };
   const written = node.outputs.slice(1, 3).map(apartName);
-  const prefixes = slots.map((slot) => [slotName(slot, key), slotName(slot, value)] as const);
+  const prefixes = slots.map((slot) => ({
+    key: slotName(slot, key),
+    value: slotName(slot, value),
+    mask: slotName(slot, mask),
+  }));
   const over = (jobs: typeof prefixes): Subgraph => {
     const [result = '', ownKey = '', ownValue = ''] = [output, ...written].map((name) => `${name}/jobs${jobs.length}`);
-    const nodes = twoPartAttention(node, heads, jobs, { own, outputs: [result, ownKey, ownValue] });
+    const nodes = twoPartAttention(node, heads, jobs, { ...own, outputs: [result, ownKey, ownValue] });
     const branch = { nodes, outputs: [tensor(result, 3)] };
     addEmpty(
       graph,

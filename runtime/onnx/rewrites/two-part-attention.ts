@@ -29,8 +29,11 @@ export const APART_SPREAD = 'branch_spread';
 export const APART_GATHERED = 'branch_gathered';
 /** Name of the input for the shape of these places. */
 export const APART_SHAPE = 'branch_shape';
-/** Name of the input for the additive mask of the branches' own cells. */
-export const APART_MASK = 'branch_mask';
+
+/** Returns the name of the input for the additive mask of the branches' own cells, in layers with this window. */
+export function apartMask(window: number | null): string {
+  return window === null ? 'branch_mask' : `branch_mask_${window}`;
+}
 
 /** Returns the name of the input or output for the branches' own keys or values. */
 export function apartName(name: string): string {
@@ -51,13 +54,12 @@ const [KEY, COS, MASK] = [1, 7, 10];
 
 /**
  * Returns the heads of attention nodes that can be computed in two parts; undefined if they cannot, because they differ
- * from layer to layer, have a window, share keys, or have sinks or other parts that are not computed here.
+ * from layer to layer, share keys, or have sinks or other parts that are not computed here.
  */
 export function twoPartHeads(
   { initializers }: Graph,
   layout: GraphLayout,
   attention: readonly OnnxNode[],
-  masks: readonly { window: number | null }[],
 ): Heads | undefined {
   const [first] = layout.kv;
   const queries = attribute(attention[0], 'num_heads');
@@ -72,8 +74,7 @@ export function twoPartHeads(
       !attribute(node, 'softcap') &&
       [...node.attributes.keys()].every((name) => KNOWN.includes(name)),
   );
-  const oneEach = attention.length === layout.kv.length && masks.every(({ window }) => window === null);
-  return alike && plain && oneEach ? heads : undefined;
+  return alike && plain && attention.length === layout.kv.length ? heads : undefined;
 }
 
 /**
@@ -87,14 +88,14 @@ export function twoPartHeads(
  * - `branch_spread` int64 `[branches * places]`: row at each place, any row at unused ones
  * - `branch_gathered` int64 `[rows]`: place of each row
  * - `branch_shape` int64 `[4]`: any, places, key heads, elements of a group of query heads, each with one more
- * - `branch_mask` float `[branches, 1, places * heads of a group, cells]`
+ * - `branch_mask` float `[branches, 1, places * heads of a group, cells]`, for each size of attention window
  * - for each layer, keys and values of the branches `[branches, key heads, cells, head size + 1]`, in place
  */
 export function declareTwoParts(
   graph: Graph,
   layout: GraphLayout,
   { queries, keys, size }: Heads,
-  slots: number,
+  { slots, masks }: { slots: number; masks: readonly { window: number | null }[] },
 ): void {
   const group = queries / keys;
   for (const [name, values] of Object.entries({
@@ -115,6 +116,9 @@ export function declareTwoParts(
     from: [0],
     rowAxis: [2],
     joint: [queries * size, keys * size, keys * size],
+    scoresByRow: [keys, -1, group, 0],
+    scoresByHead: [1, keys, -1, 0],
+    maskByRow: [1, -1, 1, 0],
   })) {
     const constant = nameOf(name);
     graph.initializers.set(constant, makeTensor(constant, [values.length], BigInt64Array.from(values, BigInt)));
@@ -130,7 +134,11 @@ export function declareTwoParts(
     { name: APART_SPREAD, dataType: int64, dims: ['branch_places'] },
     { name: APART_GATHERED, dataType: int64, dims: ['branch_rows'] },
     { name: APART_SHAPE, dataType: int64, dims: [4] },
-    { name: APART_MASK, dataType: float, dims: ['branches', 1, 'branch_place_heads', 'branch_length'] },
+    ...masks.map(({ window }) => ({
+      name: apartMask(window),
+      dataType: float,
+      dims: ['branches', 1, 'branch_place_heads', 'branch_length'],
+    })),
   );
   const dims = ['branches', keys, 'branch_length', size + 1];
   for (const { past, present } of layout.kv) {
@@ -155,18 +163,20 @@ function nameOf(constant: string): string {
  * Numbers of cells must be multiples of 64: onnxruntime's softmax adds whole blocks of so many elements in another
  * order than the rest.
  *
- * @param prefixes names of keys and values of the prefix of each job, `[1, key heads, cells, head size]`; the rows are
- *   in the order of the jobs. A prefix that no job uses has one cell, and gets the rows of padding
+ * @param prefixes names of keys and values of the prefix of each job, `[1, key heads, cells, head size]`, and of the
+ *   additive mask of a layer with a window, `[1, 1, rows, cells]`; the rows are in the order of the jobs. A prefix that
+ *   no job uses has one cell, and gets the rows of padding
  * @param outputs names for the result and the branches' keys and values
  */
 export function twoPartAttention(
   node: OnnxNode,
   { queries, keys, size, turned }: Heads,
-  prefixes: readonly (readonly [key: string, value: string])[],
-  { own, outputs }: { own: readonly [key: string, value: string]; outputs: [string, string, string] },
+  prefixes: readonly { key: string; value: string; mask: string }[],
+  own: { key: string; value: string; window: number | null; outputs: readonly [string, string, string] },
 ): Subgraph['nodes'] {
   const nodes: OnnxNode[] = [];
-  const [result, ownKey, ownValue] = outputs;
+  const { window } = own;
+  const [result, ownKey, ownValue] = own.outputs;
   let count = 0;
   const add = (op: string, inputs: string[], attributes: Record<string, NewAttribute> = {}, to?: string): string => {
     const output = to ?? `${result}/${op}_${count++}`;
@@ -211,8 +221,8 @@ export function twoPartAttention(
     prefixes.length === 1 ? rows : add('Slice', [rows, nameOf('from'), JOB_ROWS, nameOf('rowAxis')]);
   // One more element, 0, for each key and value.
   const widened = (rows: string) => add('Pad', [shaped(rows, 'flat'), nameOf('pad')]);
-  add('ScatterND', [own[0], APART_CELLS, widened(key)], {}, ownKey);
-  add('ScatterND', [own[1], APART_CELLS, widened(value)], {}, ownValue);
+  add('ScatterND', [own.key, APART_CELLS, widened(key)], {}, ownKey);
+  add('ScatterND', [own.value, APART_CELLS, widened(value)], {}, ownValue);
 
   const given = attribute(node, 'scale');
   const scale = typeof given === 'number' && given > 0 ? given : size ** -0.5;
@@ -220,8 +230,13 @@ export function twoPartAttention(
   // The largest weight is 1 / sum, because its exponential is 1.
   const most = (values: string) => add('ReduceMax', [values, nameOf('last')], { keepdims: 1 });
   const parts = rowsOfJobs(asked).map((rows, job): [most: string, weight: string, result: string] => {
-    const [keys = '', values = ''] = prefixes[job] ?? [];
-    const scores = add('FusedMatMul', [rows, keys], { transB: 1, alpha: { float: scale } });
+    const { key: keys, value: values, mask } = at(prefixes, job);
+    const all = add('FusedMatMul', [rows, keys], { transB: 1, alpha: { float: scale } });
+    // Rows that see nothing of the prefix have scores so low that its cell gets no weight.
+    const scores =
+      window === null
+        ? all
+        : shaped(add('Add', [shaped(all, 'scoresByRow'), shaped(mask, 'maskByRow')]), 'scoresByHead');
     const weights = add('Softmax', [scores], { axis: -1 });
     return [most(scores), most(weights), add('MatMul', [weights, values])];
   });
@@ -232,7 +247,7 @@ export function twoPartAttention(
   const rows = swapped(shaped(add('Concat', [scaled, total], { axis: 3 }), 'wide'));
   const places = add('Reshape', [add('Gather', [rows, APART_SPREAD], { axis: 0 }), APART_SHAPE]);
   const ownRows = shaped(add('Transpose', [places], { perm: [0, 2, 1, 3] }), 'own');
-  const ownScores = add('Add', [add('FusedMatMul', [ownRows, ownKey], { transB: 1 }), APART_MASK]);
+  const ownScores = add('Add', [add('FusedMatMul', [ownRows, ownKey], { transB: 1 }), apartMask(window)]);
   const both = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
   const flat = shaped(add('Transpose', [both], { perm: [0, 2, 1, 3] }), 'back');
   const gathered = shaped(add('Gather', [flat, APART_GATHERED], { axis: 0 }), 'cells');
