@@ -333,6 +333,32 @@ describe('scheduling', () => {
     await soon;
   });
 
+  test('a second batch job takes part in a run only whole, and none in the step that answers an interactive one', async () => {
+    forward = new ToyForward(64, 8);
+    const engine = engineOf();
+    await finish(engine, job({ prefix: tokens(20, 9) }));
+    const submit = (from: number, length: number) =>
+      engine.submit(job({ priority: 'batch', prefix: tokens(length, from) }));
+    const batch = [submit(1, 600), submit(2, 600), submit(3, 8)];
+    const widths: number[] = [];
+    forward.onRun = (runs) => void widths.push(runs.length);
+    for (let step = 0; step < 4; step++) await engine.step();
+    // The short one is whole in the first run; of the long ones, one has a part.
+    expect(Math.max(...widths.slice(1, 3))).toBe(1);
+    const interactive = engine.submit(job({ branches: [branch({ maxTokens: 1 })] }));
+    let answered = false;
+    void interactive.then(() => {
+      answered = true;
+    });
+    while (!answered) {
+      forward.runs.length = 0;
+      await engine.step();
+    }
+    expect([forward.runs.length, engine.onlyBatch]).toEqual([0, true]);
+    while (await engine.step());
+    await Promise.all(batch);
+  });
+
   test('a prefill goes in chunks, and options are scored with the suffixes', async () => {
     const options = {
       paths: [

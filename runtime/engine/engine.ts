@@ -114,8 +114,8 @@ export class Engine {
 
   /**
    * Ends, admits and answers jobs, and runs the model once for all jobs that can use it; if that run fails, once for
-   * each of them. Resolves to false if no job ran or finished. A call while a step is under way returns the promise of
-   * that step.
+   * each of them. A step that answers a job and leaves only batch jobs runs none. Resolves to false if no job ran or
+   * finished. A call while a step is under way returns the promise of that step.
    */
   step(): Promise<boolean> {
     this.#stepping ??= this.#step().finally(() => {
@@ -130,9 +130,16 @@ export class Engine {
     const ended = this.#finishDone();
     this.#admit();
     const finished = this.#finishDone() || ended;
+    // Whoever gets an answer may ask again at once, and would have to wait for the run.
+    if (finished && this.onlyBatch) return true;
     const batch = this.#planner.plan(this.#running);
     if (batch.length > 0) await this.#runBatch(batch);
     return finished || batch.length > 0;
+  }
+
+  /** True if no job is interactive. */
+  get onlyBatch(): boolean {
+    return [...this.#waiting, ...this.#running].every(({ isBatch }) => isBatch);
   }
 
   get queued(): number {

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { ChatRequest, Device, Metrics, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
@@ -10,7 +10,7 @@ import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
 import { type LoadedContract, planDecisions } from './decision-job.ts';
 import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
-import type { PreparedWork, ServedModel, WorkChannel } from './serve.ts';
+import type { Caller, PreparedWork, ServedModel, WorkChannel } from './serve.ts';
 import { type JobPlan, planTasksInParts } from './task-job.ts';
 
 export interface LoadedModelParts {
@@ -43,6 +43,13 @@ function longest(media: MediaEncoder, maxPromptLen: number): { mostSamples?: num
   return mostSamples === undefined ? {} : { mostSamples };
 }
 
+/**
+ * Milliseconds for which batch jobs wait for an interactive request after its text was read, and for the next one after
+ * an answer: the server lets a request run within about one, and many clients ask again at once. A run of the model
+ * that began meanwhile would keep it waiting for far longer.
+ */
+const EXPECTED_MS = 10;
+
 type MeasuredWork = Measured & { media?: MediaFigures };
 
 /** Answers requests with a loaded model: turns them into engine jobs, and their results into replies. */
@@ -56,6 +63,8 @@ export class LoadedModel implements ServedModel {
   readonly #between: (() => Promise<void>)[] = [];
   #nextJob = 0;
   #stepping = false;
+  /** Time until which an interactive request is expected to run. */
+  #expectedUntil = 0;
 
   constructor({ text, engine, decisions, media, mediaRefusal, ...info }: LoadedModelParts) {
     this.info = {
@@ -74,7 +83,18 @@ export class LoadedModel implements ServedModel {
     return { running, waiting, kvCells };
   }
 
-  *prepare(work: Work, caller: CallerFields): Generator<void, PreparedWork> {
+  *prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
+    this.#expect(caller);
+    const prepared = yield* this.#prepare(work, caller);
+    this.#expect(caller);
+    return prepared;
+  }
+
+  #expect({ priority }: Pick<Caller, 'priority'>): void {
+    if (priority !== 'batch') this.#expectedUntil = performance.now() + EXPECTED_MS;
+  }
+
+  *#prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
     if (this.#decisions) return yield* this.#prepareDecisions(work, this.#decisions, caller);
     const media = this.#media?.of(work) ?? [];
     if (work.kind === 'tasks') return yield* this.#prepareTasks(work.batch, media, caller);
@@ -181,6 +201,7 @@ export class LoadedModel implements ServedModel {
     await Promise.race([submitted, null]);
     if (announce) reply({ type: 'queued' });
     const result = await submitted;
+    this.#expect({ priority });
     const measured = { result, firstTokenMs, totalMs: performance.now() - startedAt };
     return figures ? { ...measured, media: figures } : measured;
   }
@@ -215,7 +236,10 @@ export class LoadedModel implements ServedModel {
   async #stepWhileBusy(): Promise<void> {
     if (this.#stepping) return;
     this.#stepping = true;
-    for (;;) {
+    for (let steppedAt = performance.now(); ; steppedAt = performance.now()) {
+      // At most so long after each step: requests that come all the time do not stop batch jobs.
+      const waits = () => performance.now() < Math.min(this.#expectedUntil, steppedAt + EXPECTED_MS);
+      while (this.#engine.onlyBatch && waits()) await setTimeout(1);
       const work = this.#between.shift();
       await work?.();
       const stepped = await this.#engine.step();

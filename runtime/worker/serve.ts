@@ -30,9 +30,14 @@ export interface ServedModel {
    * Checks a request and encodes its text, in parts between which other work may run. Throws the `AssayError` to answer
    * it with if the model cannot answer it.
    */
-  prepare(work: Work, caller: CallerFields): Generator<void, PreparedWork>;
+  prepare(work: Work, caller: Caller): Generator<void, PreparedWork>;
   /** Returns the number of jobs that run and that wait, and the KV cells in use. */
   load(): EngineLoad;
+}
+
+export interface Caller extends CallerFields {
+  /** Scheduling priority; absent: `interactive`. */
+  priority?: Priority | undefined;
 }
 
 export interface PreparedWork {
@@ -145,6 +150,7 @@ export function serveMessages(served: Served, channel: Channel): void {
         const parts = model.prepare(message.work, {
           ...(caller === undefined ? {} : { caller }),
           ...(cacheScope === undefined ? {} : { cacheScope }),
+          priority,
         });
         const work = await turns
           .run({ caller: caller ?? '', priority }, parts, {

@@ -251,9 +251,15 @@ export class BatchStore {
 
   addResults(batch: string, results: readonly LineResult[]): void {
     const insert = this.#database.prepare('INSERT OR IGNORE INTO results (batch, line, ok, text) VALUES (?, ?, ?, ?)');
-    this.transaction(() => {
-      for (const { line, ok, text } of results) insert.run(batch, line, ok ? 1 : 0, text);
-    });
+    // Does not wait for the disk, because lines that a loss of power takes are asked again, and other requests wait.
+    this.#database.exec('PRAGMA synchronous=NORMAL');
+    try {
+      this.transaction(() => {
+        for (const { line, ok, text } of results) insert.run(batch, line, ok ? 1 : 0, text);
+      });
+    } finally {
+      this.#database.exec('PRAGMA synchronous=FULL');
+    }
   }
 
   /** Returns the numbers of the lines that have a result. */

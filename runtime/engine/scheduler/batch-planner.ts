@@ -68,7 +68,7 @@ export class BatchPlanner {
    * feed, such as decoding jobs, come first; prompts share the rest of `limits.tokens`. If a job decodes, prompts get
    * only `tokensBesideDecode`, and long ones at most what `PromptPace` allows. If a long prompt waits beside decoding
    * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any. Batch jobs together get
-   * `BATCH_TOKENS`.
+   * `BATCH_TOKENS`; a second one takes part only whole, because a part of a few tokens costs about a run of its own.
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
@@ -90,6 +90,7 @@ export class BatchPlanner {
     const plan = (job: Job, tokens: number): number => {
       const most = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
       const rows = Math.max(FEWEST_ROWS, limits.rows - rowsOf(batch));
+      if (job.isBatch && most < job.waitingTokens && batch.some(isBatch)) return 0;
       if (most <= 0 || !this.#planJob(job, most, rows)) return 0;
       if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
@@ -194,6 +195,10 @@ function isDecode({ promptDoneAt }: Job): boolean {
 
 function rowsOf(batch: readonly Job[]): number {
   return batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
+}
+
+function isBatch(job: Job): boolean {
+  return job.isBatch;
 }
 
 function tokensOf(batch: readonly Job[]): number {

@@ -1,0 +1,106 @@
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Priority } from '../../lib/backend.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { JobSpec } from '../engine/job-spec.ts';
+import type { Work } from '../protocol/messages.ts';
+import type { TextModel } from '../text/text-model.ts';
+import type { LoadedContract } from './decision-job.ts';
+import { LoadedModel } from './loaded-model.ts';
+import { atOnce } from './turns.ts';
+
+let now = 1000;
+vi.spyOn(performance, 'now').mockImplementation(() => now);
+afterEach(() => void (now += 1_000));
+
+/** A contract that asks nothing of the engine but one row for a question. */
+const CONTRACT = {
+  contract: { info: { name: 'toy' }, limits: { options: 2, levels: 2 }, maxTokens: 100, confidence: {} },
+  open: {
+    about: () => ({
+      *ask() {
+        yield [{ ids: [1, 2], shared: 1, read: { labels: [0, 1] } }];
+        return [Math.log(0.25), Math.log(0.75)];
+      },
+    }),
+  },
+  narrow: true,
+  rowByRow: false,
+} as unknown as LoadedContract;
+const WORK = {
+  kind: 'tasks',
+  batch: {
+    input: { context: 'a' },
+    media: [],
+    tasks: [{ type: 'decide', name: 'q', question: 'b', options: ['no', 'yes'] }],
+    maxOutputTokens: 1,
+    temperature: 0,
+  },
+} as unknown as Work;
+
+/** An engine that ends one job in a step, interactive ones first, and lists their priorities in `ended`. */
+function toyEngine() {
+  const jobs: { priority: Priority; end(): void }[] = [];
+  const ended: Priority[] = [];
+  const engine = {
+    restore: async () => {},
+    submit: ({ priority = 'interactive' }: JobSpec) =>
+      new Promise((resolve) => {
+        const result = { branches: [{ rows: [new Float32Array(2)], chosen: 0 }], promptTokens: 2, cachedTokens: 0 };
+        jobs.push({ priority, end: () => resolve({ ...result, queueMs: 0, promptMs: 0, generationMs: 0 }) });
+      }),
+    async step() {
+      jobs.sort((a, b) => b.priority.localeCompare(a.priority));
+      const job = jobs.shift();
+      if (job) ended.push(job.priority);
+      job?.end();
+      return job !== undefined;
+    },
+    get onlyBatch() {
+      return jobs.every(({ priority }) => priority === 'batch');
+    },
+  };
+  return { engine: engine as unknown as Engine, ended };
+}
+
+function modelOf(engine: Engine) {
+  const info = { model: 'a/b', device: 'CPU', maxPromptLen: 100, contextLength: 100, dependence: null } as const;
+  const model = new LoadedModel({ ...info, text: {} as TextModel, engine, decisions: CONTRACT });
+  return (priority: Priority) => {
+    const { run } = atOnce(model.prepare(WORK, { priority }));
+    return () => run({ reply: () => {}, signal: new AbortController().signal, priority }, 60_000, []);
+  };
+}
+
+test('batch jobs wait for an interactive request whose text was read, and for the next after its answer', async () => {
+  const { engine, ended } = toyEngine();
+  const prepare = modelOf(engine);
+  const first = prepare('interactive');
+  const batch = prepare('batch')();
+  await setTimeout(5);
+  expect(ended).toEqual([]);
+  await first();
+  const second = prepare('interactive');
+  await setTimeout(5);
+  await second();
+  expect(ended).toEqual(['interactive', 'interactive']);
+  now += 10;
+  await batch;
+  expect(ended).toEqual(['interactive', 'interactive', 'batch']);
+});
+
+test('batch jobs wait for no other batch job, and for requests that come all the time not for long', async () => {
+  const { engine, ended } = toyEngine();
+  const prepare = modelOf(engine);
+  await prepare('batch')();
+  expect(ended).toEqual(['batch']);
+  prepare('interactive');
+  const batch = prepare('batch')();
+  await setTimeout(5);
+  expect(ended).toEqual(['batch']);
+  now += 9;
+  prepare('interactive');
+  now += 1;
+  await batch;
+  expect(ended).toEqual(['batch', 'batch']);
+});
