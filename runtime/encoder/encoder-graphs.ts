@@ -6,7 +6,7 @@ import type { EncoderManifest } from '../compile/encoder-manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { EncoderRow, RowOutput, RunHead } from './adapter.ts';
 
-/** Bounds of one run: tokens with padding, and the sum of their squares, which attention needs memory for. */
+/** Bounds of one run: tokens with padding by default, and the sum of their squares, which attention needs memory for. */
 const MOST_TOKENS = 8192;
 const MOST_SQUARES = 1 << 21;
 /** Shortest row of a run as a share of the longest one, because padding costs as much as tokens. */
@@ -14,8 +14,8 @@ const LEAST_SHARE = 0.75;
 
 /** Holds the graphs of an encoder model in memory. */
 export interface EncoderGraphs {
-  /** Splits rows into those of one run each, short rows first. */
-  batches(rows: readonly EncoderRow[]): EncoderRow[][];
+  /** Splits rows into those of one run each, short rows first: at most `tokens` with padding, or one row. */
+  batches(rows: readonly EncoderRow[], tokens?: number): EncoderRow[][];
   /** Runs a batch through the model. Rows do not influence each other. */
   run(rows: readonly EncoderRow[]): Promise<RowOutput[]>;
   head: RunHead;
@@ -55,7 +55,7 @@ export async function openEncoderGraphs(
   const main = sessions.has('encoder') ? session('encoder') : session('model');
   const alone = takesOneRow(main);
   return {
-    batches: (rows) => batchesOf(rows, alone),
+    batches: (rows, tokens = MOST_TOKENS) => batchesOf(rows, tokens, alone),
     async run(rows) {
       const width = Math.max(...rows.map(({ ids }) => ids.length));
       const outputs = await main.run(feedsOf(main.inputNames, rows, width, pad));
@@ -79,7 +79,8 @@ function takesOneRow(session: InferenceSession): boolean {
   return session.inputMetadata.some((input) => input.isTensor && input.name === 'input_ids' && input.shape[0] === 1);
 }
 
-function batchesOf(rows: readonly EncoderRow[], alone: boolean): EncoderRow[][] {
+/** Implements `EncoderGraphs.batches`; `alone`: the graph takes one row at a time. */
+export function batchesOf(rows: readonly EncoderRow[], tokens: number, alone: boolean): EncoderRow[][] {
   const batches: EncoderRow[][] = [];
   for (const row of rows.toSorted((a, b) => a.ids.length - b.ids.length)) {
     const batch = batches.at(-1);
@@ -88,7 +89,7 @@ function batchesOf(rows: readonly EncoderRow[], alone: boolean): EncoderRow[][] 
     const fits =
       batch !== undefined &&
       !alone &&
-      count * length <= MOST_TOKENS &&
+      count * length <= tokens &&
       count * length ** 2 <= MOST_SQUARES &&
       at(batch, 0).ids.length >= LEAST_SHARE * length;
     if (fits) batch.push(row);

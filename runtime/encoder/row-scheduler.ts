@@ -30,6 +30,8 @@ export interface RowResult {
 
 /** Number of interactive jobs that may begin while a batch job waits; then it is its turn. */
 const MOST_PASSING = 3;
+/** Tokens of one run of a batch job, because an interactive job that comes meanwhile waits for its end. */
+const BATCH_TOKENS = 512;
 
 /**
  * Runs the rows of requests batch by batch: one job after another, interactive ones first. Between batches, messages of
@@ -60,7 +62,7 @@ export class RowScheduler {
    */
   submit(job: RowJob): Promise<RowResult> {
     return new Promise<RowResult>((resolve, reject) => {
-      const batches = this.#graphs.batches([...new Set(job.rows)]);
+      const batches = this.#graphs.batches([...new Set(job.rows)], isBatch(job) ? BATCH_TOKENS : undefined);
       const submittedAt = performance.now();
       this.#jobs.push({ ...job, batches, outputs: new Map(), submittedAt, startedAt: null, resolve, reject });
       void this.#work();

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Priority } from '../../lib/backend.ts';
+import { parseModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { JobSpec } from '../engine/job-spec.ts';
 import type { Work } from '../protocol/messages.ts';
@@ -64,7 +65,7 @@ function toyEngine() {
 }
 
 function modelOf(engine: Engine) {
-  const info = { model: 'a/b', device: 'CPU', maxPromptLen: 100, contextLength: 100, dependence: null } as const;
+  const info = { model: parseModelId('a/b'), device: 'CPU', maxPromptLen: 100, contextLength: 100, dependence: null } as const;
   const model = new LoadedModel({ ...info, text: {} as TextModel, engine, decisions: CONTRACT });
   return (priority: Priority) => {
     const { run } = atOnce(model.prepare(WORK, { priority }));
