@@ -12,7 +12,9 @@ import { atOnce } from './turns.ts';
 
 let now = 1000;
 vi.spyOn(performance, 'now').mockImplementation(() => now);
-afterEach(() => void (now += 1_000));
+afterEach(() => {
+  now += 1_000;
+});
 
 /** A contract that asks nothing of the engine but one row for a question. */
 const CONTRACT = {
@@ -65,7 +67,13 @@ function toyEngine() {
 }
 
 function modelOf(engine: Engine) {
-  const info = { model: parseModelId('a/b'), device: 'CPU', maxPromptLen: 100, contextLength: 100, dependence: null } as const;
+  const info = {
+    model: parseModelId('a/b'),
+    device: 'CPU',
+    maxPromptLen: 100,
+    contextLength: 100,
+    dependence: null,
+  } as const;
   const model = new LoadedModel({ ...info, text: {} as TextModel, engine, decisions: CONTRACT });
   return (priority: Priority) => {
     const { run } = atOnce(model.prepare(WORK, { priority }));
