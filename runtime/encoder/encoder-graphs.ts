@@ -6,7 +6,7 @@ import type { EncoderManifest } from '../compile/encoder-manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { EncoderRow, RowOutput, RunHead } from './adapter.ts';
 
-/** Bounds of one run: tokens with padding by default, and the sum of their squares, which attention needs memory for. */
+/** Bounds of one run: tokens with padding, and the sum of their squares, which attention needs memory for. */
 const MOST_TOKENS = 8192;
 const MOST_SQUARES = 1 << 21;
 /** Shortest row of a run as a share of the longest one, because padding costs as much as tokens. */
