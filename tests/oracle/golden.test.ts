@@ -9,9 +9,9 @@ test.each([
   'genai/qwen2',
   'genai/qwen2-fp16',
   'genai/qwen3',
-  'genai/gemma3',
   'genai/phi3',
-  'genai/smollm2',
+  'optimum/smollm2',
+  'optimum/gemma3',
 ])('%s answers as PyTorch does over fixed shapes', async (fixture) => {
   const model = await compileFixture(fixture, 'float', 'auto');
   closing.push(model.close);
