@@ -1,6 +1,14 @@
 import type { StoredTensor, WeightSource } from '../checkpoint/weight-source.ts';
 import { type BlockMatrix, blockMatrix, blockRows } from '../onnx/format/block-matrix.ts';
-import { attribute, DataType, type Graph, type OnnxNode, type Tensor } from '../onnx/format/model.ts';
+import {
+  attribute,
+  DataType,
+  dataLength,
+  type Graph,
+  makeTensor,
+  type OnnxNode,
+  type Tensor,
+} from '../onnx/format/model.ts';
 import { constantOf } from '../onnx/format/read-model.ts';
 import {
   computedRows,
@@ -295,22 +303,23 @@ class Reader {
     const [data = '', , scale = '', zero = ''] = node.inputs;
     const reshaped = this.#producers.get(data);
     const { initializers } = this.#graph;
-    const levels = initializers.get(reshaped?.op === 'Reshape' ? (reshaped.inputs[0] ?? '') : data);
+    const stored = initializers.get(reshaped?.op === 'Reshape' ? (reshaped.inputs[0] ?? '') : data);
     const scales = initializers.get(scale);
-    const zeros = zero ? initializers.get(zero) : undefined;
-    const bits = attribute(node, 'bits') ?? 4;
     const size = attribute(node, 'block_size');
+    const stated = stored?.dataType === DataType.uint8 ? (attribute(node, 'bits') ?? 4) : 4;
+    const bits = stated === 8 ? 8 : 4;
     const [rows = 0, blocks = 0] = scales?.dims ?? [];
-    const usable =
-      levels?.dataType === DataType.uint8 && scales?.dims.length === 2 && typeof size === 'number' && (!zero || zeros);
-    const bytes = levels && (sizeOf(levels) / rows) * 8;
-    if (!usable || (bits !== 4 && bits !== 8) || !bytes || attribute(node, 'quantize_axis') !== 1) {
+    const columns = blocks * Number(size);
+    const levels = stored && asLevels(stored, (rows * columns * bits) / 8);
+    const zeros = zero ? initializers.get(zero) : zeroOf(stored, rows, blocks);
+    const zeroLevels = zeros && asLevels(zeros, rows * Math.ceil((blocks * bits) / 8));
+    const known = scales?.dims.length === 2 && attribute(node, 'quantize_axis') === 1 && stated === bits;
+    if (!stored || !levels || !scales || !known || (zero && !zeroLevels)) {
       throw new Refused(`its graph has the weights of ${node.name || node.op} in a form that is not read`);
     }
-    const columns = bytes / bits;
-    if (columns !== blocks * size) throw new Refused(`its graph has embeddings whose rows are not whole blocks`);
-    const name = `${this.#pathOf(node, levels.name)}.weight`;
-    this.#give(name, levels, inBlocks(name, { rows, columns, bits, size, levels, scales, ...(zeros && { zeros }) }));
+    const name = `${this.#pathOf(node, stored.name)}.weight`;
+    const matrix: BlockMatrix = { rows, columns, bits, size: Number(size), levels, scales };
+    this.#give(name, stored, inBlocks(name, { ...matrix, ...(zeroLevels && { zeros: zeroLevels }) }));
   }
 
   #vector(node: OnnxNode, input: string, kind: 'weight' | 'bias'): void {
@@ -423,6 +432,33 @@ function inBlocks(name: string, blocks: BlockMatrix, accuracy?: unknown): Stored
   };
   const level = typeof accuracy === 'number' ? { accuracy } : {};
   return { name, dtype: 'F32', dims: [rows, columns], data, published: { blocks: own, ...level } };
+}
+
+/** Returns levels of 4 or 8 bits as bytes, in which zero is the middle of signed ones; undefined for another size. */
+function asLevels(tensor: Tensor, length: number): Tensor | undefined {
+  const { dataType, data } = tensor;
+  if (dataLength(data) !== length) return undefined;
+  if (dataType === DataType.uint8) return tensor;
+  const bytes = { ...tensor, dataType: DataType.uint8, dims: [length] };
+  if (dataType === DataType.uint4) return bytes;
+  if (dataType !== DataType.int4) return undefined;
+  const read = (start: number, end: number): Uint8Array<ArrayBuffer> => {
+    const reader = openData(data);
+    const part = reader.read(start, end);
+    reader.close();
+    return part.map((both) => both ^ 0x88);
+  };
+  function* pieces(): Generator<Uint8Array> {
+    for (let at = 0; at < length; at += PIECE_BYTES) yield read(at, Math.min(length, at + PIECE_BYTES));
+  }
+  return { ...bytes, data: { length, pieces, read } };
+}
+
+/** Returns the zero points of unsigned levels of 4 bits without such: all 0. Others have theirs in the middle. */
+function zeroOf(levels: Tensor | undefined, rows: number, blocks: number): Tensor | undefined {
+  if (levels?.dataType !== DataType.uint4) return undefined;
+  const width = Math.ceil(blocks / 2);
+  return makeTensor('zeros', [rows, width], new Uint8Array(rows * width));
 }
 
 interface Quantised {

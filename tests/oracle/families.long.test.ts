@@ -8,7 +8,12 @@ import { checkAgainstOracle } from './scenarios.ts';
  * One family for each way of running branches; `ASSAY_PROPERTY_RUNS=300 npx vitest run tests/oracle/families.test.ts`
  * runs all.
  */
-const LONG_RUNS = ['families/genai/gemma2', 'families/optimum/nemotron', 'families/genai/lfm2', 'families/genai/qwen3.5'];
+const LONG_RUNS = [
+  'families/genai/gemma2',
+  'families/optimum/nemotron',
+  'families/genai/lfm2',
+  'families/genai/qwen3.5',
+];
 
 test.each(LONG_RUNS)('%s answers as the oracle in 40 random scenarios', { timeout: 600_000 }, async (fixture) => {
   expect(FAMILIES.map((one) => one.fixture)).toContain(fixture);

@@ -135,6 +135,28 @@ function inIntegers(signed: boolean, ofColumns: boolean, asFloats = false) {
   };
 }
 
+/** Gives the embeddings random levels of 4 bits, with zero points or without. */
+function embeddingsOf(dataType: number, zeroPoints: boolean) {
+  return ({ graph, opsets }: OnnxModel): void => {
+    opsets.set('', 21); // the first with these types
+    opsets.set(MS, 1);
+    const node = graph.nodes.find(({ inputs }) => inputs[1] === 'input_ids') ?? expect.fail('there are embeddings');
+    const [table = ''] = node.inputs;
+    const [rows = 0, columns = 0] = graph.initializers.get(table)?.dims ?? [];
+    const blocks = columns / 16;
+    const levels = (part: string, dims: [number, number]): string => {
+      const name = set(graph, `${table}_${part}`, dims, bytes((dims[0] * dims[1]) / 2));
+      graph.initializers.set(name, { ...(graph.initializers.get(name) ?? expect.fail()), dataType });
+      return name;
+    };
+    const factors = Float32Array.from({ length: rows * blocks }, () => (0.5 + random()) / 64);
+    const inputs = [levels('Q4', [rows, columns]), 'input_ids', set(graph, `${table}_scales`, [rows, blocks], factors)];
+    if (zeroPoints) inputs.push(levels('zeros', [rows, blocks]));
+    const attributes = { block_size: 16, gather_axis: 0, quantize_axis: 1 };
+    replace(graph, node, makeNode('GatherBlockQuantized', inputs, node.outputs, attributes, MS));
+  };
+}
+
 const unchanged = (): void => {};
 type Change = (model: OnnxModel, exact: boolean) => void;
 
@@ -156,6 +178,9 @@ test.each<[string, string, Change]>([
   ['blocks of 8 bits', EXPERTS, inBlocks(8, 32, false)],
   ['NF4', EXPERTS, inBnb4(1)],
   ['FP4', QWEN2, inBnb4(0)],
+  ['embeddings of INT4', QWEN2, embeddingsOf(DataType.int4, false)],
+  ['embeddings of INT4 with zero points', QWEN2, embeddingsOf(DataType.int4, true)],
+  ['embeddings of UINT4', QWEN2, embeddingsOf(DataType.uint4, false)],
   ['8 bits for dynamic quantisation', QWEN2, inIntegers(true, false)],
   ['unsigned 8 bits, a scale for each output', EXPERTS, inIntegers(false, true)],
   ['DequantizeLinear', QWEN2, inIntegers(false, true, true)],

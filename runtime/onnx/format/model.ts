@@ -58,11 +58,19 @@ export const DataType = {
   float16: 10,
   double: 11,
   bfloat16: 16,
+  uint4: 21,
+  int4: 22,
 } as const;
 
-const BYTES: Record<number, number> = { 1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 16: 2 };
+const BYTES: Record<number, number> = {
+  ...{ 1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 16: 2 },
+  ...{ [DataType.uint4]: 0.5, [DataType.int4]: 0.5 },
+};
 
-/** Returns the number of bytes of one element; undefined for strings and other types without a fixed size. */
+/**
+ * Returns the number of bytes of one element, half a one for 4 bits; undefined for strings and other types without a
+ * fixed size.
+ */
 export function elementBytes(dataType: number): number | undefined {
   return BYTES[dataType];
 }

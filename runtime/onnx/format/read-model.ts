@@ -196,7 +196,7 @@ function checkSize(tensor: Tensor): void {
   if (tensor.dims.some((dim) => !Number.isSafeInteger(dim) || dim < 0)) {
     throw unusable(`the weight "${tensor.name}" has an impossible shape`);
   }
-  const wanted = tensor.dims.reduce((product, dim) => product * dim, width);
+  const wanted = Math.ceil(tensor.dims.reduce((product, dim) => product * dim, width));
   const length = 'bytes' in tensor.data ? tensor.data.bytes.length : tensor.data.length;
   if (wanted !== length)
     throw unusable(`the weight "${tensor.name}" has ${length} bytes, but its shape needs ${wanted}`);
