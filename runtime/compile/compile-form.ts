@@ -143,6 +143,8 @@ async function publishedGraph(
   return { model, context: await contextLength(source, model), foreign: own };
 }
 
+const LONGEST_REASON = 300;
+
 /** Writes the graph that `config` describes with the weights of a published one; returns why if it cannot. */
 function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: number): SourceGraph | string {
   if (config === undefined) return 'its folder has no config.json';
@@ -152,7 +154,8 @@ function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: num
   } catch (error) {
     const why = error instanceof Refused ? error.message : whyUnusable(error);
     if (why === null) throw error;
-    return why.replace(/; .*$/su, '');
+    // Names in it are the file's, and of any length.
+    return why.replace(/; .*$/su, '').slice(0, LONGEST_REASON);
   }
 }
 

@@ -240,11 +240,19 @@ test.each<[string, Change, RegExp]>([
     },
     /has the weight "model.layers.0.self_attn.o_proj.bias", which its configuration does not explain/,
   ],
+  [
+    'a name of any length',
+    ({ graph }) => {
+      for (const { node } of products(graph).slice(0, 2)) node.name = `/model/${'x'.repeat(5000)}/MatMul`;
+    },
+    /two weights called "model.x{200}/,
+  ],
   ['experts in one operator', ({ graph }) => graph.nodes.push(makeNode('QMoE', [], ['experts'], {}, MS)), /has QMoE/],
 ])('a graph with %s runs as published, and the reason is told', async (name, change, why) => {
   const source = await published(name, 'optimum/qwen2', change, false);
   const { foreign } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
   expect(foreign).toMatch(why);
+  expect(foreign?.length).toBeLessThanOrEqual(300);
 });
 
 test.each([
