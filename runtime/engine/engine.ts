@@ -155,6 +155,11 @@ export class Engine {
     return this.#kv.cells;
   }
 
+  /** Number of prefixes that could not be saved. */
+  get saveFailures(): number {
+    return this.#options.saved?.failures ?? 0;
+  }
+
   get kvBytes(): number {
     return this.#kv.bytes;
   }

@@ -218,12 +218,20 @@ export type MediaFigures = v.InferOutput<typeof MediaFigures>;
 export const KvCells = v.object({ running: Count, cached: Count, most: Count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
-/** Number of running jobs, number of jobs in the engine's queue, and KV cells in use. */
-export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells });
+/**
+ * Number of running jobs, number of jobs in the engine's queue, KV cells in use, and number of prefixes that could not
+ * be saved.
+ */
+export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells, saveFailures: Count });
 export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 
 /** Load of an engine process without a model. */
-export const NO_LOAD: EngineLoad = { running: 0, waiting: 0, kvCells: { running: 0, cached: 0, most: 0 } };
+export const NO_LOAD: EngineLoad = {
+  running: 0,
+  waiting: 0,
+  kvCells: { running: 0, cached: 0, most: 0 },
+  saveFailures: 0,
+};
 
 /**
  * Memory of the engine process that JavaScript owns, in bytes: the heap that V8 has reserved, and buffers, which are

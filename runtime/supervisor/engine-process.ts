@@ -71,6 +71,8 @@ export interface EngineStatus extends ModelLife {
   admittedTokens: number;
   /** KV cells in use, as of the last heartbeat. */
   kvCells: KvCells;
+  /** Number of prefixes that the engine process could not save, as of its last heartbeat. */
+  saveFailures: number;
   /** Milliseconds since the engine process last said something; null if there is none. */
   silentMs: number | null;
   /** True if the engine process has said nothing for some seconds although it could have. */

@@ -123,6 +123,8 @@ export function createEngineMetrics(
   gauge('assay_tokens_admitted', 'Tokens of work of these requests.', ({ admittedTokens }) => admittedTokens);
   const cells = 'KV cells of running requests, and of cached prefixes.';
   gauge('assay_kv_cells', cells, ({ kvCells: { running, cached } }) => ({ running, cached }), 'state');
+  const unsaved = 'Prefixes that the engine process could not write to --cache-dir, since it started.';
+  gauge('assay_prefix_save_failures', unsaved, ({ saveFailures }) => saveFailures);
   gauge('assay_engine_resident_bytes', 'Memory of the engine process.', ({ rssBytes }) => rssBytes ?? 0);
   gauge(
     'assay_engine_memory_bytes',

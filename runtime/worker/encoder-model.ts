@@ -15,7 +15,7 @@ import {
 } from '../encoder/adapter.ts';
 import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { type RowResult, RowScheduler } from '../encoder/row-scheduler.ts';
-import type { EngineLoad, Work } from '../protocol/messages.ts';
+import { type EngineLoad, NO_LOAD, type Work } from '../protocol/messages.ts';
 import type { PreparedWork, ServedModel } from './serve.ts';
 
 export interface EncoderModelParts {
@@ -60,7 +60,7 @@ export class EncoderModel implements ServedModel {
 
   load(): EngineLoad {
     const { running, waiting } = this.#scheduler;
-    return { running, waiting, kvCells: { running: 0, cached: 0, most: 0 } };
+    return { ...NO_LOAD, running, waiting };
   }
 
   *prepare(work: Work): Generator<void, PreparedWork> {

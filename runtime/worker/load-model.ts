@@ -86,7 +86,9 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
   const { saved: kept } = spec;
-  const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex') }, kv);
+  const onFailed = (cause: unknown) =>
+    process.emitWarning(`A prompt could not be saved in --cache-dir; assay_prefix_save_failures counts more: ${cause}`);
+  const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex'), onFailed }, kv);
   const dependence = found?.dependence ?? dependenceOf(manifest);
   const engine = new Engine({
     forward,

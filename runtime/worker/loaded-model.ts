@@ -79,8 +79,8 @@ export class LoadedModel implements ServedModel {
   }
 
   load(): EngineLoad {
-    const { running, queued: waiting, kvCells } = this.#engine;
-    return { running, waiting, kvCells };
+    const { running, queued: waiting, kvCells, saveFailures } = this.#engine;
+    return { running, waiting, kvCells, saveFailures };
   }
 
   *prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {

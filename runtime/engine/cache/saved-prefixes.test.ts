@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -14,8 +14,10 @@ const KEY = new Uint8Array(32).fill(7);
 const newFolder = () => mkdtemp(join(tmpdir(), 'assay-prefixes-'));
 
 /** Starts an engine as a new process would, and returns a function that answers one job with it. */
-function start(folder: string, { key = KEY, maxBytes = 1 << 24 } = {}) {
-  const saved = new SavedPrefixes({ folder, key, maxBytes }, TOY_KV);
+function start(
+  folder: string,
+  { key = KEY, maxBytes = 1 << 24, saved = new SavedPrefixes({ folder, key, maxBytes }, TOY_KV) } = {},
+) {
   const forward = new ToyForward();
   const engine = new Engine({ forward, kv: TOY_KV, maxPromptLen: 2000, contextLength: 4000, kvBytes: 1 << 22, saved });
   return async (prefix: number[], more: Partial<JobSpec> = {}) => {
@@ -64,6 +66,21 @@ test('saves no short prefixes and none of batch jobs, and replaces the beginning
   const files = await readdir(folder);
   expect(files).toHaveLength(1);
   expect(files).not.toContain(shorter);
+});
+
+test('a prefix that cannot be written is counted, told of once, and leaves nothing', async () => {
+  const folder = await newFolder();
+  const told: unknown[] = [];
+  const failing = { folder, key: KEY, maxBytes: 1 << 24, onFailed: (cause: unknown) => told.push(cause) };
+  const saved = new SavedPrefixes(failing, TOY_KV);
+  const run = start(folder, { saved });
+  await rm(folder, { recursive: true });
+  await run(tokens(300));
+  await run(tokens(300, 5));
+  expect([saved.failures, told.length, String(told[0])]).toEqual([2, 1, expect.stringContaining('ENOENT')]);
+  await mkdir(folder);
+  await run(tokens(300, 9));
+  expect([saved.failures, (await readdir(folder)).length]).toEqual([2, 1]);
 });
 
 test.each([

@@ -15,6 +15,8 @@ export interface SavedPrefixOptions {
   key: Uint8Array;
   /** Maximum bytes of all files. */
   maxBytes: number;
+  /** Receives why a prefix could not be written, the first time only. */
+  onFailed?(cause: unknown): void;
 }
 
 /** Describes a file: the scope and tokens of its prefix, and the cells with recurrent states. */
@@ -57,6 +59,7 @@ export class SavedPrefixes {
   readonly #waiting: Waiting[] = [];
   readonly #loading = new Map<Saved, Promise<boolean>>();
   #writing: Promise<void> | null = null;
+  #failures = 0;
 
   constructor(options: SavedPrefixOptions, shape: KvShape) {
     this.#options = options;
@@ -221,6 +224,11 @@ export class SavedPrefixes {
     return this.#saved.some((saved) => this.#usable(saved, prefix, scope) > count - MIN_GAIN);
   }
 
+  /** Number of prefixes that could not be written. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   /** Resolves when everything that waits is written. */
   async settled(): Promise<void> {
     await this.#writing;
@@ -228,9 +236,13 @@ export class SavedPrefixes {
 
   async #writeAll(): Promise<void> {
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      if (isOverwritten(next) || this.#isSaved(next.sequence, next.count)) continue;
       // A full disk costs the next process time, and nothing else.
-      if (!isOverwritten(next) && !this.#isSaved(next.sequence, next.count))
-        await this.#write(next).catch(() => undefined);
+      await this.#write(next).catch((cause) => {
+        if (isOverwritten(next)) return;
+        this.#failures++;
+        if (this.#failures === 1) this.#options.onFailed?.(cause);
+      });
     }
   }
 
