@@ -3,6 +3,7 @@ import { at } from '../../lib/at.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { RefusedContract } from '../contracts/published-files.ts';
+import type { Architecture, Layer } from '../graph/architecture.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
@@ -79,8 +80,8 @@ export async function planForm(
     readout,
     foreign = null,
   } = isCheckpoint(source)
-    ? await writtenGraph(source, maxPromptLen, contract)
-    : await publishedGraph(source, precision, { maxPromptLen, contract });
+    ? await writtenGraph(source, { maxPromptLen, contract, shapes })
+    : await publishedGraph(source, precision, { maxPromptLen, contract, shapes });
   const layout = findLayout(model, await publishedHeadSize(source));
   const published = formOf(model);
   const { facts, form, graphs } = shapes
@@ -125,7 +126,7 @@ interface SourceGraph extends Pick<Manifest, 'readout'> {
 async function publishedGraph(
   source: string,
   precision: FixedPrecision,
-  { maxPromptLen, contract }: Pick<FormShape, 'maxPromptLen' | 'contract'>,
+  { maxPromptLen, contract, shapes }: Omit<FormShape, 'slots'>,
 ): Promise<SourceGraph> {
   if (contract?.lastLayer) {
     throw unusable(
@@ -136,7 +137,7 @@ async function publishedGraph(
   const { model: file, embeddings } = sourceGraphs(source, precision);
   const read = readModel(file);
   const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
-  const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, maxPromptLen);
+  const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, { maxPromptLen, shapes });
   if (typeof own !== 'string') return own;
   const model = embeddings ? fuseEmbeddings(read, readModel(embeddings)) : read;
   chooseRotaryTables(model, maxPromptLen);
@@ -146,10 +147,14 @@ async function publishedGraph(
 const LONGEST_REASON = 300;
 
 /** Writes the graph that `config` describes with the weights of a published one; returns why if it cannot. */
-function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: number): SourceGraph | string {
+function graphOfWeights(
+  { graph }: OnnxModel,
+  config: unknown,
+  { maxPromptLen, shapes }: Omit<FormShape, 'slots'>,
+): SourceGraph | string {
   if (config === undefined) return 'its folder has no config.json';
   try {
-    const { architecture, weights } = onnxWeights(graph, readArchitecture(config, maxPromptLen));
+    const { architecture, weights } = onnxWeights(graph, limited(readArchitecture(config, maxPromptLen), shapes));
     return { model: buildDecoder(architecture, weights), context: architecture.context };
   } catch (error) {
     const why = error instanceof Refused ? error.message : whyUnusable(error);
@@ -162,12 +167,11 @@ function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: num
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
 export async function writtenGraph(
   source: string,
-  maxPromptLen: number,
-  contract: DecisionContract | undefined,
+  { maxPromptLen, contract, shapes }: Omit<FormShape, 'slots'>,
 ): Promise<SourceGraph> {
   const config = await readBoundedJson(join(weightsFolder(source), 'config.json'), CONFIG_BOUNDS);
   try {
-    const architecture = readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined);
+    const architecture = limited(readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined), shapes);
     const readout = contract && (await readoutOf(source, contract));
     const model = buildDecoder(architecture, await sourceWeights(source), readout, contract?.whole ?? null);
     const kind = readout && ('tokens' in readout ? 'labels' : 'layer');
@@ -176,6 +180,16 @@ export async function writtenGraph(
     const refused = error instanceof Refused || error instanceof RefusedContract;
     throw refused ? unusable(error.message, 'Use another model.') : error;
   }
+}
+
+/** Leaves out of a model what no position of its static shapes needs: queries that grow later (Ministral 3). */
+function limited(architecture: Architecture, shapes: FormShape['shapes']): Architecture {
+  const layers = architecture.layers.map((layer): Layer => {
+    const { mixer } = layer;
+    const needed = mixer.kind !== 'attention' || !mixer.growth || longestPast(shapes) > mixer.growth.first;
+    return needed ? layer : { ...layer, mixer: { ...mixer, growth: null } };
+  });
+  return { ...architecture, layers };
 }
 
 /**

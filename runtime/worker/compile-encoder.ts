@@ -130,7 +130,7 @@ async function graphOf(
   if (!('name' in contract)) {
     const { joint } = contract;
     if (role === JOINT_HEAD && joint) return buildJointHead(joint, readSafetensors(join(source, joint.file)));
-    return (await writtenGraph(source, contract.maxTokens, contract)).model;
+    return (await writtenGraph(source, { maxPromptLen: contract.maxTokens, contract })).model;
   }
   if (!existsSync(join(source, file))) return checkpointGraph(source, role, contract);
   const model = readModel(join(source, file));

@@ -44,7 +44,7 @@ describe.each<[fixture: string, precision: Precision, kvType: KvType, graphs: Gr
  * Packed families without a static form: layers that keep a state or share keys and values, attention sinks, or
  * positions that are read outside of the attention nodes.
  */
-const WITHOUT_STATIC_FORM = /(lfm2.*|qwen3\.5.*|genai\/gemma4|gemma4-e2b|gpt-oss|safetensors\/ministral3)$/;
+const WITHOUT_STATIC_FORM = /(lfm2.*|qwen3\.5.*|(genai|mobius)\/gemma4|gemma4-e2b|gpt-oss|safetensors\/ministral3)$/;
 const hasStaticForm = ({ path, fixture }: FamilyCase): boolean =>
   path === 'packed' && !WITHOUT_STATIC_FORM.test(fixture);
 
