@@ -31,12 +31,9 @@ async function chat(events: readonly ChatEvent[], ends: string[], cleanup: () =>
   });
 }
 
-test.each<[string, ChatEvent[], number]>([
-  ['that sends other events first', [word, word], 500],
-  ['that answers with a model that the key may not use', [{ ...start, model: parseModelId('c/d') }, word], 403],
-])('a chat %s is ended at once', async (_, events, status) => {
+test('a chat that answers with a model that the key may not use is ended at once', async () => {
   const ends: string[] = [];
-  expect((await chat(events, ends)).status).toBe(status);
+  expect((await chat([{ ...start, model: parseModelId('c/d') }, word], ends)).status).toBe(403);
   expect(ends).toEqual(['aborted', 'ended']);
 });
 

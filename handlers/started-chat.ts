@@ -1,5 +1,4 @@
 import type { ChatEvent, ChatRequest } from '../lib/backend.ts';
-import { AssayError } from '../lib/errors.ts';
 import { CONTEXT_HEADER, contextHash } from '../lib/prompt/affinity.ts';
 import { checkRight, noteModel } from './auth.ts';
 import { callOf } from './call.ts';
@@ -37,10 +36,11 @@ export async function startChat(
   const meant = wanted === undefined || aliased ? others.length === 0 && only?.model : wanted;
   if (meant) checkRight(c, meant);
   const events = services.backend.chat(aliased ? unnamed : request, call)[Symbol.asyncIterator]();
-  const { value } = await events.next();
-  let model: string;
+  // The first event of a chat is `start` (lib/backend.ts).
+  const { model } = (await events.next()).value as Extract<ChatEvent, { type: 'start' }>;
   try {
-    model = startedModel(c, value);
+    // A request may omit the model; then only this event names it.
+    noteModel(c, model);
   } catch (error) {
     leaving.abort();
     endEarly(events);
@@ -49,17 +49,4 @@ export async function startChat(
   c.header(CONTEXT_HEADER, contextHash(request));
   const created = Math.floor(services.clock.now() / 1000);
   return { model, created, events: { [Symbol.asyncIterator]: () => events }, leaving };
-}
-
-/** Returns the model that the first event, `start`, names, and checks that the caller's key may use it. */
-function startedModel(c: AppContext, first: ChatEvent | undefined): string {
-  if (first?.type !== 'start') {
-    throw new AssayError(
-      'internal_error',
-      'The backend sent other events before "start". Search the log for the request id.',
-    );
-  }
-  // A request may omit the model; then only this event names it.
-  noteModel(c, first.model);
-  return first.model;
 }
