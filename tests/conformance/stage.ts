@@ -51,13 +51,15 @@ export async function depsOf(app: AppScript, script: Script, recorded: Recorded[
     ...(noHost ? {} : { host: scriptedHost(script, recorded) }),
     aliases: new Set(aliases),
     keys: listedKeys(await Promise.all(stored)),
+    // Counts the requests of the key as a whole.
     quota: {
-      take: async () => {
+      take: async (_, { requests = 0 } = { requests: 1 }, model) => {
+        if (requests === 0 || model !== undefined) return;
         if (left <= 0) throw new AssayError('rate_limited', 'This key is used up.', { retryAfterSeconds: 7 });
         left--;
       },
-      giveBack: async () => {
-        left++;
+      giveBack: async (_, { requests = 0 }, model) => {
+        if (model === undefined) left += requests;
       },
     },
     newRequestId: () => 'generated-id',
