@@ -33,7 +33,7 @@ export function callOf(
   const trace = c.get('trace');
   const key = c.get('key');
   const keepAliveMs = keepAliveMillis(keepAlive ?? c.req.header(KEEP_ALIVE_HEADER));
-  let counted: { tokens: number; model: string | undefined } = { tokens: 0, model: undefined };
+  let counted: { requests: number; tokens: number; model: string | undefined } | null = null;
   return {
     requestId: c.get('requestId'),
     ...(trace ? { trace } : {}),
@@ -44,16 +44,19 @@ export function callOf(
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     signal,
     async admit(tokens = 0, model) {
-      if (!key) return;
-      await quota?.take(key, { tokens, ...(model === undefined ? {} : { requests: 1 }) }, model);
-      counted = { tokens, model };
+      // The request itself was counted before its model was known: it counts again only for limits of some models.
+      const requests = key?.limits && model !== undefined ? 1 : 0;
+      if (!key || (requests === 0 && key.tokensPerMinute === undefined)) return;
+      await quota?.take(key, { requests, tokens }, model);
+      counted = { requests, tokens, model };
     },
     async recount(tokens) {
-      const { tokens: before, model } = counted;
-      const request = tokens === 0 && model !== undefined;
-      if (!key || (tokens === before && !request)) return;
-      counted = { tokens, model: request ? undefined : model };
-      await quota?.giveBack?.(key, { tokens: before - tokens, ...(request ? { requests: 1 } : {}) }, model);
+      if (!counted) return;
+      const { model, ...before } = counted;
+      const requests = tokens === 0 ? 0 : before.requests;
+      counted = { requests, tokens, model };
+      const unused = { requests: before.requests - requests, tokens: before.tokens - tokens };
+      if (key && (unused.requests !== 0 || unused.tokens !== 0)) await quota?.giveBack?.(key, unused, model);
     },
   };
 }
