@@ -331,6 +331,7 @@ type GraphFacts = Pick<
   Manifest,
   | 'slots'
   | 'queryHeads'
+  | 'experts'
   | 'alone'
   | 'path'
   | 'graph'

@@ -12,7 +12,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
  * that models compiled earlier are compiled again.
  */
-export const COMPILER_VERSION = 19;
+export const COMPILER_VERSION = 20;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -108,6 +108,8 @@ export const Manifest = v.strictObject({
    * Number of query heads, if a run may compute a job's branches in two parts (`onnx/rewrites/two-part-attention.ts`).
    */
   queryHeads: v.optional(v.pipe(Positive, v.maxValue(1024))),
+  /** True if the graph has a mixture of experts, whose number of rows depends on all tokens of a run. */
+  experts: v.optional(v.literal(true)),
   /**
    * Second graph of a small model, for runs of one sequence, where binding the KV of empty slots would take a third of
    * a decode step. If absent, such runs leave the other slots of the main graph empty.

@@ -37,6 +37,7 @@ test.each([
   [{ form: 'int4' }, 'AMX', 'odd last row'],
   [{ form: 'published' }, 'AMX', 'published blocks'],
   [{ queryHeads: undefined }, 'AMX', 'layers with a state'],
+  [{ experts: true }, 'AMX', 'an expert of the model'],
   [{ device: 'NPU', path: 'static' }, 'AMX', 'this NPU'],
 ] as const)('%o with the kernels of %s: why answers may depend on others', (facts, kernels, reason) => {
   const manifest = { device: 'CPU', form: 'int8', path: 'packed', queryHeads: 8, ...facts } as const;

@@ -220,13 +220,15 @@ function rowsOf({ queryHeads, form }: Manifest): LoadedContract['rows'] {
 
 /** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
 export function dependenceOf(
-  { device, form, path, queryHeads }: Pick<Manifest, 'device' | 'form' | 'path' | 'queryHeads'>,
+  { device, form, path, queryHeads, experts }: Pick<Manifest, 'device' | 'form' | 'path' | 'queryHeads' | 'experts'>,
   kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
   if (queryHeads === undefined)
     return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state, sinks, capped scores, or heads that differ";
+  if (experts)
+    return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
   if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
   if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;

@@ -28,6 +28,8 @@ export class PackedForward implements Forward {
   readonly vocabSize: number;
   readonly slots: number;
   readonly apart: boolean;
+  /** True if each key head has a single query head. */
+  readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
 
@@ -40,6 +42,7 @@ export class PackedForward implements Forward {
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
     this.apart = manifest.queryHeads !== undefined;
+    this.#oneQueryEach = manifest.queryHeads === manifest.kv[0]?.heads;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
   }
@@ -62,17 +65,21 @@ export class PackedForward implements Forward {
     return logits;
   }
 
-  #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {
-    return this.#batch.run(
-      batch.map(({ sequence, start, rows, media }) => ({
-        sequence,
-        start,
-        end: sequence.length,
-        rows,
-        keep: [],
-        media,
-      })),
-    );
+  async #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {
+    const stretches = batch.map(({ sequence, start, rows, media }) => {
+      const end = sequence.length;
+      return { sequence, start, end, rows, keep: [], media };
+    });
+    // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
+    if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
+      return this.#batch.run(stretches);
+    const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
+    let at = 0;
+    for (const stretch of stretches) {
+      logits.set(await this.#batch.run([stretch]), at);
+      at += stretch.rows.length * this.vocabSize;
+    }
+    return logits;
   }
 
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {

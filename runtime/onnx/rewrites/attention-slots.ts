@@ -70,8 +70,8 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
  *
  * Must be called after `packBranches` and `gatherRows`. Deletes `attentionMask` from `layout`, and `positions` unless
  * another node reads them. Returns the number of query heads if a run may also compute branches apart from their
- * prefix (`two-part-attention.ts`). Returns null and changes nothing if anything other than attention reads the
- * attention mask, or if an attention node has more than three outputs.
+ * prefix (`two-part-attention.ts`), and whether the graph has experts. Returns null and changes nothing if
+ * anything other than attention reads the attention mask, or if an attention node has more than three outputs.
  *
  * @param masks mask inputs that `packBranches` added
  * @param count number of slots
@@ -82,7 +82,7 @@ export function addAttentionSlots(
   attention: readonly OnnxNode[],
   masks: readonly { name: string; window: number | null }[],
   count: number,
-): { queryHeads?: number } | null {
+): { queryHeads?: number; experts?: true } | null {
   const { graph } = model;
   const readElsewhere = namesReadElsewhere(graph, new Set(attention));
   if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return null;
@@ -112,7 +112,8 @@ export function addAttentionSlots(
   }
   declareSlots(graph, layout, masks, slots, readElsewhere);
   if (heads) declareTwoParts(graph, layout, heads, { slots: count, masks });
-  return heads ? { queryHeads: heads.queries } : {};
+  const experts = graph.nodes.some(({ op }) => op === 'MoE' || op === 'QMoE');
+  return { ...(heads ? { queryHeads: heads.queries } : {}), ...(experts ? { experts } : {}) };
 }
 
 /**

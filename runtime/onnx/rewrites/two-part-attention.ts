@@ -153,9 +153,12 @@ function nameOf(constant: string): string {
 
 /**
  * Returns nodes that compute a GroupQueryAttention in two parts: over the prefix, which all branches share, and over
- * each branch's own cells. The first part becomes one more cell of the second one: its value is the part's result, and
- * its score the logarithm of the sum of the part's exponentials. The own cells of a branch begin at index 1 whatever
- * runs beside it, so every sum has the same order: the result does not depend on the other branches in any bit.
+ * each branch's own cells. The first part becomes one more cell of the second one, whose score is the part's highest
+ * one. With the weight s of this cell in the second part, and the highest weight w of the first one, which is one over
+ * its sum of exponentials, the result is (s * first + w * second) / (s + w * (1 - s)). There is no logarithm, because
+ * onnxruntime computes the last elements of one with another function than the others. The own cells of a branch begin
+ * at index 1 whatever runs beside it, so every sum has the same order: the result does not depend on the other branches
+ * in any bit.
  *
  * A key has one more element than a head, which is 1 for cell 0 only; a query has the first part's score there. So
  * the product of both adds this score to cell 0. A value has one more element too, which gives the weight of cell 0.
@@ -240,21 +243,25 @@ export function twoPartAttention(
     const weights = add('Softmax', [scores], { axis: -1 });
     return [most(scores), most(weights), add('MatMul', [weights, values])];
   });
-  const total = used(add('Sub', [joined(0), add('Log', [joined(1)])]));
-  const about = shaped(swapped(shaped(used(joined(2)), 'rows')), 'flat');
+  const [about, weight] = [`${result}/about`, `${result}/weight`];
+  const first = add('Concat', [used(joined(2)), used(joined(1))], { axis: 3 });
+  const firstRows = shaped(swapped(shaped(first, 'wide')), 'cells');
+  nodes.push(makeNode('Split', [firstRows, nameOf('widths')], [about, weight], { axis: 1 }));
 
   const scaled = add('Mul', [asked, constantOf(scale, nodes, `${result}/scale`)]);
-  const rows = swapped(shaped(add('Concat', [scaled, total], { axis: 3 }), 'wide'));
+  const rows = swapped(shaped(add('Concat', [scaled, used(joined(0))], { axis: 3 }), 'wide'));
   const places = add('Reshape', [add('Gather', [rows, APART_SPREAD], { axis: 0 }), APART_SHAPE]);
   const ownRows = shaped(add('Transpose', [places], { perm: [0, 2, 1, 3] }), 'own');
   const ownScores = add('Add', [add('FusedMatMul', [ownRows, ownKey], { transB: 1 }), apartMask(window)]);
-  const both = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
-  const flat = shaped(add('Transpose', [both], { perm: [0, 2, 1, 3] }), 'back');
+  const second = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
+  const flat = shaped(add('Transpose', [second], { perm: [0, 2, 1, 3] }), 'back');
   const gathered = shaped(add('Gather', [flat, APART_GATHERED], { axis: 0 }), 'cells');
   const [ownResult, share] = [`${result}/own`, `${result}/share`];
   nodes.push(makeNode('Split', [gathered, nameOf('widths')], [ownResult, share], { axis: 1 }));
-  const sum = add('Add', [add('Mul', [about, share]), ownResult]);
-  add('Reshape', [sum, nameOf('result')], {}, result);
+  const sum = add('Add', [add('Mul', [about, share]), add('Mul', [ownResult, weight])]);
+  const rest = add('Sub', [constantOf(1, nodes, `${result}/one`), share]);
+  const total = add('Add', [share, add('Mul', [weight, rest])]);
+  add('Reshape', [add('Div', [sum, total]), nameOf('result')], {}, result);
   return nodes;
 }
 
