@@ -9,15 +9,18 @@ const UNPACKED = join(import.meta.dirname, '../node_modules/.cache/fixtures');
 
 /**
  * Returns the path of a file or folder under `tests/fixtures`. One that is packed (`models/genai/llama` in
- * `llama.txtar`, by `tests/fixtures/pack.py`) is unpacked first. Copy it before you change it.
+ * `llama.txtar`, by `tests/fixtures/pack.py`) is unpacked first; those that programs outside of the tests read are
+ * plain. Copy it before you change it.
  */
 export function fixture(path: string): string {
+  const plain = join(FIXTURES, path);
+  if (existsSync(plain)) return plain;
   const names = path.split('/');
   for (const [i] of names.entries()) {
     const folder = join(FIXTURES, ...names.slice(0, i + 1));
     if (existsSync(`${folder}.txtar`)) return join(unpacked(folder), ...names.slice(i + 1));
   }
-  return join(FIXTURES, path);
+  return plain;
 }
 
 export const readFixture = (path: string): string => readFileSync(fixture(path), 'utf8');
