@@ -41,7 +41,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.onError(failed);
   app.notFound(notFound(app));
   if (deps.guard) app.use(guard(deps.guard));
-  app.use(limitBodies(bodies, deps.decoders));
+  app.use(limitBodies(bodies, deps));
   const { checker } = deps;
   if (checker) {
     app.use((c, next) => {

@@ -1,27 +1,23 @@
 import type * as v from 'valibot';
-import {
-  type BodyDecoders,
-  type BodyLimits,
-  checkContentType,
-  readBody,
-  readJson,
-  STANDARD_DECODERS,
-} from '../lib/json/body.ts';
+import { type BodyLimits, checkContentType, readBody, readJson, STANDARD_DECODERS } from '../lib/json/body.ts';
 import type { BodyBudget } from '../lib/json/body-budget.ts';
 import { type JsonValue, parseJson, sourceText } from '../lib/json/parse.ts';
 import { validate } from '../lib/validation/validate.ts';
 import { compiled } from './compiled.ts';
-import type { AppContext, AppMiddleware } from './context.ts';
+import type { AppContext, AppDeps, AppMiddleware } from './context.ts';
 
 /**
  * Returns middleware that sets the context variable `body`: the request's share of the body budget, and the content
  * encodings that are decoded. Releases the share when the request is answered or its stream begins.
  */
-export function limitBodies(budget: BodyBudget, decoders: BodyDecoders = STANDARD_DECODERS): AppMiddleware {
+export function limitBodies(
+  budget: BodyBudget,
+  { decoders = STANDARD_DECODERS, turn }: Pick<AppDeps, 'decoders' | 'turn'>,
+): AppMiddleware {
   const accepted = Object.keys(decoders).join(', ');
   return async (c, next) => {
     const share = budget.share();
-    c.set('body', { share, decoders });
+    c.set('body', { share, decoders, turn });
     try {
       await next();
       // RFC 7694, section 3: what a client may send instead.

@@ -60,6 +60,8 @@ export interface AppDeps {
   bodyBytes?: number;
   /** Decoders of compressed bodies; `STANDARD_DECODERS` by default. */
   decoders?: BodyDecoders;
+  /** Resolves when a body of more than 1 MiB may be parsed; without it, at once. */
+  turn?: () => Promise<void>;
   /** Compiles the schemas of expensive bodies; without it, the thread that serves requests does. */
   checker?: BodyChecker;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
@@ -150,8 +152,8 @@ export interface AppEnv {
     api: ErrorFormat;
     /** Path of the request's route in the contract, such as `/v1/models/{model_id}`; absent if there is no route. */
     route?: string;
-    /** The request's share of the body budget (`AppDeps.bodyBytes`), and the decoders for its body. */
-    body: { share: BodyShare; decoders: BodyDecoders };
+    /** The request's share of the body budget (`AppDeps.bodyBytes`), and what its body is decoded and parsed by. */
+    body: { share: BodyShare; decoders: BodyDecoders; turn: AppDeps['turn'] };
     /** JSON text of the body, once it is read. */
     text?: string;
     checker?: BodyChecker;

@@ -1,8 +1,8 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readJson } from '../../lib/json/body.ts';
 import { BodyBudget } from '../../lib/json/body-budget.ts';
-import { NODE_DECODERS } from './serve.ts';
+import { NODE_DECODERS, turns } from './serve.ts';
 
 const LIMIT = 256 * 1024;
 const brotli = (text: string | Buffer) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 3 } });
@@ -72,4 +72,34 @@ test.each(['compress', 'gzip, br', 'x', '__proto__'])('the encoding %s is not kn
     code: 'unsupported_media_type',
     message: expect.stringMatching(/zstd, gzip, deflate, br/),
   });
+});
+
+test('work in turns waits as long as the work before it took', async () => {
+  vi.useFakeTimers();
+  const now = vi.spyOn(performance, 'now').mockReturnValueOnce(1000).mockReturnValueOnce(1100);
+  const turn = turns();
+  await turn();
+  let begun = false;
+  void turn().then(() => {
+    begun = true;
+  });
+  await vi.advanceTimersByTimeAsync(99);
+  expect(begun).toBe(false);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(begun).toBe(true);
+  now.mockRestore();
+  vi.useRealTimers();
+});
+
+test.each([
+  ['a body of 1 MiB is parsed at once', 0, 0],
+  ['a larger one in turns', 1, 1],
+])('%s', async (_, more, expected) => {
+  const turn = vi.fn(async () => undefined);
+  const share = new BodyBudget(2 ** 30).share();
+  const headers = { 'content-type': 'application/json' };
+  const body = '"x"'.padEnd(1024 * 1024 + more);
+  const request = new Request('http://localhost/', { method: 'POST', headers, body });
+  expect(await readJson(request, { contentType: 'required', share, turn })).toBe('x');
+  expect(turn).toHaveBeenCalledTimes(expected);
 });

@@ -25,6 +25,8 @@ export interface JsonBodyRules extends BodyLimits {
   share: BodyShare;
   /** The content encodings that are decoded; `STANDARD_DECODERS` by default. */
   decoders?: BodyDecoders;
+  /** Resolves when a large body may be parsed, which keeps the thread busy; at once if absent. */
+  turn?: (() => Promise<void>) | undefined;
 }
 
 /** Functions that create a decoder, by the name of the content encoding in lower case (RFC 9110, section 8.4.1). */
@@ -44,6 +46,12 @@ const MOST_RATIO = 256;
 const FREE_OF_RATIO = 1024 * 1024;
 
 /**
+ * Largest `Content-Length` in bytes for which a body is read in one call, which is faster, and its bytes are reserved
+ * before they arrive. Longer bodies are parsed in turns.
+ */
+const LARGE = 1024 * 1024;
+
+/**
  * Reads the JSON value of a request's body.
  *
  * @throws AssayError `unsupported_media_type` for another content type; `request_too_large` for more than `maxBytes`;
@@ -54,14 +62,10 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
   const boundary = rules.multipart ? boundaryOf(request.headers.get('content-type')) : undefined;
   if (boundary !== undefined) return parseMultipart(await readBody(request, rules), boundary, rules.maxParts);
   checkContentType(request.headers, rules.contentType);
-  return parseJson(await readBody(request, rules), rules.maxParts);
+  const bytes = await readBody(request, rules);
+  if (bytes.byteLength > LARGE) await rules.turn?.();
+  return parseJson(bytes, rules.maxParts);
 }
-
-/**
- * Largest `Content-Length` in bytes for which a body is read in one call, which is faster. Its bytes are reserved
- * before they arrive.
- */
-const AT_ONCE = 1024 * 1024;
 
 /**
  * Reads the bytes of a body, decoded, of at most `maxBytes`; throws as `readJson` does. A body whose `Content-Length`
@@ -71,7 +75,7 @@ const AT_ONCE = 1024 * 1024;
  */
 export async function readBody(
   request: Request,
-  rules: Omit<JsonBodyRules, 'contentType' | 'multipart'>,
+  rules: Omit<JsonBodyRules, 'contentType' | 'multipart' | 'turn'>,
 ): Promise<Uint8Array> {
   const { share, decoders = STANDARD_DECODERS, maxBytes = MAX_BODY_BYTES } = rules;
   const decoder = decoderFor(request.headers, decoders);
@@ -81,7 +85,7 @@ export async function readBody(
     throw tooLarge(maxBytes);
   }
   if (decoder) return request.body ? readBytes(decoded(request.body, decoder()), maxBytes, share) : new Uint8Array();
-  if (!(announced <= AT_ONCE)) return readBytes(request.body, maxBytes, share);
+  if (!(announced <= LARGE)) return readBytes(request.body, maxBytes, share);
   try {
     share.take(announced);
   } catch (error) {
