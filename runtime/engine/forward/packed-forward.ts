@@ -55,14 +55,7 @@ export class PackedForward implements Forward {
     if (others.length === 0) return this.#runApart(batch);
     const before = new LogitRows((await this.#runTogether(others)).slice(), this.vocabSize);
     const after = new LogitRows(await this.#runApart(apart), this.vocabSize);
-    const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
-    let at = 0;
-    for (const one of batch) {
-      const rows = (isApart(one) ? after : before).take(one.rows.length);
-      logits.set(rows, at);
-      at += rows.length;
-    }
-    return logits;
+    return joined(batch.map((one) => (isApart(one) ? after : before).take(one.rows.length)));
   }
 
   async #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {
@@ -73,13 +66,9 @@ export class PackedForward implements Forward {
     // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
     if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
       return this.#batch.run(stretches);
-    const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
-    let at = 0;
-    for (const stretch of stretches) {
-      logits.set(await this.#batch.run([stretch]), at);
-      at += stretch.rows.length * this.vocabSize;
-    }
-    return logits;
+    const logits: Float32Array[] = [];
+    for (const stretch of stretches) logits.push((await this.#batch.run([stretch])).slice());
+    return joined(logits);
   }
 
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
@@ -87,20 +76,26 @@ export class PackedForward implements Forward {
     if (parts.every(({ branches }) => branches === null)) return this.#run(parts.map(({ first }) => first));
     const first = new LogitRows((await this.#run(parts.map((part) => part.first))).slice(), this.vocabSize);
     const branches = new LogitRows(await this.#run(parts.flatMap((part) => part.branches ?? [])), this.vocabSize);
-    const logits = new Float32Array(batch.reduce((sum, { rows }) => sum + rows.length, 0) * this.vocabSize);
-    let at = 0;
-    for (const part of parts) {
-      for (const rows of [first.take(part.first.rows.length), branches.take(part.branches?.rows.length ?? 0)]) {
-        logits.set(rows, at);
-        at += rows.length;
-      }
-    }
-    return logits;
+    const takeBoth = (part: (typeof parts)[number]) => [
+      first.take(part.first.rows.length),
+      branches.take(part.branches?.rows.length ?? 0),
+    ];
+    return joined(parts.flatMap(takeBoth));
   }
 
   #run(stretches: readonly Stretch[]): Promise<Float32Array> {
     return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches);
   }
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
 }
 
 /** Tells whether the new cells of a sequence are those of branches that are apart from their prefix. */
