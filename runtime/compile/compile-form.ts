@@ -23,7 +23,7 @@ import { packStates } from '../onnx/rewrites/pack-states.ts';
 import { padRotaryTables } from '../onnx/rewrites/pad-rotary.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
-import { unusable, whyUnusable } from '../onnx/unusable.ts';
+import { reasonInUnusable, unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { contextLength } from './context-length.ts';
@@ -157,8 +157,8 @@ function graphOfWeights(
     const { architecture, weights } = onnxWeights(graph, limited(readArchitecture(config, maxPromptLen), shapes));
     return { model: buildDecoder(architecture, weights), context: architecture.context };
   } catch (error) {
-    const why = error instanceof Refused ? error.message : whyUnusable(error);
-    if (why === null) throw error;
+    const why = error instanceof Refused ? error.message : reasonInUnusable(error);
+    if (why === undefined) throw error;
     // Names in it are the file's, and of any length.
     return why.replace(/; .*$/su, '').slice(0, LONGEST_REASON);
   }

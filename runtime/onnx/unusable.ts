@@ -14,13 +14,14 @@ export function unusable(
   next = 'Use another file of this model, or another model.',
   cause?: unknown,
 ): AssayError {
-  return new AssayError('engine_failed', `${BEGIN}${why}. ${next}`, { cause });
+  const error = new AssayError('engine_failed', `The model file cannot be used: ${why}. ${next}`, { cause });
+  reasons.set(error, why);
+  return error;
 }
 
-const BEGIN = 'The model file cannot be used: ';
+const reasons = new WeakMap<object, string>();
 
-/** Returns the reason in such an error; null for another one. */
-export function whyUnusable(error: unknown): string | null {
-  if (!(error instanceof AssayError && error.message.startsWith(BEGIN))) return null;
-  return error.message.slice(BEGIN.length).replace(/\. .*$/su, '');
+/** Returns the reason that such an error was created with in this process; undefined for another error. */
+export function reasonInUnusable(error: unknown): string | undefined {
+  return error instanceof AssayError ? reasons.get(error) : undefined;
 }
