@@ -4,6 +4,7 @@ import {
   attribute,
   DataType,
   dataLength,
+  elementCount,
   type Graph,
   makeTensor,
   type OnnxNode,
@@ -16,6 +17,7 @@ import {
   PIECE_BYTES,
   readAll,
   readFloats,
+  readSome,
   readSomeFloats,
 } from '../onnx/format/tensor-data.ts';
 import { isHalfType } from '../onnx/to-float32.ts';
@@ -190,7 +192,7 @@ class Reader {
     // What is left has the name of a module, and is read in another way: a kernel of a convolution, or sinks.
     for (const tensor of this.#graph.initializers.values()) {
       if (this.#used.has(tensor.name) || !/^(?:model\.)?layers\.\d+\./u.test(tensor.name)) continue;
-      if (!isFloat(tensor) || sizeOf(tensor) < 2) continue;
+      if (!isFloat(tensor) || elementCount(tensor) < 2) continue;
       const name = canonical(tensor.name);
       if (!this.#found.has(name)) this.#found.set(name, vectorOf(name, tensor));
     }
@@ -242,7 +244,10 @@ class Reader {
       [columns, rows, size].every((one) => typeof one === 'number' && one > 0) && (type === 0 || type === 1);
     const count = Number(columns) * Number(rows);
     const whole =
-      levels && scales && 2 * sizeOf(levels) === count && sizeOf(scales) === Math.ceil(count / Number(size));
+      levels &&
+      scales &&
+      2 * elementCount(levels) === count &&
+      elementCount(scales) === Math.ceil(count / Number(size));
     if (!known || !whole || Number(columns) % 2 !== 0) {
       throw new Refused(`its graph has the weights of ${node.name} in a form that is not read`);
     }
@@ -250,9 +255,7 @@ class Reader {
     const name = `${this.#pathOf(node, levels.name)}.weight`;
     const data = computedRows(height, width, (first, count) => {
       const [start, end] = [first * width, (first + count) * width];
-      const reader = openData(levels.data);
-      const bytes = reader.read(start / 2, end / 2);
-      reader.close();
+      const bytes = readSome(levels.data, start / 2, end / 2);
       const firstBlock = Math.floor(start / block);
       const factors = readSomeFloats(scales, firstBlock, Math.ceil(end / block) - firstBlock);
       return Float32Array.from({ length: end - start }, (_, i) => {
@@ -326,7 +329,7 @@ class Reader {
     const tensor = input ? this.#constant(input)?.tensor : undefined;
     if (tensor?.dims.length !== 1 || this.#scales.has(tensor.name)) return;
     const isFactor = tensor.name.endsWith('.layer_scalar');
-    if (sizeOf(tensor) < 2 && !isFactor) return;
+    if (elementCount(tensor) < 2 && !isFactor) return;
     const name = isFactor ? canonical(tensor.name) : `${this.#pathOf(node, tensor.name)}.${kind}`;
     this.#give(name, tensor, vectorOf(name, tensor));
   }
@@ -390,7 +393,6 @@ function canonical(name: string): string {
 }
 
 const isFloat = ({ dataType }: Tensor): boolean => dataType === DataType.float || isHalfType(dataType);
-const sizeOf = ({ dims }: Tensor): number => dims.reduce((product, dim) => product * dim, 1);
 
 /** Returns a tensor whose dimensions are those of the checkpoint. */
 function vectorOf(name: string, { dims, dataType, data }: Tensor): StoredTensor {
@@ -442,12 +444,7 @@ function asLevels(tensor: Tensor, length: number): Tensor | undefined {
   const bytes = { ...tensor, dataType: DataType.uint8, dims: [length] };
   if (dataType === DataType.uint4) return bytes;
   if (dataType !== DataType.int4) return undefined;
-  const read = (start: number, end: number): Uint8Array<ArrayBuffer> => {
-    const reader = openData(data);
-    const part = reader.read(start, end);
-    reader.close();
-    return part.map((both) => both ^ 0x88);
-  };
+  const read = (start: number, end: number) => readSome(data, start, end).map((both) => both ^ 0x88);
   function* pieces(): Generator<Uint8Array> {
     for (let at = 0; at < length; at += PIECE_BYTES) yield read(at, Math.min(length, at + PIECE_BYTES));
   }
@@ -472,17 +469,15 @@ interface Quantised {
 /** Returns a matrix of 8-bit levels as floats, which are computed when they are read; undefined for another form. */
 function dequantised(name: string, { levels, scale, zero, axis }: Quantised): Tensor | undefined {
   const [rows = 0, columns = 0] = levels.dims;
-  const count = sizeOf(scale);
+  const count = elementCount(scale);
   const ofRows = axis === 0 || axis === -2;
   const fits = count === 1 || count === (ofRows ? rows : columns);
   const signed = levels.dataType === DataType.int8;
   if (levels.dims.length !== 2 || !fits || !isFloat(scale) || (!signed && levels.dataType !== DataType.uint8))
     return undefined;
-  if (zero && (zero.dataType !== levels.dataType || sizeOf(zero) !== count)) return undefined;
+  if (zero && (zero.dataType !== levels.dataType || elementCount(zero) !== count)) return undefined;
   const data = computedRows(rows, columns, (first, many) => {
-    const reader = openData(levels.data);
-    const bytes = reader.read(first * columns, (first + many) * columns);
-    reader.close();
+    const bytes = readSome(levels.data, first * columns, (first + many) * columns);
     const integers = signed ? new Int8Array(bytes.buffer) : bytes;
     const scales = readFloats(scale);
     const zeroBytes = zero && readAll(zero);

@@ -1,5 +1,5 @@
-import { attribute, DataType, type Graph, type OnnxNode, type Tensor } from './model.ts';
-import { openData, readSomeFloats } from './tensor-data.ts';
+import { attribute, DataType, elementCount, type Graph, type OnnxNode, type Tensor } from './model.ts';
+import { readSome, readSomeFloats } from './tensor-data.ts';
 
 /**
  * Describes a matrix `[rows, columns]` in the blocks of MatMulNBits (onnxruntime, docs/ContribOperators.md): each row
@@ -28,7 +28,7 @@ export function blockMatrix(node: OnnxNode, { initializers }: Graph): BlockMatri
   if (bits !== 4 && bits !== 8) return undefined;
   const blocks = Math.ceil(columns / size);
   const sizes = [rows * blocks * ((size * bits) / 8), rows * blocks, rows * Math.ceil((blocks * bits) / 8)];
-  const fits = [levels, scales, zeros].every((tensor, i) => !tensor || elements(tensor) === sizes[i]);
+  const fits = [levels, scales, zeros].every((tensor, i) => !tensor || elementCount(tensor) === sizes[i]);
   if (!fits || levels.dataType !== DataType.uint8) return undefined;
   return { rows, columns, bits, size, levels, scales, ...(zeros ? { zeros } : {}) };
 }
@@ -42,8 +42,8 @@ export function blockRows(
   const blocks = Math.ceil(columns / size);
   const rowBytes = (blocks * size * bits) / 8;
   const zeroBytes = Math.ceil((blocks * bits) / 8);
-  const bytes = readSome(levels, first * rowBytes, count * rowBytes);
-  const zeroPoints = zeros && readSome(zeros, first * zeroBytes, count * zeroBytes);
+  const bytes = readSome(levels.data, first * rowBytes, (first + count) * rowBytes);
+  const zeroPoints = zeros && readSome(zeros.data, first * zeroBytes, (first + count) * zeroBytes);
   const factors = readSomeFloats(scales, first * blocks, count * blocks);
   const zeroOf = (row: number, block: number): number => {
     if (!zeroPoints) return bits === 4 ? 8 : 128;
@@ -66,15 +66,4 @@ export function blockRows(
     }
   }
   return floats;
-}
-
-const elements = ({ dims }: Tensor): number => dims.reduce((product, dim) => product * dim, 1);
-
-function readSome({ data }: Tensor, start: number, length: number): Uint8Array<ArrayBuffer> {
-  const reader = openData(data);
-  try {
-    return reader.read(start, start + length);
-  } finally {
-    reader.close();
-  }
 }

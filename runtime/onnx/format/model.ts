@@ -67,6 +67,10 @@ const BYTES: Record<number, number> = {
   ...{ [DataType.uint4]: 0.5, [DataType.int4]: 0.5 },
 };
 
+export function elementCount({ dims }: Pick<Tensor, 'dims'>): number {
+  return dims.reduce((product, dim) => product * dim, 1);
+}
+
 /**
  * Returns the number of bytes of one element, half a one for 4 bits; undefined for strings and other types without a
  * fixed size.

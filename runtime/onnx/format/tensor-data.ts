@@ -84,12 +84,7 @@ export function readFloats(tensor: Tensor): Float32Array<ArrayBuffer> {
 /** Reads `count` elements of a tensor of floats from the element `first` on, as 32-bit floats. */
 export function readSomeFloats({ data, dataType }: Tensor, first: number, count: number): Float32Array<ArrayBuffer> {
   const width = elementBytes(dataType) ?? 0;
-  const reader = openData(data);
-  try {
-    return asFloats(reader.read(first * width, (first + count) * width), dataType);
-  } finally {
-    reader.close();
-  }
+  return asFloats(readSome(data, first * width, (first + count) * width), dataType);
 }
 
 /**
@@ -121,10 +116,15 @@ export function computedRows(
 }
 
 /** Reads all bytes of a tensor into memory. Throws `engine_failed` if its file ends before them. */
-export function readAll(tensor: Tensor): Uint8Array<ArrayBuffer> {
-  const reader = openData(tensor.data);
+export function readAll({ data }: Tensor): Uint8Array<ArrayBuffer> {
+  return readSome(data, 0, dataLength(data));
+}
+
+/** Returns a copy of the bytes from `start` to before `end`, which is aligned for any element type. */
+export function readSome(data: TensorData, start: number, end: number): Uint8Array<ArrayBuffer> {
+  const reader = openData(data);
   try {
-    return reader.read(0, reader.length);
+    return reader.read(start, end);
   } finally {
     reader.close();
   }
