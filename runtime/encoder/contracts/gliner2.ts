@@ -359,7 +359,7 @@ function planExtraction(task: ExtractTask, text: string, context: ExtractContext
   const planned: { rows: SchemaRow[]; field: ExtractField | null }[] = [];
   const add = (part: SchemaPart, field: ExtractField | null): void => {
     const rows = windows.map((words) => schemaRow([part], words, tokenizer));
-    for (const row of rows) checkLength(row, contract.maxTokens, true);
+    for (const row of rows) checkLength(row, contract.maxTokens, !context.windows);
     planned.push({ rows, field });
   };
   if (texts.length > 0) add(entities, null);
