@@ -196,9 +196,14 @@ describe('GLiNER2', async () => {
       best.map(({ path, evidence }) => ({ path, evidence })),
     );
     for (const [i, { probability }] of found.entries()) expect(probability).toBeCloseTo(best[i]!.probability, 5);
-    expect(() => prepare(model, { kind: 'tasks', batch: batch(words.join(' ').repeat(3), extract(shape)) })).toThrow(
-      expect.objectContaining({ code: 'input_too_long' }),
-    );
+    const tooLong = (one: ServedModel, text: string, message: unknown) =>
+      expect(() => prepare(one, { kind: 'tasks', batch: batch(text, extract(shape)) })).toThrow(
+        expect.objectContaining({ code: 'input_too_long', message }),
+      );
+    const advice = /start the server with --long-input windows/;
+    tooLong(model, words.join(' ').repeat(3), expect.stringMatching(advice));
+    // Words of many tokens: even a window is too long.
+    tooLong(windowed, 'Xqzvwkjy '.repeat(500), expect.not.stringMatching(advice));
   });
 
   it('answers schemas of texts, lists, choices, booleans and lists of objects', async () => {
