@@ -38,7 +38,7 @@ export function unload(host: ModelHost): AppHandler {
     const sent = await readOptional(c);
     const { model: named } = sent === undefined ? {} : validate(UnloadRequest, sent);
     const wanted = named === undefined ? undefined : allowedModel(c, named);
-    const active = host.slot().model;
+    const active = host.active().model;
     if (wanted === undefined && active !== null) checkRight(c, active);
     const { model } = await host.unload(wanted);
     return c.json<UnloadResponse>({ status: 'success', model, state: 'unloaded' });

@@ -5,7 +5,7 @@ import { callOf } from './call.ts';
 import type { AppContext, Services } from './context.ts';
 import { endEarly } from './event-stream.ts';
 
-/** Represents a chat that the backend has accepted and given a slot in its queue. */
+/** Represents a chat that the backend has accepted and admitted to its queue. */
 export interface StartedChat {
   model: string;
   /** Seconds since 1970-01-01 UTC. */
@@ -18,7 +18,7 @@ export interface StartedChat {
 
 /**
  * Checks that the key may use the model, sends the chat to the backend and waits for its event `start`, which means
- * that the chat has a slot in the queue. Throws every error up to that point, so that it can still be answered with its
+ * that the chat is admitted. Throws every error up to that point, so that it can still be answered with its
  * HTTP status.
  */
 export async function startChat(
@@ -32,7 +32,7 @@ export async function startChat(
   const { model: wanted, ...unnamed } = request;
   const aliased = wanted !== undefined && services.aliases.has(wanted);
   // Without a model, the only loaded one is meant; otherwise only the event `start` names it.
-  const [only, ...others] = services.host?.slots() ?? [];
+  const [only, ...others] = services.host?.inMemory() ?? [];
   const meant = wanted === undefined || aliased ? others.length === 0 && only?.model : wanted;
   if (meant) checkRight(c, meant);
   const events = services.backend.chat(aliased ? unnamed : request, call)[Symbol.asyncIterator]();

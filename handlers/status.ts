@@ -1,4 +1,4 @@
-import type { DeviceDecision, ModelHost, Slot } from '../lib/models/host.ts';
+import type { DeviceDecision, ModelHost, ModelView } from '../lib/models/host.ts';
 import { MODEL_STATES } from '../lib/models/model-states.ts';
 import { unknownModel } from '../lib/models/unknown-model.ts';
 import type {
@@ -19,7 +19,7 @@ export function serverStatus(host: ModelHost): AppHandler {
   return (c) =>
     c.json<ServerStatus>({
       status: 'running',
-      active_model: activeModel(host.slot()),
+      active_model: activeModel(host.active()),
       description: 'Assay answers many small judgement tasks about one text. GET /openapi.json lists all routes.',
     });
 }
@@ -32,17 +32,17 @@ export function browsersToPlayground(handler: AppHandler): AppHandler {
   };
 }
 
-/** Handles `GET /health` and `GET /currentmodel`: reports the state of the model slot. */
+/** Handles `GET /health` and `GET /currentmodel`: reports the state of the active model. */
 export function health(host: ModelHost): AppHandler {
   return (c) => {
-    const slot = host.slot();
-    const { device, precision, precisionReason, devices, maxPromptLen, silentMs, dependence } = slot;
-    const [all, memory] = [host.slots(), host.memory()];
+    const view = host.active();
+    const { device, precision, precisionReason, devices, maxPromptLen, silentMs, dependence } = view;
+    const [all, memory] = [host.inMemory(), host.memory()];
     const several = memory !== null || all.length > 1;
     return c.json<Health>({
-      ...shown(slot),
+      ...shown(view),
       device,
-      active_model: activeModel(slot),
+      active_model: activeModel(view),
       ...(silentMs === undefined ? {} : { heartbeat_age_ms: Math.round(silentMs) }),
       ...(maxPromptLen === undefined ? {} : { max_prompt_len: maxPromptLen }),
       ...(devices === undefined ? {} : { devices: devices.map(triedDevice) }),
@@ -58,14 +58,14 @@ export function health(host: ModelHost): AppHandler {
   };
 }
 
-/** Describes one of several models; an empty list for a slot without one. */
-function modelHealth(slot: Slot): ModelHealth[] {
-  const { model: id, device, memoryBytes } = slot;
+/** Describes one of several models; an empty list if there is none. */
+function modelHealth(view: ModelView): ModelHealth[] {
+  const { model: id, device, memoryBytes } = view;
   if (id === null) return [];
   return [
     {
       id,
-      ...shown(slot),
+      ...shown(view),
       device,
       ...(memoryBytes === undefined ? {} : { memory_bytes: Math.round(memoryBytes) }),
     },
@@ -73,13 +73,13 @@ function modelHealth(slot: Slot): ModelHealth[] {
 }
 
 /** Returns the fields that say how a model is. */
-function shown(slot: Slot): Pick<ModelHealth, 'state' | 'status' | 'reason'> {
-  const { slot: state, health } = MODEL_STATES[slot.state];
-  const reason = slot.unresponsive ? silence(slot) : slot.reason;
-  return { status: slot.unresponsive ? 'error' : health, state, ...(reason === undefined ? {} : { reason }) };
+function shown(view: ModelView): Pick<ModelHealth, 'state' | 'status' | 'reason'> {
+  const { state, health } = MODEL_STATES[view.state];
+  const reason = view.unresponsive ? silence(view) : view.reason;
+  return { status: view.unresponsive ? 'error' : health, state, ...(reason === undefined ? {} : { reason }) };
 }
 
-function silence({ silentMs = 0 }: Slot): string {
+function silence({ silentMs = 0 }: ModelView): string {
   return `The engine process has not responded for ${Math.round(silentMs / 1000)} s.`;
 }
 
@@ -101,14 +101,14 @@ export function ready({ host, probed, isStopping }: Services): AppHandler | unde
 
 /** Returns the reason why no model answers; null if one does. */
 function whyNoneReady(host: ModelHost): string | null {
-  return host.slots().some((slot) => whyNotReady(slot) === null) ? null : whyNotReady(host.slot());
+  return host.inMemory().some((view) => whyNotReady(view) === null) ? null : whyNotReady(host.active());
 }
 
 /** Returns the reason why a model does not answer; null if it does. */
-function whyNotReady(slot: Slot): string | null {
-  if (slot.unresponsive) return silence(slot);
-  if (slot.state === 'loaded') return null;
-  return slot.reason ?? `No model is loaded (state: ${MODEL_STATES[slot.state].slot}).`;
+function whyNotReady(view: ModelView): string | null {
+  if (view.unresponsive) return silence(view);
+  if (view.state === 'loaded') return null;
+  return view.reason ?? `No model is loaded (state: ${MODEL_STATES[view.state].state}).`;
 }
 
 /** Handles `GET /v2`, the metadata of the Open Inference Protocol. */
@@ -119,7 +119,7 @@ export const inferenceServer: AppHandler = (c) =>
 export function inferenceModel({ host }: Services): AppHandler | undefined {
   return (
     host &&
-    ((c) => c.json<InferenceModel>({ name: slotOf(c, host).name, platform: 'onnxruntime', inputs: [], outputs: [] }))
+    ((c) => c.json<InferenceModel>({ name: viewOf(c, host).name, platform: 'onnxruntime', inputs: [], outputs: [] }))
   );
 }
 
@@ -127,18 +127,18 @@ export function inferenceModel({ host }: Services): AppHandler | undefined {
 export function modelReady({ host, isStopping }: Services): AppHandler | undefined {
   if (!host) return undefined;
   return (c) => {
-    const { name, slot } = slotOf(c, host);
-    const ready = !isStopping?.() && whyNotReady(slot) === null;
+    const { name, view } = viewOf(c, host);
+    const ready = !isStopping?.() && whyNotReady(view) === null;
     return c.json<ModelReadiness>({ name, ready }, ready ? 200 : 503);
   };
 }
 
-function slotOf(c: AppContext, host: ModelHost): { name: string; slot: Slot } {
+function viewOf(c: AppContext, host: ModelHost): { name: string; view: ModelView } {
   const name = c.req.param('model_id') ?? '';
-  const slots = host.slots();
-  const slot = slots.find(({ model }) => model === name);
-  if (slot) return { name, slot };
-  throw unknownModel(name, { served: slots.flatMap(({ model }) => model ?? []), known: [] });
+  const views = host.inMemory();
+  const view = views.find(({ model }) => model === name);
+  if (view) return { name, view };
+  throw unknownModel(name, { served: views.flatMap(({ model }) => model ?? []), known: [] });
 }
 
 function triedDevice({ device, used, reason, figures }: DeviceDecision): TriedDevice {
@@ -146,6 +146,6 @@ function triedDevice({ device, used, reason, figures }: DeviceDecision): TriedDe
   return { device, used, reason, error, device_ms: deviceMs, cpu_ms: cpuMs };
 }
 
-function activeModel(slot: Slot): string {
-  return slot.state === 'loaded' && slot.model !== null ? slot.model : 'none';
+function activeModel(view: ModelView): string {
+  return view.state === 'loaded' && view.model !== null ? view.model : 'none';
 }

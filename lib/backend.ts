@@ -33,7 +33,7 @@ export interface InferenceBackend {
   /** Answers every task of the batch, each as if it had been sent alone, except that all share `maxOutputTokens`. */
   runTasks(batch: TaskBatch, call: Call): Promise<BatchAnswer>;
   /**
-   * Answers a chat as events: `start` once the request has a slot in the queue, then `reasoning`, `content` and
+   * Answers a chat as events: `start` once the request is admitted, then `reasoning`, `content` and
    * `tool_call`, then one `finish`. An error before `start` is answered with its HTTP status; a later one ends the
    * stream.
    */

@@ -25,7 +25,7 @@ export const ERROR_CODES = [
   'invalid_api_key',
   'model_not_allowed',
   'forbidden_origin',
-  // the model and its slot
+  // the models in memory
   'model_not_found',
   'model_not_loaded',
   'model_in_use',

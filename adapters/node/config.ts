@@ -3,7 +3,7 @@ import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
 import { PRECISIONS } from '../../runtime/compile/form-choice.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
-import { LONG_INPUTS } from '../../runtime/slot/model-slot.ts';
+import { LONG_INPUTS } from '../../runtime/registry/hosted-model.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { homeFolder } from '../../runtime/store/environment.ts';
 import { expandHome } from '../../runtime/store/paths.ts';

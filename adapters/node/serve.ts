@@ -206,7 +206,7 @@ async function loadAtStart(
     say(
       `${model} is ready on the ${device} after ${(load_ms / 1000).toFixed(1)} s, for prompts up to ${length} tokens.`,
     );
-    const unused = (host.slot().devices ?? []).filter(({ used }) => !used);
+    const unused = (host.active().devices ?? []).filter(({ used }) => !used);
     if (asked !== 'auto') for (const { device: other, reason } of unused) say(`The ${other} is not used. ${reason}`);
     if (warning) say(`Warning: ${warning}`);
     return true;

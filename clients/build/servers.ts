@@ -4,7 +4,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { HubServer } from '../../tests/hub/hub-server.ts';
-import { fixtureModel } from '../../tests/slot/machine.ts';
+import { fixtureModel } from '../../tests/registry/machine.ts';
 import { startCasesServer } from '../cases-server.ts';
 import type { ServerUrls } from './language.ts';
 import { ROOT, WORK } from './paths.ts';

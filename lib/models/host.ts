@@ -10,14 +10,14 @@ import type { ModelState } from './model-states.ts';
  */
 export interface ModelHost {
   /** Describes the model that was loaded last, or else one that is being loaded or failed to load. */
-  slot(): Slot;
-  /** Describes all models in memory, those being loaded, and those that failed to load; first that of `slot`. */
-  slots(): readonly Slot[];
+  active(): ModelView;
+  /** Describes all models in memory, those being loaded, and those that failed to load; first that of `active`. */
+  inMemory(): readonly ModelView[];
   /** Returns the memory of the models; null if a load replaces the loaded model. */
   memory(): { usedBytes: number; budgetBytes: number } | null;
   listModels(): Promise<readonly ListedModel[]>;
   load(model: ModelId, options: LoadOptions): Promise<LoadReport>;
-  /** Unloads a model; by default, that of `slot`. */
+  /** Unloads a model; by default, that of `active`. */
   unload(model?: ModelId): Promise<UnloadReport>;
   /**
    * Downloads and compiles a model. Yields progress events and finally one `done`. If `leaving` aborts because the
@@ -43,7 +43,7 @@ export interface LoadOptions {
   evict?: boolean;
 }
 
-/** Describes a device that was tried for the model in the slot: whether it is used, and the reason. */
+/** Describes a device that was tried for a model: whether it is used, and the reason. */
 export interface DeviceDecision {
   device: Device;
   used: boolean;
@@ -53,11 +53,11 @@ export interface DeviceDecision {
 }
 
 /** Describes one model in memory, or the lack of one. */
-export interface Slot {
+export interface ModelView {
   state: ModelState;
-  /** The model that is loaded, is being loaded or unloaded, or failed; null for an empty slot. */
+  /** The model that is loaded, is being loaded or unloaded, or failed; null if there is none. */
   model: ModelId | null;
-  /** The device in use; for an empty slot, the device that a model would use. */
+  /** The device in use; if there is no model, the device that one would use. */
   device: Device;
   /** Reason for the states `restarting` and `failed`. */
   reason?: string;
@@ -105,7 +105,7 @@ export interface LoadReport extends FormReport {
 }
 
 export interface UnloadReport {
-  /** The unloaded model; null for an empty slot. */
+  /** The unloaded model; null if there is none. */
   model: ModelId | null;
 }
 

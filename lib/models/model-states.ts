@@ -1,7 +1,7 @@
 import type { ModelStatus } from '../schema/model-list.ts';
 import type { Health, ModelHealth } from '../schema/status.ts';
 
-/** Names the states of a model on a machine (docs/slot.md). */
+/** Names the states of a model on a machine (docs/registry.md). */
 export type ModelState =
   | 'unloaded'
   | 'downloading'
@@ -26,7 +26,7 @@ export type ModelEvent = (typeof MODEL_EVENTS)[number];
 
 interface StateRow {
   /** The `state` of `GET /health`. */
-  slot: ModelHealth['state'];
+  state: ModelHealth['state'];
   /** The `status` of `GET /health`. */
   health: Health['status'];
   /** The `status` in the model list; null: the model's files decide. */
@@ -43,11 +43,11 @@ const STEPS = {
   compiling: 'compiling',
   ended: 'unloaded',
 } as const;
-const NOT_IN_MEMORY = { slot: 'unloaded', health: 'idle' } as const;
+const NOT_IN_MEMORY = { state: 'unloaded', health: 'idle' } as const;
 
 /**
  * Has a row for each state of a model: what it is called in answers and errors, and what may come next.
- * `docs/slot.md` prints the transitions.
+ * `docs/registry.md` prints the transitions.
  */
 export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   /** The model is not in memory, and nothing is done to its files. */
@@ -63,7 +63,7 @@ export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   deleting: { ...NOT_IN_MEMORY, listed: null, doing: 'being deleted', next: { ended: 'unloaded' } },
   /** The model is compiled if needed, then loaded into memory. */
   loading: {
-    slot: 'loading',
+    state: 'loading',
     health: 'loading',
     listed: 'loading',
     doing: 'being loaded',
@@ -71,7 +71,7 @@ export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   },
   /** The model answers requests. */
   loaded: {
-    slot: 'loaded',
+    state: 'loaded',
     health: 'ok',
     listed: 'active',
     doing: 'loaded',
@@ -79,7 +79,7 @@ export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   },
   /** Requests in flight finish and no new ones start; then the engine process ends. */
   unloading: {
-    slot: 'unloading',
+    state: 'unloading',
     health: 'loading',
     listed: 'unloading',
     doing: 'being unloaded',
@@ -87,7 +87,7 @@ export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   },
   /** The engine process died. The same model is loaded again, after a pause that grows with every failure. */
   restarting: {
-    slot: 'error',
+    state: 'error',
     health: 'error',
     listed: 'error',
     doing: 'being started again',
@@ -95,7 +95,7 @@ export const MODEL_STATES: Readonly<Record<ModelState, StateRow>> = {
   },
   /** The last load failed; no model is in memory. */
   failed: {
-    slot: 'error',
+    state: 'error',
     health: 'error',
     listed: 'error',
     doing: 'being loaded',

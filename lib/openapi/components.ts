@@ -25,10 +25,10 @@ import {
   InferenceModel,
   InferenceServer,
   Liveness,
+  MemoryState,
   ModelReadiness,
   Readiness,
   ServerStatus,
-  SlotState,
 } from '../schema/status.ts';
 import * as many from '../schema/systemone-batch.ts';
 import * as systemOne from '../schema/systemone-request.ts';
@@ -204,7 +204,7 @@ export const COMPONENTS: Readonly<Record<string, v.GenericSchema>> = {
   InferenceServer,
   InferenceModel,
   ModelReadiness,
-  SlotState,
+  SlotState: MemoryState,
   Device,
   ModelId: list.ModelIdText,
   NamedModel: list.NamedModel,

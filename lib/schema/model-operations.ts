@@ -99,7 +99,7 @@ export type LoadResponse = v.InferOutput<typeof LoadResponse>;
 
 export const UnloadResponse = object({
   status: success,
-  /** The unloaded model; null if the slot was empty. */
+  /** The unloaded model; null if there was none. */
   model: v.nullable(ModelIdText),
   state: v.literal('unloaded'),
 });

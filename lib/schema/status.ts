@@ -3,9 +3,9 @@ import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 
 /** States of a model in memory, or of the lack of one (docs/model-api.md, M-4). */
-export const SLOT_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
-export const SlotState = v.picklist(SLOT_STATES);
-export type SlotState = v.InferOutput<typeof SlotState>;
+export const MEMORY_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
+export const MemoryState = v.picklist(MEMORY_STATES);
+export type MemoryState = v.InferOutput<typeof MemoryState>;
 
 const ActiveModel = v.pipe(v.string(), v.description('Id of the model that was loaded last, or none.'));
 
@@ -48,7 +48,7 @@ const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 /** One of several models in memory, being loaded, or that failed to load (docs/model-api.md, M-31). */
 export const ModelHealth = v.object({
   id: v.string(),
-  state: SlotState,
+  state: MemoryState,
   status: HealthStatus,
   device: Device,
   reason: v.optional(v.string()),
@@ -61,8 +61,8 @@ export type ModelHealth = v.InferOutput<typeof ModelHealth>;
 /** Response of `GET /health` and `GET /currentmodel` (docs/model-api.md, M-4). */
 export const Health = v.object({
   status: HealthStatus,
-  state: SlotState,
-  /** The device in use; for an empty slot, the one that a model would use. */
+  state: MemoryState,
+  /** The device in use; if there is no model, the one that it would use. */
   device: Device,
   active_model: ActiveModel,
   reason: v.optional(v.pipe(v.string(), v.description('Reason for the state error, or for the status error.'))),

@@ -65,7 +65,7 @@ export interface EngineStatus extends ModelLife {
   running: number;
   /** Number of requests in the engine process's queue, as of its last heartbeat. */
   waiting: number;
-  /** Number of requests that hold a slot of the admission queue: being checked, waiting or running. */
+  /** Number of requests that the admission queue has admitted: being checked, waiting or running. */
   admitted: number;
   /** Tokens of work of these requests: prompts, and up to 256 tokens of each answer. */
   admittedTokens: number;

@@ -56,7 +56,7 @@ describe('the table of transitions', () => {
     expect(nextState(state, event)).toBe(next);
   });
 
-  it('leads from every state back to an empty slot', () => {
+  it('leads from every state back to none in memory', () => {
     for (const from of STATES) {
       const reached = new Set<ModelState>([from]);
       for (const state of reached) for (const next of Object.values(MODEL_STATES[state].next)) reached.add(next);
@@ -64,8 +64,8 @@ describe('the table of transitions', () => {
     }
   });
 
-  it('is the one that docs/slot.md prints', async () => {
-    const page = await readFile(new URL('../../docs/slot.md', import.meta.url), 'utf8');
+  it('is the one that docs/registry.md prints', async () => {
+    const page = await readFile(new URL('../../docs/registry.md', import.meta.url), 'utf8');
     const rows = STATES.flatMap((state) =>
       MODEL_EVENTS.flatMap((event) =>
         nextState(state, event) ? [`| \`${state}\` | ${event} | \`${nextState(state, event)}\` |`] : [],

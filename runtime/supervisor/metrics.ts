@@ -119,7 +119,7 @@ export function createEngineMetrics(
   gauge('assay_kv_usage_ratio', 'KV cells of running requests as a part of those that fit.', kvUsage);
   gauge('assay_requests_running', 'Requests that the engine is answering.', ({ running }) => running);
   gauge('assay_requests_waiting', 'Requests in the queue.', ({ waiting }) => waiting);
-  gauge('assay_requests_admitted', 'Requests with a slot: checked, waiting or running.', ({ admitted }) => admitted);
+  gauge('assay_requests_admitted', 'Admitted requests: checked, waiting or running.', ({ admitted }) => admitted);
   gauge('assay_tokens_admitted', 'Tokens of work of these requests.', ({ admittedTokens }) => admittedTokens);
   const cells = 'KV cells of running requests, and of cached prefixes.';
   gauge('assay_kv_cells', cells, ({ kvCells: { running, cached } }) => ({ running, cached }), 'state');

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { newBase, type ServerProcess, startServer } from '../model-server/server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { hasChromium, launch } from './chromium.ts';
 
 /*

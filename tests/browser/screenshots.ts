@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { HubServer } from '../hub/hub-server.ts';
 import { newBase, startServer } from '../model-server/server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { launch } from './chromium.ts';
 
 /*

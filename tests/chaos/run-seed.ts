@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../runtime/engine/random.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import type { HubRepository } from '../hub/repository.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { problemsOf } from './check-answer.ts';
 import { inject, possibleFaults, prepareMachine } from './faults.ts';
 import { imageOrAudio } from './media-operations.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { assay, newFolder } from './assay.ts';
 
 /*

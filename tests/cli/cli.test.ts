@@ -221,7 +221,7 @@ describe('decide', () => {
 
   it('says what to do where no model is loaded', async () => {
     const { run } = await beside({
-      slot: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'It broke.' },
+      active: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'It broke.' },
     });
     const { code, err } = await run(['decide', 'Urgent?'], 'x');
     expect({ code, err }).toEqual({
@@ -727,7 +727,7 @@ describe('what to do next', () => {
   });
 
   it('with a server without a model: how to load one', async () => {
-    const { run } = await beside({ slot: { state: 'unloaded', model: null, device: 'CPU' } });
+    const { run } = await beside({ active: { state: 'unloaded', model: null, device: 'CPU' } });
     expect((await run([])).out).toMatch(/without a model\.[\s\S]*assay -- load assay\/starter/);
   });
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { RECOMMENDED_MODELS } from '../../lib/models/recommended-models.ts';
 import { HubServer } from '../hub/hub-server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { assay } from './assay.ts';
 
 test('lists the models to start with, as a table and as JSON', async () => {

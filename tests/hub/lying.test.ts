@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseModelId } from '../../lib/model-id.ts';
-import { testHost } from '../slot/machine.ts';
+import { testHost } from '../registry/machine.ts';
 import { HubServer } from './hub-server.ts';
 import { type Answer, DIRECTORY, endless, endlessPages, lieAboutFiles, trickle } from './lies.ts';
 import { machine, randomModel } from './pull.ts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { checkpointFiles } from './checkpoint.ts';
 import { HubServer } from './hub-server.ts';
 import { folderRepository, type HubRepository, hubRepository } from './repository.ts';

@@ -74,7 +74,7 @@ const LAYERS: readonly Layer[] = [
     'ort-plugin/plugin-target.ts',
   ),
   runtime(
-    'slot',
+    'registry',
     'supervisor',
     'protocol',
     'contracts',

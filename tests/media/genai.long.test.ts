@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
 import { newBase, type ServerProcess, startServer } from '../model-server/server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { mediaFile } from './golden.ts';
 
 /* A model in the layout of onnxruntime-genai, whose graphs all have one name, as callers of a real server see it. */

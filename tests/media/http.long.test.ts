@@ -12,7 +12,7 @@ import {
   type ServerProcess,
   startServer,
 } from '../model-server/server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { badAudio } from './bad-audio.ts';
 import { badImages } from './bad-images.ts';
 import { mediaFile } from './golden.ts';

@@ -7,7 +7,7 @@ import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createMediaProcess, type MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { mediaProcesses, newBase, processTree, type ServerProcess, startServer } from '../model-server/server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { mediaFile } from './golden.ts';
 
 /* No process stays when the media process, a process around it, or the server is killed. */

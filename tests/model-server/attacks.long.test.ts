@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
 import { DIRECTORY, endless, endlessPages, lieAboutFiles, trickle } from '../hub/lies.ts';
 import { type HubRepository, hubRepository } from '../hub/repository.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { type Json, newBase, residentBytes, type ServerProcess, startServer } from './server.ts';
 
 /*

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { type Json, newBase, processTree, type ServerProcess, startServer } from './server.ts';
 
-/* Crossing requests, and a server that dies in the middle, against real server processes (docs/slot.md). */
+/* Crossing requests, and a server that dies in the middle, against real server processes (docs/registry.md). */
 
 const QWEN = 'acme/qwen3';
 const LLAMA = 'acme/llama';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HubServer } from '../hub/hub-server.ts';
-import { fixtureModel } from '../slot/machine.ts';
+import { fixtureModel } from '../registry/machine.ts';
 import { type Json, newBase, processTree, type ServerProcess, startServer } from './server.ts';
 
-/* Several models in memory, against real server processes with real (tiny) models (docs/slot.md). */
+/* Several models in memory, against real server processes with real (tiny) models (docs/registry.md). */
 
 const QWEN = 'acme/qwen3';
 const LLAMA = 'acme/llama';

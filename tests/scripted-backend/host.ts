@@ -1,18 +1,21 @@
 import { AssayError } from '../../lib/errors.ts';
 import { asModelId } from '../../lib/model-id.ts';
-import type { ModelHost, Slot } from '../../lib/models/host.ts';
+import type { ModelHost, ModelView } from '../../lib/models/host.ts';
 import { DEFAULT_MODEL, listed } from './backend.ts';
 import type { Recorded, Script } from './script.ts';
 import { pause, throwFault } from './steps.ts';
 
-/** Creates a `ModelHost` that follows a test's script; its slot follows the loads and unloads that succeed. */
+/** Creates a `ModelHost` that follows a test's script; its active model follows the loads and unloads that succeed. */
 export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHost {
-  let slot: Slot = { state: 'loaded', model: DEFAULT_MODEL, device: 'CPU' };
-  if (script.slot) slot = { ...script.slot, model: script.slot.model === null ? null : asModelId(script.slot.model) };
-  const all = script.slots?.map((one): Slot => ({ ...one, model: one.model === null ? null : asModelId(one.model) }));
+  let active: ModelView = { state: 'loaded', model: DEFAULT_MODEL, device: 'CPU' };
+  if (script.active)
+    active = { ...script.active, model: script.active.model === null ? null : asModelId(script.active.model) };
+  const all = script.inMemory?.map(
+    (one): ModelView => ({ ...one, model: one.model === null ? null : asModelId(one.model) }),
+  );
   return {
-    slot: () => all?.[0] ?? slot,
-    slots: () => all ?? [slot],
+    active: () => all?.[0] ?? active,
+    inMemory: () => all ?? [active],
     memory: () => script.memory ?? null,
     async listModels() {
       recorded.push({ call: 'listModels' });
@@ -25,17 +28,17 @@ export function scriptedHost(script: Script, recorded: Recorded[] = []): ModelHo
       if (!listed(script).some((one) => one.id === model)) {
         throw new AssayError('model_not_found', `No ${model} on this machine. Fetch it with: assay pull ${model}`);
       }
-      const { device, devices } = slot;
-      slot = { state: 'loaded', model, device, ...(devices ? { devices } : {}) };
+      const { device, devices } = active;
+      active = { state: 'loaded', model, device, ...(devices ? { devices } : {}) };
       const max_prompt_len = options.maxPromptLen ?? 4096;
-      return { model, device: slot.device, load_ms: 12, compiled: false, max_prompt_len, ...script.load?.report };
+      return { model, device: active.device, load_ms: 12, compiled: false, max_prompt_len, ...script.load?.report };
     },
     async unload(named) {
       recorded.push({ call: 'unload', ...(named === undefined ? {} : { model: named }) });
       await pause(script.unload);
       throwFault(script.unload?.fail);
-      const { model } = slot;
-      slot = { state: 'unloaded', model: null, device: slot.device };
+      const { model } = active;
+      active = { state: 'unloaded', model: null, device: active.device };
       return { model };
     },
     async *download(model, options) {

@@ -1,15 +1,15 @@
 import type { BatchAnswer, ChatEvent, ListedModel } from '../../lib/backend.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
-import type { DownloadReport, HostDownloadEvent, LoadReport, RemoveReport, Slot } from '../../lib/models/host.ts';
+import type { DownloadReport, HostDownloadEvent, LoadReport, ModelView, RemoveReport } from '../../lib/models/host.ts';
 
 /** The script of a backend and a host. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {
   /** Default: `assay/starter`, active. */
   models?: readonly (Omit<ListedModel, 'id'> & { id: string })[] | Fault;
   /** Default: `assay/starter`, loaded, on the CPU. */
-  slot?: ScriptedSlot;
-  /** All models in memory, the active one first; replaces `slot`. */
-  slots?: readonly ScriptedSlot[];
+  active?: ScriptedModel;
+  /** All models in memory, the active one first; replaces `active`. */
+  inMemory?: readonly ScriptedModel[];
   /** Memory of the models; default: the server holds one. */
   memory?: { usedBytes: number; budgetBytes: number };
   /** The answer of `runTasks`; absent parts are made up from the batch (`madeUpAnswer`). */
@@ -41,7 +41,7 @@ export interface Script {
   remove?: Pause & { fail?: Fault; removed?: RemoveReport['removed']; weightsLeft?: boolean };
 }
 
-type ScriptedSlot = Omit<Slot, 'model'> & { model: string | null };
+type ScriptedModel = Omit<ModelView, 'model'> & { model: string | null };
 export type ChatStep = Pause | { fail: Fault } | { event: ScriptedChatEvent };
 type ScriptedChatEvent = Exclude<ChatEvent, { type: 'start' }> | { type: 'start'; model: string };
 type DownloadProgress = Extract<HostDownloadEvent, { type: 'progress' }>;

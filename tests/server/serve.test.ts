@@ -54,7 +54,7 @@ test.each([
     { device: 'GPU' as const, used: false, reason: 'This machine has none.', figures: null },
     { device: 'NPU' as const, used: true, reason: 'It is faster.', figures: null },
   ];
-  const { said } = await start({ device }, { slot: { state: 'unloaded', model: null, device: 'CPU', devices } });
+  const { said } = await start({ device }, { active: { state: 'unloaded', model: null, device: 'CPU', devices } });
   expect(said.filter((line) => line.includes('not used'))).toEqual(expected);
 });
 

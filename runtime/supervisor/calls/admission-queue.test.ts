@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AssayError } from '../../../lib/errors.ts';
 import type { RequestSize } from '../../../lib/limits/request-size.ts';
-import { AdmissionQueue, type AdmissionSlot } from './admission-queue.ts';
+import { type Admission, AdmissionQueue } from './admission-queue.ts';
 
 let now: number;
 let admission: AdmissionQueue;
@@ -23,9 +23,9 @@ function refusal(tokens = 100): AssayError {
 
 /**
  * Answers a request of 100 tokens every `ms` milliseconds, with four in the queue at a time. Returns the last four
- * slots.
+ * admissions.
  */
-function answerMany(ms: number, count = 200): AdmissionSlot[] {
+function answerMany(ms: number, count = 200): Admission[] {
   const held = Array.from({ length: 4 }, () => admission.admit(cost(100)));
   for (let i = 0; i < count; i++) {
     now += ms;
@@ -101,13 +101,13 @@ describe('Retry-After', () => {
   );
 
   test('counts large requests ahead for more than small ones', () => {
-    for (const slot of answerMany(1_000)) slot.release(false);
+    for (const one of answerMany(1_000)) one.release(false);
     for (let i = 0; i < 4; i++) admission.admit(cost(300));
     expect(refusal().retryAfterSeconds).toBe(12);
   });
 
   test('ignores pauses without work when it measures speed', () => {
-    for (const slot of answerMany(1_000)) slot.release(false);
+    for (const one of answerMany(1_000)) one.release(false);
     now += 3_600_000;
     answerMany(1_000, 1);
     expect(refusal().retryAfterSeconds).toBe(4);
@@ -131,13 +131,13 @@ describe('counts', () => {
   });
 
   test('the exact tokens of a request once they are known', () => {
-    const slot = admission.admit(cost(9_000));
+    const admitted = admission.admit(cost(9_000));
     expect(refusal(2_000).code).toBe('overloaded');
-    slot.recount(5_000);
+    admitted.recount(5_000);
     const other = admission.admit(cost(5_000));
     expect(refusal(1).code).toBe('overloaded');
-    slot.release(true);
-    slot.recount(50_000);
+    admitted.release(true);
+    admitted.recount(50_000);
     admission.admit(cost(5_000));
     other.release(true);
   });

@@ -28,10 +28,10 @@ const SHARE = 0.75;
  */
 const MOST_COUNTED = 16_384;
 
-/** Represents an admitted request's slot in the queue. */
-export interface AdmissionSlot {
+/** Represents an admitted request. */
+export interface Admission {
   /**
-   * Frees the slot; further calls do nothing.
+   * Ends the admission; further calls do nothing.
    *
    * @param answered true if the request was answered, and its time thus counts in the measured speed
    */
@@ -85,7 +85,7 @@ export class AdmissionQueue {
     this.#now = now;
   }
 
-  /** Number of admitted requests that have not released their slot. */
+  /** Number of admitted requests whose admission has not ended. */
   get held(): number {
     return this.#held.size;
   }
@@ -96,18 +96,21 @@ export class AdmissionQueue {
   }
 
   /**
-   * Admits a request and returns its slot. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
+   * Admits a request. Throws `overloaded` with `Retry-After` if the request would exceed a limit,
    * or if the batch requests, or those of the caller, would exceed `SHARE` of it. An empty queue admits any request.
    *
    * @param caller name of the caller; without one, the request counts for no caller
    */
-  admit(size: RequestSize, priority: Priority = 'interactive', caller?: string): AdmissionSlot {
+  admit(size: RequestSize, priority: Priority = 'interactive', caller?: string): Admission {
     const { characters } = size;
     const tokens = Math.min(size.tokens, MOST_COUNTED);
     if (this.#held.size > 0) {
-      const own = caller === undefined ? [] : [...this.#held].filter((slot) => slot.caller === caller);
+      const own = caller === undefined ? [] : [...this.#held].filter((admission) => admission.caller === caller);
       const ownTotal = own.reduce(
-        (sum, slot) => ({ tokens: sum.tokens + slot.tokens, characters: sum.characters + slot.characters }),
+        (sum, admission) => ({
+          tokens: sum.tokens + admission.tokens,
+          characters: sum.characters + admission.characters,
+        }),
         { tokens: 0, characters: 0 },
       );
       const total = { requests: this.#held.size, tokens: this.#tokens, characters: this.#characters };

@@ -26,7 +26,7 @@ export class CallsInFlight {
     return this.#calls.size;
   }
 
-  /** Number of requests that hold a slot of the admission queue. */
+  /** Number of requests that the admission queue has admitted. */
   get admitted(): number {
     return this.#admission.held;
   }
@@ -45,9 +45,9 @@ export class CallsInFlight {
   async open(options: CallOptions, ready: () => Promise<EngineChild>): Promise<EngineCall> {
     const { priority, caller } = options;
     const request = requestOf(options.work);
-    const slot = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);
+    const admission = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);
     const child = await ready().catch((error) => {
-      slot.release(false);
+      admission.release(false);
       throw error;
     });
     const id = (this.#nextId++).toString(36);
@@ -55,9 +55,9 @@ export class CallsInFlight {
       {
         id,
         send: (message) => child.send({ ...message, id }),
-        counted: (promptTokens) => slot.recount(promptTokens + answerTokens(request)),
+        counted: (promptTokens) => admission.recount(promptTokens + answerTokens(request)),
         settled: (answered) => {
-          slot.release(answered);
+          admission.release(answered);
           this.#calls.delete(id);
           if (this.#calls.size === 0) this.#onIdle();
         },

@@ -80,8 +80,8 @@ export const operationRows: readonly Row[] = [
     },
   ]),
   {
-    name: 'the slot: load, health, unload, health, unload again',
-    script: { slot: { state: 'unloaded', model: null, device: 'CPU' }, models: [{ id: model, status: 'compiled' }] },
+    name: 'a model: load, health, unload, health, unload again',
+    script: { active: { state: 'unloaded', model: null, device: 'CPU' }, models: [{ id: model, status: 'compiled' }] },
     request: { path: '/load', json: { model } },
     expect: { like: { state: 'loaded' } },
     next: [

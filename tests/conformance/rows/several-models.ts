@@ -3,7 +3,7 @@ import { path as chat, messages } from './chat-parts.ts';
 
 const [model, other] = ['assay/starter', 'org/other'];
 const memory = { usedBytes: 700e6, budgetBytes: 8e9 };
-const slots = [
+const inMemory = [
   { state: 'loaded', model, device: 'CPU', memoryBytes: 300e6 },
   { state: 'failed', model: other, device: 'CPU', reason: 'It is damaged.', memoryBytes: 400e6 },
 ] as const;
@@ -50,7 +50,7 @@ export const severalModelsRows: readonly Row[] = [
   },
   {
     name: 'GET /health lists all models, and their memory',
-    script: { slots, memory },
+    script: { inMemory, memory },
     request: { path: '/health' },
     expect: {
       json: {
@@ -70,7 +70,7 @@ export const severalModelsRows: readonly Row[] = [
   },
   {
     name: 'a server is ready while any model answers',
-    script: { slots: [slots[1], slots[0]], memory },
+    script: { inMemory: [inMemory[1], inMemory[0]], memory },
     request: { path: '/health/ready' },
     expect: { json: { ready: true } },
   },

@@ -20,7 +20,7 @@ const capabilities = {
 } as const;
 const contract = { name: 'verdict', version: null, temperature: 'calibrator.json: per_k, temperature' };
 
-/** docs/model-api.md, M-3 to M-5, M-28 and M-29, and the states of the slot. */
+/** docs/model-api.md, M-3 to M-5, M-28 and M-29, and the states of a model. */
 export const statusRows: readonly Row[] = [
   {
     name: 'GET / with a loaded model',
@@ -29,41 +29,41 @@ export const statusRows: readonly Row[] = [
   },
   {
     name: 'GET / with no model: active_model is none',
-    script: { slot: { state: 'unloaded', model: null, device: 'CPU' } },
+    script: { active: { state: 'unloaded', model: null, device: 'CPU' } },
     request: { path: '/' },
     expect: { json: { status: 'running', active_model: 'none', description } },
   },
   ...['/health', '/currentmodel'].flatMap((path): Row[] => [
     {
       name: `GET ${path} with a loaded model: ok, loaded, the device, the model, its longest prompt`,
-      script: { slot: { state: 'loaded', model: 'assay/starter', device: 'NPU', maxPromptLen: 8192 } },
+      script: { active: { state: 'loaded', model: 'assay/starter', device: 'NPU', maxPromptLen: 8192 } },
       request: { path, headers: onModels.noKey },
       expect: {
         json: { status: 'ok', state: 'loaded', device: 'NPU', active_model: 'assay/starter', max_prompt_len: 8192 },
       },
     },
     {
-      name: `GET ${path} of an empty slot: idle, and the device that would be used`,
-      script: { slot: { state: 'unloaded', model: null, device: 'GPU' } },
+      name: `GET ${path} without a model: idle, and the device that would be used`,
+      script: { active: { state: 'unloaded', model: null, device: 'GPU' } },
       request: { path },
       expect: { json: { status: 'idle', state: 'unloaded', device: 'GPU', active_model: 'none' } },
     },
     {
       name: `GET ${path} while a model is loading`,
-      script: { slot: { state: 'loading', model: 'assay/starter', device: 'CPU' } },
+      script: { active: { state: 'loading', model: 'assay/starter', device: 'CPU' } },
       request: { path },
       expect: { json: { status: 'loading', state: 'loading', device: 'CPU', active_model: 'none' } },
     },
     {
       name: `GET ${path} while a model is unloading`,
-      script: { slot: { state: 'unloading', model: 'assay/starter', device: 'CPU' } },
+      script: { active: { state: 'unloading', model: 'assay/starter', device: 'CPU' } },
       request: { path },
       expect: { json: { status: 'loading', state: 'unloading', device: 'CPU', active_model: 'none' } },
     },
     {
-      name: `GET ${path} of a failed slot gives the reason`,
+      name: `GET ${path} of a failed model gives the reason`,
       script: {
-        slot: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'The weights are cut short.' },
+        active: { state: 'failed', model: 'assay/starter', device: 'CPU', reason: 'The weights are cut short.' },
       },
       request: { path },
       expect: {
@@ -80,7 +80,7 @@ export const statusRows: readonly Row[] = [
   ...['/health/live', '/v2/health/live'].map(
     (path): Row => ({
       name: `GET ${path} without a model: alive`,
-      script: { slot: { state: 'unloaded', model: null, device: 'CPU' } },
+      script: { active: { state: 'unloaded', model: null, device: 'CPU' } },
       request: { path, headers: onModels.noKey },
       expect: { json: { live: true } },
     }),
@@ -103,21 +103,21 @@ export const statusRows: readonly Row[] = [
     ).map(
       ([state, shown]): Row => ({
         name: `GET ${path} in the state ${state}: 503, with the reason`,
-        script: { slot: { state, model: state === 'unloaded' ? null : 'assay/starter', device: 'CPU' } },
+        script: { active: { state, model: state === 'unloaded' ? null : 'assay/starter', device: 'CPU' } },
         request: { path },
         expect: { status: 503, json: { ready: false, reason: expect.stringContaining(shown) } },
       }),
     ),
     {
       name: `GET ${path} of an engine that says nothing: 503`,
-      script: { slot: SILENT },
+      script: { active: SILENT },
       request: { path },
       expect: { status: 503, json: { ready: false, reason: 'The engine process has not responded for 7 s.' } },
     },
   ]),
   {
     name: 'GET /health of an engine that says nothing: error, although the model is loaded',
-    script: { slot: SILENT },
+    script: { active: SILENT },
     request: { path: '/health' },
     expect: {
       json: {
@@ -133,7 +133,7 @@ export const statusRows: readonly Row[] = [
   ...[null, 'it shares a sequence'].map(
     (dependence): Row => ({
       name: `GET /health of a model whose answers ${dependence === null ? 'do not depend' : 'may depend'} on company (M-4)`,
-      script: { slot: { state: 'loaded', model: 'assay/starter', device: 'CPU', dependence } },
+      script: { active: { state: 'loaded', model: 'assay/starter', device: 'CPU', dependence } },
       request: { path: '/health' },
       expect: {
         json: {
@@ -166,13 +166,13 @@ export const statusRows: readonly Row[] = [
   ]),
   {
     name: 'GET /v2/models/{model_id}/ready while the model is loading: 503',
-    script: { slot: { state: 'loading', model: 'assay/starter', device: 'CPU' } },
+    script: { active: { state: 'loading', model: 'assay/starter', device: 'CPU' } },
     request: { path: '/v2/models/assay/starter/ready' },
     expect: { status: 503, json: { name: 'assay/starter', ready: false } },
   },
   ...['/v2/models/org/other', '/v2/models/org/other/ready'].map(
     (path): Row => ({
-      name: `GET ${path}: only the model in the slot has an entry`,
+      name: `GET ${path}: only the active model has an entry`,
       request: { path },
       expect: { status: 404, error: { code: 'model_not_found', param: 'model' } },
     }),

@@ -12,7 +12,7 @@ import { examineModel, type ModelExamination } from '../../../../runtime/hub/exa
 import { openHub } from '../../../../runtime/hub/hub-client.ts';
 import { PLATFORM } from '../../../../runtime/plugins/catalogue.ts';
 import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
-import { judge } from '../../../../runtime/slot/judge-device.ts';
+import { judge } from '../../../../runtime/registry/judge-device.ts';
 import { listAllCompiled } from '../../../../runtime/store/compiled-store.ts';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { StorePaths } from '../../../../runtime/store/paths.ts';

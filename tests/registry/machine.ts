@@ -12,9 +12,9 @@ import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import { type LoadSpec, type ModelInfo, NO_LOAD } from '../../runtime/protocol/messages.ts';
-import type { CompileContext } from '../../runtime/slot/compile-context.ts';
-import { type HostOptions, LocalModelHost } from '../../runtime/slot/model-host.ts';
-import type { SlotEngine } from '../../runtime/slot/model-slot.ts';
+import type { CompileContext } from '../../runtime/registry/compile-context.ts';
+import type { ModelEngine } from '../../runtime/registry/hosted-model.ts';
+import { type HostOptions, LocalModelHost } from '../../runtime/registry/model-host.ts';
 import { Calibrations } from '../../runtime/store/calibrations.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { Compiles } from '../../runtime/supervisor/children/compiles.ts';
@@ -60,7 +60,7 @@ export class ScriptedEngine implements Pick<Compiles, 'compile'> {
   #life = new LifeCycle();
 
   /** Creates the engine of one model. */
-  readonly create = (): SlotEngine => {
+  readonly create = (): ModelEngine => {
     const life = new LifeCycle();
     this.#life = life;
     return {

@@ -1,7 +1,7 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { MODEL_STATES, type ModelEvent, type ModelState, nextState } from '../../lib/models/model-states.ts';
-import type { ModelSlot } from './model-slot.ts';
+import type { HostedModel } from './hosted-model.ts';
 
 /** Describes what is done to the files of a model, and how far it is. */
 interface FileWork {
@@ -10,33 +10,33 @@ interface FileWork {
   total: number | null;
 }
 
-type RegisteredSlot = Pick<ModelSlot, 'state' | 'work' | 'isReading' | 'inUse'>;
+type RegisteredModel = Pick<HostedModel, 'state' | 'work' | 'isReading' | 'inUse'>;
 
 /**
- * Holds the one state of each model, which routes, the model list and errors read. In memory it is that of the model's
- * slot; work on its files, which a loaded model permits, is its state only while it is not in memory.
+ * Holds the one state of each model, which routes, the model list and errors read. In memory it is that of the
+ * `HostedModel`; work on its files, which a loaded model permits, is its state only while it is not in memory.
  */
-export class ModelRegistry<Held extends RegisteredSlot = ModelSlot> {
+export class ModelRegistry<Held extends RegisteredModel = HostedModel> {
   /** The models in memory, being loaded or unloaded, and those that failed to load. */
-  readonly slots = new Map<ModelId, Held>();
+  readonly hosted = new Map<ModelId, Held>();
   /** Number of times that something done to the files of a model began, ended or came to its next step. */
   changes = 0;
   readonly #files = new Map<ModelId, FileWork>();
-  /** Number of loads that have begun but have not reached their slot yet, by model. */
+  /** Number of loads that have begun but have not reached their model yet, by model. */
   readonly #loads = new Map<ModelId, number>();
 
   /** Ids of the models that are in memory, or that something is done to. */
   get models(): Iterable<ModelId> {
-    return new Set([...this.#files.keys(), ...this.slots.keys()]);
+    return new Set([...this.#files.keys(), ...this.hosted.keys()]);
   }
 
   stateOf(model: ModelId): ModelState {
-    const slot = this.slots.get(model);
-    if (slot && slot.state !== 'unloaded') return slot.state;
+    const hosted = this.hosted.get(model);
+    if (hosted && hosted.state !== 'unloaded') return hosted.state;
     const files = this.#files.get(model);
     if (files) return files.state;
-    // A model that replaces another one is compiled before its slot changes.
-    if (slot?.work) return slot.isReading ? 'loading' : 'compiling';
+    // A model that replaces another one is compiled before its state changes.
+    if (hosted?.work) return hosted.isReading ? 'loading' : 'compiling';
     return 'unloaded';
   }
 
@@ -66,14 +66,14 @@ export class ModelRegistry<Held extends RegisteredSlot = ModelSlot> {
 
   /** Throws `model_in_use` while a model is in memory, being restarted or being loaded. */
   refuseInUse(model: ModelId): void {
-    if (!this.slots.get(model)?.inUse && !this.#loads.has(model)) return;
-    const { doing } = MODEL_STATES[this.slots.get(model)?.state ?? 'unloaded'];
+    if (!this.hosted.get(model)?.inUse && !this.#loads.has(model)) return;
+    const { doing } = MODEL_STATES[this.hosted.get(model)?.state ?? 'unloaded'];
     throw new AssayError('model_in_use', `${model} is ${doing}. Unload it first: assay unload ${model}`, {
       param: 'model',
     });
   }
 
-  /** Keeps the files of a model for a load that has not reached its slot yet. Returns the function that ends this. */
+  /** Keeps the files of a model for a load that has not reached its model yet. Returns the function that ends this. */
   claim(model: ModelId): () => void {
     const change = (by: number) => {
       const claims = (this.#loads.get(model) ?? 0) + by;

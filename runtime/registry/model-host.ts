@@ -7,8 +7,8 @@ import type {
   LoadOptions,
   LoadReport,
   ModelHost,
+  ModelView,
   RemoveReport,
-  Slot,
   UnloadReport,
 } from '../../lib/models/host.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
@@ -28,16 +28,16 @@ import { type DownloadOptions, type DownloadStep, Downloads } from './downloads.
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { findModel } from './find-model.ts';
 import { formReport } from './form-report.ts';
+import { HostedModel, type LongInput, type ModelEngine, type ModelLoad } from './hosted-model.ts';
 import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
 import { LocalModelList } from './model-list.ts';
 import { ModelRegistry } from './model-registry.ts';
-import { type LongInput, ModelSlot, type SlotEngine, type SlotLoad } from './model-slot.ts';
 import type { PrefixFolders } from './prefix-folders.ts';
 
 export interface HostOptions {
   calibrations: Pick<Calibrations, 'find'>;
   /** Creates the process of one model; it does not start before the model is loaded. */
-  createEngine(model: ModelId): SlotEngine;
+  createEngine(model: ModelId): ModelEngine;
   /** True to load a model of this machine when the first request for it arrives. */
   loadOnDemand?: boolean;
   /** Memory for models that are loaded beside each other. Default: a load replaces the loaded model. */
@@ -58,13 +58,13 @@ const MOST_WAITING = 64;
 const MOST_REMEMBERED = 64;
 
 /**
- * Manages the models of this machine: their files in the store, and those in memory (docs/slot.md). What happens to a
- * model is decided here alone: each has one slot while it is in memory, and at most one download.
+ * Manages the models of this machine: their files in the store, and those in memory (docs/registry.md). What happens to
+ * a model is decided here alone: each has one `HostedModel` while it is in memory, and at most one download.
  */
 export class LocalModelHost implements ModelHost, LoadedModels {
   readonly #options: HostOptions;
   readonly #registry = new ModelRegistry();
-  readonly #slots = this.#registry.slots;
+  readonly #hosted = this.#registry.hosted;
   /** Ids of the models that were loaded, the last one first. */
   #loaded: readonly ModelId[] = [];
   readonly #budget: MemoryBudget;
@@ -94,31 +94,31 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     });
   }
 
-  slot(): Slot {
-    return this.slots()[0] ?? { state: 'unloaded', model: null, device: this.#trials().next };
+  active(): ModelView {
+    return this.inMemory()[0] ?? { state: 'unloaded', model: null, device: this.#trials().next };
   }
 
-  slots(): readonly Slot[] {
-    const several = this.#options.memory !== undefined || this.#slots.size > 1;
-    return this.#inOrder().map((slot) => ({
-      ...slot.view(),
-      ...(several ? { memoryBytes: this.#budget.bytesOf(slot) } : {}),
+  inMemory(): readonly ModelView[] {
+    const several = this.#options.memory !== undefined || this.#hosted.size > 1;
+    return this.#inOrder().map((hosted) => ({
+      ...hosted.view(),
+      ...(several ? { memoryBytes: this.#budget.bytesOf(hosted) } : {}),
     }));
   }
 
   memory(): { usedBytes: number; budgetBytes: number } | null {
-    return this.#options.memory ? this.#budget.figures([...this.#slots.values()]) : null;
+    return this.#options.memory ? this.#budget.figures([...this.#hosted.values()]) : null;
   }
 
-  loadedModels(): readonly ModelSlot[] {
+  loadedModels(): readonly HostedModel[] {
     return this.#inOrder().filter(({ state }) => state === 'loaded' || state === 'restarting');
   }
 
-  /** Returns the slots as routes show them: first the model that was loaded last, and at the end those that failed. */
-  #inOrder(): ModelSlot[] {
-    const rank = ({ model, state }: ModelSlot) =>
+  /** Returns the models as routes show them: first the model that was loaded last, and at the end those that failed. */
+  #inOrder(): HostedModel[] {
+    const rank = ({ model, state }: HostedModel) =>
       state === 'loading' ? 1e6 : state === 'failed' ? 2e6 : this.#loaded.indexOf(model);
-    const shown = [...this.#slots.values()].filter(({ state }) => state !== 'unloaded');
+    const shown = [...this.#hosted.values()].filter(({ state }) => state !== 'unloaded');
     return shown.sort((a, b) => rank(a) - rank(b));
   }
 
@@ -129,12 +129,12 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     return new DeviceTrials(devices, this.#failedDevices);
   }
 
-  /** Returns the slot of a model, a new one if it has none. */
-  #slotOf(model: ModelId): ModelSlot {
-    const known = this.#slots.get(model);
+  /** Returns what hosts a model, new if nothing does. */
+  #hostedOf(model: ModelId): HostedModel {
+    const known = this.#hosted.get(model);
     if (known) return known;
     const { createEngine, compile, longInput = 'refuse', prefixes } = this.#options;
-    const slot: ModelSlot = new ModelSlot({
+    const hosted: HostedModel = new HostedModel({
       model,
       engine: createEngine(model),
       log: compile.log,
@@ -143,15 +143,15 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       prefixes,
       now: () => performance.now(),
       reload: (...lost) => void this.#reload(...lost).catch(() => undefined),
-      onExpired: () => void this.#unloadSlot(slot).catch(() => undefined),
+      onExpired: () => void this.#unloadHosted(hosted).catch(() => undefined),
       onLoaded: () => {
         // It may have been compiled for this.
         this.#registry.changes++;
         this.#remember(model);
       },
     });
-    this.#slots.set(model, slot);
-    return slot;
+    this.#hosted.set(model, hosted);
+    return hosted;
   }
 
   /** Makes a model the one that was loaded last. */
@@ -159,9 +159,10 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     this.#loaded = [model, ...this.#loaded.filter((one) => one !== model)].slice(0, MOST_REMEMBERED);
   }
 
-  /** Forgets a slot that holds nothing. */
-  #tidy(slot: ModelSlot): void {
-    if (slot.state === 'unloaded' && !slot.work && this.#slots.get(slot.model) === slot) this.#slots.delete(slot.model);
+  /** Forgets a model that is not in memory. */
+  #tidy(hosted: HostedModel): void {
+    if (hosted.state === 'unloaded' && !hosted.work && this.#hosted.get(hosted.model) === hosted)
+      this.#hosted.delete(hosted.model);
   }
 
   /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
@@ -175,7 +176,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
 
   async load(model: ModelId, options: LoadOptions): Promise<LoadReport> {
     const registry = this.#registry;
-    const loaded = registry.changesFiles(model) ? this.#slots.get(model)?.loaded(options.maxPromptLen) : null;
+    const loaded = registry.changesFiles(model) ? this.#hosted.get(model)?.loaded(options.maxPromptLen) : null;
     if (loaded) {
       if (!this.#keepsOthers(options)) await this.#unloadOthers(model);
       this.#remember(model);
@@ -187,9 +188,9 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       const local = await this.#find(model);
       if (!local) throw await this.#modelNotFound(model);
       // If the model is loaded already and the caller names no prompt length, the requested one is kept.
-      const maxPromptLen = options.maxPromptLen ?? this.#slots.get(model)?.requestedLength;
+      const maxPromptLen = options.maxPromptLen ?? this.#hosted.get(model)?.requestedLength;
       choosePromptLength(maxPromptLen, await statedLengths(this.#options.compile.paths, local));
-      // Not awaited: the slot tracks the load from now on.
+      // Not awaited: the hosted model tracks the load from now on.
       return this.#loadInto(model, options, maxPromptLen, async () => local);
     } finally {
       release();
@@ -205,8 +206,8 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     const keepOthers = this.#keepsOthers(options);
     const others = () => this.#others(model);
     if (!keepOthers) for (const other of others()) other.refuseWhileBusy();
-    const slot = this.#slotOf(model);
-    const request: SlotLoad = {
+    const hosted = this.#hostedOf(model);
+    const request: ModelLoad = {
       replaces: !keepOthers,
       maxPromptLen,
       prepare: async (without, refused) =>
@@ -214,12 +215,12 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       othersServe: () => others().some(({ state }) => state === 'loaded'),
       makeRoom: async (compiled) => {
         if (!keepOthers) await this.#unloadOthers(model);
-        else if (compiled) await this.#budget.reserve(slot, compiled.directory, others(), options.evict);
+        else if (compiled) await this.#budget.reserve(hosted, compiled.directory, others(), options.evict);
       },
     };
-    return slot.load(request).finally(() => {
+    return hosted.load(request).finally(() => {
       this.#budget.settle(model);
-      this.#tidy(slot);
+      this.#tidy(hosted);
     });
   }
 
@@ -227,15 +228,15 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     return keepOthers;
   }
 
-  #others(model: ModelId): ModelSlot[] {
-    return [...this.#slots.values()].filter((one) => one.model !== model);
+  #others(model: ModelId): HostedModel[] {
+    return [...this.#hosted.values()].filter((one) => one.model !== model);
   }
 
   async #unloadOthers(model: ModelId): Promise<void> {
-    for (const other of this.#others(model)) await this.#unloadSlot(other);
+    for (const other of this.#others(model)) await this.#unloadHosted(other);
   }
 
-  /** Loads a model whose compiled files are gone. If its weights are gone, too, its slot says so. */
+  /** Loads a model whose compiled files are gone. If its weights are gone, too, its state says so. */
   #reload(model: ModelId, maxPromptLen: number | undefined): Promise<LoadReport> {
     return this.#loadInto(model, { keepOthers: true }, maxPromptLen, async () => {
       const local = await this.#find(model);
@@ -246,11 +247,11 @@ export class LocalModelHost implements ModelHost, LoadedModels {
 
   async unload(model?: ModelId): Promise<UnloadReport> {
     if (model === undefined) {
-      const replacing = [...this.#slots.values()].find(({ work }) => work?.request?.replaces);
+      const replacing = [...this.#hosted.values()].find(({ work }) => work?.request?.replaces);
       replacing?.refuseWhileBusy();
     }
-    const slot = model === undefined ? this.#inOrder()[0] : this.#slots.get(model);
-    return slot ? this.#unloadSlot(slot) : { model: null };
+    const hosted = model === undefined ? this.#inOrder()[0] : this.#hosted.get(model);
+    return hosted ? this.#unloadHosted(hosted) : { model: null };
   }
 
   async #unload(model: ModelId): Promise<void> {
@@ -290,8 +291,8 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     }
   }
 
-  #unloadSlot(slot: ModelSlot): Promise<UnloadReport> {
-    return slot.unload().finally(() => this.#tidy(slot));
+  #unloadHosted(hosted: HostedModel): Promise<UnloadReport> {
+    return hosted.unload().finally(() => this.#tidy(hosted));
   }
 
   download(model: ModelId, options: DownloadOptions, leaving?: AbortSignal): AsyncGenerator<HostDownloadEvent> {
@@ -328,14 +329,14 @@ export class LocalModelHost implements ModelHost, LoadedModels {
    */
   async beginClose(): Promise<void> {
     this.#closing.abort(shuttingDown());
-    for (const { engine } of this.#slots.values()) engine.beginClose();
+    for (const { engine } of this.#hosted.values()) engine.beginClose();
     await this.#downloads.settled();
   }
 
   /** Ends all engines; requests in flight fail. */
   async close(): Promise<void> {
     await this.beginClose();
-    await Promise.all([...this.#slots.values()].map(({ engine }) => engine.close()));
+    await Promise.all([...this.#hosted.values()].map(({ engine }) => engine.close()));
   }
 
   async #download(
@@ -398,7 +399,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
       ...others,
       ...(maxPromptLen === undefined ? {} : { maxPromptLen }),
       signal: this.#closing.signal,
-      inUse: (directory) => [...this.#slots.values()].some((slot) => slot.reads(directory)),
+      inUse: (directory) => [...this.#hosted.values()].some((hosted) => hosted.reads(directory)),
     });
     return ensured.catch(async (error) => {
       // Another process may have removed the model in the meantime; then that is the error to report.
@@ -429,7 +430,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     return new AssayError('model_not_found', message, { param: 'model' });
   }
 
-  get #variant(): { device: Slot['device']; dtype?: Dtype } {
+  get #variant(): { device: ModelView['device']; dtype?: Dtype } {
     const { compile, dtype } = this.#options;
     return { device: compile.devices[0] ?? 'CPU', ...(dtype ? { dtype } : {}) };
   }

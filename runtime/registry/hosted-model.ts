@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { LoadReport, Slot, UnloadReport } from '../../lib/models/host.ts';
+import type { LoadReport, ModelView, UnloadReport } from '../../lib/models/host.ts';
 import type { ModelState } from '../../lib/models/model-states.ts';
 import { refusedForm } from '../../lib/models/refused-form.ts';
 import type { WeightForm } from '../../lib/schema/form-choice.ts';
@@ -14,7 +14,7 @@ import type { EnsuredModel } from './ensure-compiled.ts';
 import { formInSlot, formReport } from './form-report.ts';
 import type { PrefixFolders } from './prefix-folders.ts';
 
-export type SlotEngine = EngineProcess & EngineCalls;
+export type ModelEngine = EngineProcess & EngineCalls;
 
 /**
  * Names what to do with a text that an encoder model cannot read whole: refuse it, or read it in overlapping windows,
@@ -23,13 +23,13 @@ export type SlotEngine = EngineProcess & EngineCalls;
 export const LONG_INPUTS = ['refuse', 'windows'] as const;
 export type LongInput = (typeof LONG_INPUTS)[number];
 
-export interface SlotOptions {
+export interface HostedModelOptions {
   model: ModelId;
   longInput: LongInput;
   /** Gives models a folder for saved prefixes; absent: prefixes end with the process. */
   prefixes?: PrefixFolders | undefined;
   /** The process that runs the model, and no other model. */
-  engine: SlotEngine;
+  engine: ModelEngine;
   log: Logger;
   trials: DeviceTrials;
   /** Returns milliseconds of a monotonic clock. */
@@ -50,7 +50,7 @@ interface LoadedModel {
 }
 
 /** Describes a load of the model. */
-export interface SlotLoad {
+export interface ModelLoad {
   /** True if the other models in memory are unloaded for this one. */
   replaces: boolean;
   /** Requested prompt length; undefined: as long as the model and the machine's memory allow, up to a default. */
@@ -74,25 +74,25 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Holds one model in memory. Runs one load or unload at a time. The engine process owns the life cycle
- * (`docs/slot.md`).
+ * (`docs/registry.md`).
  */
-export class ModelSlot {
+export class HostedModel {
   /** The process that runs the model. */
-  readonly engine: SlotEngine;
+  readonly engine: ModelEngine;
   readonly model: ModelId;
-  readonly #options: SlotOptions;
+  readonly #options: HostedModelOptions;
   readonly #trials: DeviceTrials;
   /** Model in memory, or whose engine process died and is being restarted; null if there is none. */
   #active: LoadedModel | null = null;
   /** Compiled model that the engine is loading, or will load next; null if none. */
   #loading: CompiledModel | null = null;
-  #work: { request: SlotLoad | null; promise: Promise<unknown> } | null = null;
-  /** Time of the load or of the last request, by the clock of `SlotOptions.now`. */
+  #work: { request: ModelLoad | null; promise: Promise<unknown> } | null = null;
+  /** Time of the load or of the last request, by the clock of `HostedModelOptions.now`. */
   usedAt = 0;
   #keepAliveMs = Number.POSITIVE_INFINITY;
   #expiry: NodeJS.Timeout | undefined;
 
-  constructor(options: SlotOptions) {
+  constructor(options: HostedModelOptions) {
     this.#options = options;
     this.#trials = options.trials;
     this.engine = options.engine;
@@ -135,7 +135,7 @@ export class ModelSlot {
   }
 
   /** Returns the state of the model as `GET /health` shows it. */
-  view(): Slot {
+  view(): ModelView {
     const { state, model, reason, silentMs, unresponsive } = this.engine.status();
     const tried = this.#trials.decisions;
     const shown = state === 'restarting' ? `${reason} It is starting again.` : reason;
@@ -184,7 +184,7 @@ export class ModelSlot {
   }
 
   /** The load (`request`) or unload (null) that runs; null if none does. */
-  get work(): { request: SlotLoad | null; promise: Promise<unknown> } | null {
+  get work(): { request: ModelLoad | null; promise: Promise<unknown> } | null {
     return this.#work;
   }
 
@@ -204,7 +204,7 @@ export class ModelSlot {
    * memory that it replaces keeps serving; then the requests in flight of that one finish and it is unloaded. Throws
    * `operation_in_progress` during another load or an unload, and the error of the compile or of the engine.
    */
-  async load(request: SlotLoad): Promise<LoadReport> {
+  async load(request: ModelLoad): Promise<LoadReport> {
     const now = this.#work?.request;
     if (now && now.maxPromptLen === request.maxPromptLen) {
       // A cast: work with a request is always a load.
@@ -227,7 +227,7 @@ export class ModelSlot {
     });
   }
 
-  async #load(request: SlotLoad): Promise<LoadReport> {
+  async #load(request: ModelLoad): Promise<LoadReport> {
     const { log, now, model } = this.#options;
     const { engine } = this;
     const started = now();
@@ -275,7 +275,7 @@ export class ModelSlot {
    * Loads the model on the first device that works. A device for which the model compiles may still fail to load it,
    * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
    */
-  async #loadOrFallBack(request: SlotLoad, first: EnsuredModel): Promise<LoadedModel> {
+  async #loadOrFallBack(request: ModelLoad, first: EnsuredModel): Promise<LoadedModel> {
     const { log, model } = this.#options;
     const { engine } = this;
     const refused = new Set<WeightForm>();
@@ -320,14 +320,14 @@ export class ModelSlot {
   }
 
   /** Finds or compiles the model, and records the decisions about the devices that were tried. */
-  async #prepare(request: SlotLoad, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
+  async #prepare(request: ModelLoad, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
     const ensured = await request.prepare(this.#trials.failed, refused);
     this.#trials.add(ensured.decisions);
     return ensured;
   }
 
   /** Runs a load (`request`) or an unload (null). Throws `operation_in_progress` while another one runs. */
-  async #exclusively<T>(request: SlotLoad | null, work: () => Promise<T>): Promise<T> {
+  async #exclusively<T>(request: ModelLoad | null, work: () => Promise<T>): Promise<T> {
     this.refuseWhileBusy();
     const promise = work();
     this.#work = { request, promise };

@@ -1,4 +1,4 @@
-import type { FormReport, Slot } from '../../lib/models/host.ts';
+import type { FormReport, ModelView } from '../../lib/models/host.ts';
 import { accuracyWarning } from '../compile/form-choice.ts';
 import type { CompiledModel, CompiledRecord } from '../store/compiled-store.ts';
 
@@ -16,10 +16,10 @@ export function formReport({ fingerprint, form, choice }: CompiledRecord): FormR
 }
 
 /**
- * Returns the fields of the slot's status that describe the weight form; none without a model or for a record without a
+ * Returns the fields of a model's status that describe the weight form; none without a model or for a record without a
  * form.
  */
-export function formInSlot(compiled: CompiledModel | undefined): Pick<Slot, 'precision' | 'precisionReason'> {
+export function formInSlot(compiled: CompiledModel | undefined): Pick<ModelView, 'precision' | 'precisionReason'> {
   const { form, choice } = compiled?.record ?? {};
   return { ...(form ? { precision: form } : {}), ...(choice ? { precisionReason: choice.reason } : {}) };
 }

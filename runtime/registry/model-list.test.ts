@@ -19,14 +19,14 @@ const base = mkdtempSync(join(tmpdir(), 'model-list-'));
 const paths = new StorePaths({ hubCache: join(base, 'hub'), assayHome: join(base, 'home'), bundled: null });
 
 interface Case {
-  slot?: ModelState;
+  state?: ModelState;
   download?: 'downloading' | 'verifying' | 'compiling';
 }
 
 it.each<[string, Case, ModelStatus]>([
-  ['a model in memory', { slot: 'loaded' }, 'active'],
-  ['a model in the slot that is downloaded again', { slot: 'unloading', download: 'downloading' }, 'unloading'],
-  ['a model whose load failed', { slot: 'failed' }, 'error'],
+  ['a model in memory', { state: 'loaded' }, 'active'],
+  ['a model in memory that is downloaded again', { state: 'unloading', download: 'downloading' }, 'unloading'],
+  ['a model whose load failed', { state: 'failed' }, 'error'],
   ['a download', { download: 'downloading' }, 'downloading'],
   ['a download that is verified', { download: 'verifying' }, 'downloading'],
   ['a download that compiles', { download: 'compiling' }, 'compiling'],
@@ -101,19 +101,19 @@ describe('a search of many models', () => {
   });
 });
 
-type Held = ModelListOptions['registry']['slots'] extends Map<unknown, infer One> ? One : never;
+type Held = ModelListOptions['registry']['hosted'] extends Map<unknown, infer One> ? One : never;
 
 function listOf(given: Case) {
   return new LocalModelList(listOptions(given)).models();
 }
 
 function listOptions(
-  { slot = 'unloaded', download }: Case,
+  { state = 'unloaded', download }: Case,
   compiled: Held['compiled'] = null,
   info: Held['info'] = null,
 ): ModelListOptions {
   const held: Held = {
-    state: slot,
+    state,
     compiled,
     info,
     work: null,
@@ -121,7 +121,7 @@ function listOptions(
     inUse: false,
   };
   const registry = new ModelRegistry<Held>();
-  if (slot !== 'unloaded') registry.slots.set(id, held);
+  if (state !== 'unloaded') registry.hosted.set(id, held);
   if (download) {
     registry.apply(id, 'download');
     registry.apply(id, download);
@@ -141,7 +141,7 @@ describe('thresholds are those of the loaded files, number format and wording', 
     const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
     const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
     return new LocalModelList({
-      ...listOptions({ slot: 'loaded' }, { record } as never, contract ? ({ contract } as never) : null),
+      ...listOptions({ state: 'loaded' }, { record } as never, contract ? ({ contract } as never) : null),
       calibrations: { find: async () => ({ from: 'own', calibration: { ...calibration, thresholds } }) },
     });
   };

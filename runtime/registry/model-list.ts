@@ -11,13 +11,13 @@ import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts
 import { capabilitiesOf } from '../supervisor/choose-model.ts';
 import type { CompileContext } from './compile-context.ts';
 import { wouldServe } from './ensure-compiled.ts';
+import type { HostedModel } from './hosted-model.ts';
 import type { ModelRegistry } from './model-registry.ts';
-import type { ModelSlot } from './model-slot.ts';
 
 export interface ModelListOptions {
   registry: Pick<
-    ModelRegistry<Pick<ModelSlot, 'state' | 'compiled' | 'info' | 'work' | 'isReading' | 'inUse'>>,
-    'slots' | 'models' | 'stateOf' | 'changes'
+    ModelRegistry<Pick<HostedModel, 'state' | 'compiled' | 'info' | 'work' | 'isReading' | 'inUse'>>,
+    'hosted' | 'models' | 'stateOf' | 'changes'
   >;
   calibrations: Pick<Calibrations, 'find'>;
   compile: CompileContext;
@@ -111,18 +111,18 @@ export class LocalModelList {
 
   /** Returns the calibration of a model in memory; null if it has none or is not loaded. */
   async calibration(model: ModelId): Promise<ActiveCalibration | null> {
-    const fingerprint = this.#options.registry.slots.get(model)?.compiled?.record.fingerprint.source;
+    const fingerprint = this.#options.registry.hosted.get(model)?.compiled?.record.fingerprint.source;
     const active = fingerprint ? await this.#options.calibrations.find(model, fingerprint) : null;
     return active && withoutVoid(active, this.#policyFingerprint(model));
   }
 
   /** Returns the hash of what decides the probabilities of a loaded model; undefined if it is not loaded. */
   #policyFingerprint(model: ModelId): string | undefined {
-    const slot = this.#options.registry.slots.get(model);
-    const { fingerprint, form } = slot?.compiled?.record ?? {};
+    const hosted = this.#options.registry.hosted.get(model);
+    const { fingerprint, form } = hosted?.compiled?.record ?? {};
     if (!fingerprint) return undefined;
     // Code writes the prompts of an author's contract, so a new version may word them otherwise.
-    const wording = slot?.info?.contract ? [slot.info.contract, VERSION] : WORDING;
+    const wording = hosted?.info?.contract ? [hosted.info.contract, VERSION] : WORDING;
     return createHash('sha256')
       .update(JSON.stringify([fingerprint.source, form ?? null, wording]))
       .digest('hex');
@@ -133,9 +133,9 @@ export class LocalModelList {
    * not loaded.
    */
   async #calibrationOf(id: ModelId): Promise<Pick<ListedModel, 'fingerprint' | 'policy_fingerprint' | 'calibration'>> {
-    const slot = this.#options.registry.slots.get(id);
-    const fingerprint = slot?.compiled?.record.fingerprint.source;
-    if (slot?.state !== 'loaded' || !fingerprint) return {};
+    const hosted = this.#options.registry.hosted.get(id);
+    const fingerprint = hosted?.compiled?.record.fingerprint.source;
+    if (hosted?.state !== 'loaded' || !fingerprint) return {};
     const policy = this.#policyFingerprint(id);
     const known = { fingerprint, ...(policy === undefined ? {} : { policy_fingerprint: policy }) };
     const active = await this.#options.calibrations.find(id, fingerprint);
@@ -146,10 +146,10 @@ export class LocalModelList {
 
   /** Returns what a loaded model can do, and the contract by which it is asked; empty while it is not loaded. */
   #abilities(id: ModelId): Pick<ListedModel, 'capabilities' | 'contract'> {
-    const slot = this.#options.registry.slots.get(id);
-    if (!slot?.info || slot.state !== 'loaded') return {};
-    const { contract } = slot.info;
-    return { capabilities: capabilitiesOf(slot.info), ...(contract ? { contract } : {}) };
+    const hosted = this.#options.registry.hosted.get(id);
+    if (!hosted?.info || hosted.state !== 'loaded') return {};
+    const { contract } = hosted.info;
+    return { capabilities: capabilitiesOf(hosted.info), ...(contract ? { contract } : {}) };
   }
 
   async #createdOf(id: ModelId): Promise<Pick<ListedModel, 'created'>> {

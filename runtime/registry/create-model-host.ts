@@ -15,9 +15,9 @@ import type { Dtype } from '../store/dtypes.ts';
 import { type HubEnvironment, hubEnvironment } from '../store/environment.ts';
 import { StorePaths } from '../store/paths.ts';
 import type { Compiles } from '../supervisor/children/compiles.ts';
+import type { LongInput } from './hosted-model.ts';
 import type { MemorySettings } from './memory-budget.ts';
 import { type HostOptions, LocalModelHost } from './model-host.ts';
-import type { LongInput } from './model-slot.ts';
 import { PrefixFolders, type PrefixSettings } from './prefix-folders.ts';
 
 export interface HostSettings {

@@ -2,7 +2,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { expectedBytes } from '../supervisor/children/model-limits.ts';
-import type { ModelSlot } from './model-slot.ts';
+import type { HostedModel } from './hosted-model.ts';
 
 /** Settings for models that are loaded beside each other. */
 export interface MemorySettings {
@@ -12,7 +12,7 @@ export interface MemorySettings {
   evict: boolean;
 }
 
-type Held = Pick<ModelSlot, 'model' | 'state' | 'usedAt' | 'engine'>;
+type Held = Pick<HostedModel, 'model' | 'state' | 'usedAt' | 'engine'>;
 
 /** Holds the models in memory to a number of bytes. A model counts with what it needs, or more if it took more. */
 export class MemoryBudget {
@@ -44,11 +44,11 @@ export class MemoryBudget {
    *
    * @param evict replaces `MemorySettings.evict`
    */
-  async reserve(slot: Held, directory: string, others: readonly Held[], evict?: boolean): Promise<void> {
+  async reserve(wanted: Held, directory: string, others: readonly Held[], evict?: boolean): Promise<void> {
     const needed = await expectedBytes(directory);
-    const before = this.#expected.get(slot.model);
-    this.#expected.set(slot.model, needed);
-    this.#reserved.add(slot.model);
+    const before = this.#expected.get(wanted.model);
+    this.#expected.set(wanted.model, needed);
+    this.#reserved.add(wanted.model);
     if (!this.#settings) return;
     const { budgetBytes } = this.#settings;
     const held = others.filter((one) => this.#counts(one));
@@ -68,10 +68,10 @@ export class MemoryBudget {
       }
     }
     if (needed > free) {
-      if (before === undefined) this.#expected.delete(slot.model);
-      else this.#expected.set(slot.model, before);
-      this.settle(slot.model);
-      throw this.#refusal(slot.model, needed, held);
+      if (before === undefined) this.#expected.delete(wanted.model);
+      else this.#expected.set(wanted.model, before);
+      this.settle(wanted.model);
+      throw this.#refusal(wanted.model, needed, held);
     }
     for (const model of evicted) await this.#unload(model);
   }

@@ -9,7 +9,7 @@ import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
-import type { CompileContext } from '../../runtime/slot/compile-context.ts';
+import type { CompileContext } from '../../runtime/registry/compile-context.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';
@@ -233,11 +233,11 @@ describe('load', () => {
 
   it('compiles what is not compiled, loads, and says so', async () => {
     const box = await testHost(hub);
-    expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
+    expect(box.host.active()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
     expect(await statusOf(box, STARTER)).toBe('available');
     const report = await box.host.load(STARTER, {});
     expect(report).toMatchObject({ model: STARTER, device: 'CPU', compiled: true, max_prompt_len: 512 });
-    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
+    expect(box.host.active()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
     expect(await statusOf(box, STARTER)).toBe('active');
     expect(await box.host.load(STARTER, {})).toMatchObject({ compiled: false, load_ms: 0 });
     expect(box.engine.calls).toEqual(['compile CPU', `load ${STARTER}`]);
@@ -259,13 +259,13 @@ describe('load', () => {
     Object.assign(box.engine, { compiling: compiling.promise, inFlight: inFlight.promise, loading: loading.promise });
     const load = box.host.load(QWEN, { maxPromptLen: 32 });
     await expect.poll(() => box.engine.compiles).toBe(3);
-    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER });
+    expect(box.host.active()).toMatchObject({ state: 'loaded', model: STARTER });
     expect(await statusOf(box, QWEN)).toBe('compiling');
     compiling.resolve();
-    await expect.poll(() => box.host.slot().state).toBe('unloading');
-    expect(box.host.slot().model).toBe(STARTER);
+    await expect.poll(() => box.host.active().state).toBe('unloading');
+    expect(box.host.active().model).toBe(STARTER);
     inFlight.resolve();
-    await expect.poll(() => box.host.slot()).toMatchObject({ state: 'loading', model: QWEN });
+    await expect.poll(() => box.host.active()).toMatchObject({ state: 'loading', model: QWEN });
     loading.resolve();
     expect(await load).toMatchObject({ model: QWEN, max_prompt_len: 32 });
   });
@@ -276,7 +276,7 @@ describe('load', () => {
       code: 'model_not_found',
       message: expect.stringContaining('assay pull acme/qwen3'),
     });
-    expect(box.host.slot().state).toBe('unloaded');
+    expect(box.host.active().state).toBe('unloaded');
   });
 
   it.each([
@@ -322,7 +322,7 @@ describe('load', () => {
     const box = await testHost(hub);
     box.engine.loading = failing(new AssayError('engine_failed', 'The graph has a node that nobody knows.'));
     await expect(box.host.load(STARTER, {})).rejects.toThrow('nobody knows');
-    expect(box.host.slot()).toMatchObject({
+    expect(box.host.active()).toMatchObject({
       state: 'failed',
       model: STARTER,
       reason: 'The graph has a node that nobody knows.',
@@ -330,12 +330,12 @@ describe('load', () => {
     expect(await statusOf(box, STARTER)).toBe('error');
     box.engine.loading = Promise.resolve();
     await box.host.load(STARTER, {});
-    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
+    expect(box.host.active()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
     box.engine.loading = failing(new Error('/secret/path is odd'));
     await expect(box.host.load(STARTER, { maxPromptLen: 16 })).rejects.toThrow();
-    expect(box.host.slot().reason).not.toContain('/secret');
+    expect(box.host.active().reason).not.toContain('/secret');
     expect(await box.host.unload()).toEqual({ model: null });
-    expect(box.host.slot()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
+    expect(box.host.active()).toEqual({ state: 'unloaded', model: null, device: 'CPU' });
   });
 
   it('joins a load of the same, and refuses others and unload meanwhile', async () => {
@@ -343,7 +343,7 @@ describe('load', () => {
     const loading = gate();
     box.engine.loading = loading.promise;
     const both = [box.host.load(STARTER, {}), box.host.load(STARTER, {})];
-    await expect.poll(() => box.host.slot().state).toBe('loading');
+    await expect.poll(() => box.host.active().state).toBe('loading');
     await expect(box.host.load(STARTER, { maxPromptLen: 32 })).rejects.toMatchObject({ code: 'operation_in_progress' });
     await expect(box.host.unload()).rejects.toMatchObject({ code: 'operation_in_progress' });
     loading.resolve();
@@ -367,14 +367,14 @@ describe('load', () => {
 
   it('never shows a device that nothing on this machine drives', async () => {
     const box = await testHost(hub, { devices: ['NPU', 'CPU'] });
-    expect(box.host.slot().device).toBe(providersOf('NPU').length > 0 ? 'NPU' : 'CPU');
+    expect(box.host.active().device).toBe(providersOf('NPU').length > 0 ? 'NPU' : 'CPU');
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
     expect(box.engine.calls).toContain('compile NPU');
   });
 
   it('falls back to the next device, and reports the one that runs', async () => {
     const box = await testHost(hub, { devices: ['GPU', 'CPU'] });
-    expect(box.host.slot().device).toBe('GPU');
+    expect(box.host.active().device).toBe('GPU');
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
     expect(box.engine.calls).toEqual(['compile GPU', 'compile CPU', `load ${STARTER}`]);
   });
@@ -431,9 +431,9 @@ describe('load', () => {
       expect(await box.host.load(STARTER, {})).toMatchObject({ device });
       const reason = expect.stringMatching(expected.reason ?? /20|60/);
       const decision = { ...expected, reason, device: 'NPU' };
-      expect(box.host.slot()).toMatchObject({ state: 'loaded', device, devices: [decision] });
+      expect(box.host.active()).toMatchObject({ state: 'loaded', device, devices: [decision] });
       await box.host.unload();
-      expect(box.host.slot().devices).toBeUndefined();
+      expect(box.host.active().devices).toBeUndefined();
       // The measurement is kept: nothing is compiled again.
       const { compiles } = box.engine;
       await box.host.load(STARTER, {});
@@ -446,7 +446,9 @@ describe('load', () => {
         plugin: (device) => (device === 'NPU' ? Promise.reject(missing) : Promise.resolve(null)),
       });
       expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU' });
-      expect(box.host.slot().devices).toEqual([{ device: 'NPU', used: false, reason: missing.message, figures: null }]);
+      expect(box.host.active().devices).toEqual([
+        { device: 'NPU', used: false, reason: missing.message, figures: null },
+      ]);
     });
 
     it('whose driver is another one is compiled for again, and the old form goes', async () => {
@@ -465,9 +467,9 @@ describe('load', () => {
     const box = await testHost(hub, { devices: ['GPU', 'CPU'] });
     box.engine.gpuCompiles = true;
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU', compiled: true });
-    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
+    expect(box.host.active()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
     await box.host.unload();
-    expect(box.host.slot().device).toBe('CPU');
+    expect(box.host.active().device).toBe('CPU');
     await box.host.load(STARTER, {});
     expect(box.engine.calls.filter((call) => call !== 'unload')).toEqual([
       'compile GPU',
@@ -486,7 +488,7 @@ describe('load', () => {
       if (form === first) throw wrongNumbers(form, 0.4, 0.2);
     };
     expect(await box.host.load(STARTER, {})).toMatchObject({ device: 'CPU', compiled: true });
-    const { precision, precisionReason } = box.host.slot();
+    const { precision, precisionReason } = box.host.active();
     expect(precision).not.toBe(first);
     expect(precisionReason).toContain(`Refused at load for wrong numbers: ${first}`);
     const { compiles } = box.engine;
@@ -510,7 +512,7 @@ describe('load', () => {
       throw wrongNumbers(form, 0.4, 0.2);
     };
     await expect(box.host.load(STARTER, {})).rejects.toThrow('--precision auto');
-    expect(box.host.slot()).toMatchObject({ state: 'failed', reason: expect.stringContaining('--precision auto') });
+    expect(box.host.active()).toMatchObject({ state: 'failed', reason: expect.stringContaining('--precision auto') });
   });
 
   it('of another model while the engine is started again ends that engine, also where the load then fails', async () => {
@@ -521,7 +523,7 @@ describe('load', () => {
     box.engine.loading = failing(new AssayError('engine_failed', 'no'));
     await expect(box.host.load(QWEN, {})).rejects.toThrow('no');
     expect(box.engine.calls).toContain('unload');
-    expect(box.host.slot()).toMatchObject({ state: 'failed', model: QWEN });
+    expect(box.host.active()).toMatchObject({ state: 'failed', model: QWEN });
     expect(await box.host.remove(STARTER, { compiledOnly: true })).toMatchObject({ model: STARTER });
   });
 
@@ -533,7 +535,7 @@ describe('load', () => {
     const inFlight = gate();
     box.engine.inFlight = inFlight.promise;
     const load = box.host.load(QWEN, {});
-    await expect.poll(() => box.host.slot().state).toBe('unloading');
+    await expect.poll(() => box.host.active().state).toBe('unloading');
     expect(await statusOf(box, QWEN)).toBe('loading');
     moved.put(await fixtureModel('optimum/llama', QWEN));
     expect(await box.download(QWEN)).toMatchObject({ compiled: true });
@@ -549,7 +551,7 @@ describe('load', () => {
     await fs.rm(box.paths.compiledModel(STARTER), { recursive: true });
     box.engine.die('The engine process was ended by SIGSEGV.');
     box.engine.failRestart('The compiled model is incomplete.');
-    await expect.poll(() => box.host.slot(), { timeout: 20_000 }).toMatchObject({ state: 'loaded', model: STARTER });
+    await expect.poll(() => box.host.active(), { timeout: 20_000 }).toMatchObject({ state: 'loaded', model: STARTER });
     expect(await box.host.load(STARTER, { maxPromptLen: 32 })).toMatchObject({ compiled: false });
     expect(box.engine.calls.filter((call) => call.startsWith('compile'))).toHaveLength(2);
   });
@@ -563,7 +565,7 @@ describe('load', () => {
     }
     box.engine.die('The engine process was ended by SIGSEGV.');
     box.engine.failRestart('The compiled model is incomplete.');
-    await expect.poll(() => box.host.slot().reason).toMatch(/^acme\/qwen3 is not on this machine/);
+    await expect.poll(() => box.host.active().reason).toMatch(/^acme\/qwen3 is not on this machine/);
     expect(box.engine.status().state).toBe('failed');
   });
 
@@ -593,18 +595,18 @@ describe('load', () => {
     const box = await testHost(hub);
     await box.host.load(STARTER, {});
     box.engine.die('The engine process was ended by SIGSEGV.');
-    expect(box.host.slot()).toMatchObject({
+    expect(box.host.active()).toMatchObject({
       state: 'restarting',
       model: STARTER,
       reason: expect.stringContaining('SIGSEGV'),
     });
     box.engine.recover();
-    expect(box.host.slot()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
+    expect(box.host.active()).toMatchObject({ state: 'loaded', model: STARTER, device: 'CPU' });
     box.engine.die('The engine process ended with code 1.');
     await expect(box.host.remove(STARTER, { compiledOnly: true })).rejects.toMatchObject({ code: 'model_in_use' });
     expect(await box.host.unload()).toEqual({ model: STARTER });
     expect(box.engine.calls.at(-1)).toBe('unload');
-    expect(box.host.slot().state).toBe('unloaded');
+    expect(box.host.active().state).toBe('unloaded');
   });
 });
 
@@ -616,7 +618,7 @@ describe('unload', () => {
     const inFlight = gate();
     box.engine.inFlight = inFlight.promise;
     const both = [box.host.unload(), box.host.unload()];
-    await expect.poll(() => box.host.slot().state).toBe('unloading');
+    await expect.poll(() => box.host.active().state).toBe('unloading');
     expect(await statusOf(box, STARTER)).toBe('unloading');
     await expect(box.host.load(STARTER, {})).rejects.toMatchObject({ code: 'operation_in_progress' });
     inFlight.resolve();
@@ -658,7 +660,7 @@ describe('delete', () => {
       });
     }
     expect(kinds(await removal)).toEqual(['compiled', 'weights', 'locks']);
-    expect(box.host.slot().state).toBe('unloaded');
+    expect(box.host.active().state).toBe('unloaded');
     expect(await box.download(QWEN)).toMatchObject({ compiled: true });
   });
 
@@ -850,7 +852,7 @@ describe('a compiled form', () => {
     await expect(box.host.load(QWEN, {})).rejects.toThrow(
       "onnx/model.onnx of acme/qwen3 is damaged on this machine's disk. Fetch it again: assay pull acme/qwen3",
     );
-    expect(box.host.slot().state).toBe('failed');
+    expect(box.host.active().state).toBe('failed');
     expect((await box.download(QWEN)).bytes).toBe(bytes.length);
     await box.host.load(QWEN, {});
   });
