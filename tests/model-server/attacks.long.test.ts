@@ -17,7 +17,7 @@ const KEY = 'demo';
 const AUTHORIZED = { authorization: `Bearer ${KEY}` };
 const MIB = 1024 * 1024;
 /** The longest time that an attack may take, in milliseconds. */
-const ATTACK_MS = 30_000;
+const ATTACK_MS = 60_000;
 /** The longest time that the server may take to stop: a request that is checked has 2 s to drain here. */
 const STOP_MS = 15_000;
 /** The most that the server process may grow by, in bytes. The engine process has a limit of its own. */
