@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
-import { PRECISIONS } from '../../runtime/compile/form-choice.ts';
+import { REQUESTED_PRECISIONS } from '../../runtime/compile/choose-precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { LONG_INPUTS } from '../../runtime/registry/hosted-model.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
@@ -114,7 +114,7 @@ export const ServerConfig = v.object({
   /** Number format of the weights to download; if absent, the best one for the device. */
   dtype: v.optional(v.picklist(DTYPES, `must be one of ${DTYPES.join(', ')}`)),
   /** Number format of compiled weights; `auto`: the fastest that is accurate on this machine. */
-  precision: v.picklist(PRECISIONS, `must be one of ${PRECISIONS.join(', ')}`),
+  precision: v.picklist(REQUESTED_PRECISIONS, `must be one of ${REQUESTED_PRECISIONS.join(', ')}`),
   /** Token limit of a chat answer if the request sets none. */
   chatMaxTokens: v.pipe(
     v.string(),
@@ -252,11 +252,11 @@ export const SERVER_FLAGS: Readonly<Record<keyof ServerConfig, Flag>> = {
     help: 'number format of downloaded weights',
   },
   precision: {
-    flag: '--precision <form>',
+    flag: '--precision <name>',
     env: 'ASSAY_PRECISION',
     default: 'auto',
-    choices: PRECISIONS,
-    help: 'weight form to compile',
+    choices: REQUESTED_PRECISIONS,
+    help: 'precision to compile',
   },
   chatMaxTokens: {
     flag: '--chat-max-tokens <number>',

@@ -7,7 +7,7 @@ import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import type { Forward } from '../../runtime/engine/forward/forward.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
-import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { type JobPlan, planTasks } from '../../runtime/worker/task-job.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readChatSet } from '../quality/chat-set.ts';
@@ -42,7 +42,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     },
   });
   const target = mkdtempSync(join(tmpdir(), 'assay-drafts-'));
-  const precision = values.precision as Precision;
+  const precision = values.precision as RequestedPrecision;
   await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
   const model = await openForBenchmark(target);
   const text = await loadTextModel(values.model);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
-import { PRECISIONS } from '../../runtime/compile/form-choice.ts';
+import { REQUESTED_PRECISIONS } from '../../runtime/compile/choose-precision.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
@@ -41,7 +41,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   const count = Number(values.requests ?? (values.quick ? 2 : 150));
   const text = await loadTextModel(values.model);
   for (const name of values.precision.split(',')) {
-    const precision = PRECISIONS.find((one) => one === name);
+    const precision = REQUESTED_PRECISIONS.find((one) => one === name);
     if (!precision || precision === 'auto') throw new Error(`There is no precision ${name} to compare.\n${HELP}`);
     const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
     await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });

@@ -9,7 +9,7 @@ import { prune } from '../../runtime/onnx/format/subgraph.ts';
 import { widened } from '../../runtime/onnx/format/tensor-data.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 import { toFloat32 } from '../../runtime/onnx/to-float32.ts';
-import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { writeGgufModel } from './gguf-model.ts';
 import { Noise } from './noise.ts';
 import { writeRandomModel } from './random-model.ts';
@@ -22,7 +22,7 @@ const CACHE = process.env.ASSAY_BENCHMARK_MODELS ?? join(tmpdir(), 'assay-benchm
  * Returns the folder of a compiled random model. Compiles the model if the cache does not have it. `slots` is the
  * number of sequences in one run of the model; if absent, the compiler's default.
  */
-export function compiledRandomModel(shape: ShapeName, precision: Precision, slots?: number): Promise<string> {
+export function compiledRandomModel(shape: ShapeName, precision: RequestedPrecision, slots?: number): Promise<string> {
   const name = slots === undefined ? precision : `${precision}-slots${slots}`;
   return cached(`${shape}-${name}-v${COMPILER_VERSION}`, async (target) => {
     const source = await published(shape);

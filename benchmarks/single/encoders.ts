@@ -12,7 +12,7 @@ import type { Report } from '../report.ts';
 
 const HELP = `npm run bench -- encoders [--python=PATH] [--rounds=4] [--quick]
 
-Processor time of one row of an encoder of 150 million parameters (ModernBERT-base, random weights) in each weight form. With the path of a
+Processor time of one row of an encoder of 150 million parameters (ModernBERT-base, random weights) in each precision. With the path of a
 Python that has torch and transformers, PyTorch computes the same checkpoint in 32-bit floats. For long rows, attention in blocks is compared
 with all scores of a row. A language model reads a text once for all
 questions and an encoder once for each, so compare with "npm run bench -- forms".`;

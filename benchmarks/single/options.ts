@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
 import { type OptionChoice, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
-import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
@@ -34,7 +34,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   });
   const target = mkdtempSync(join(tmpdir(), 'assay-options-'));
   try {
-    const precision = values.precision as Precision;
+    const precision = values.precision as RequestedPrecision;
     await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);
     const text = await loadTextModel(values.model);

@@ -1,7 +1,7 @@
 import type { Device, ListedModel } from '../backend.ts';
 import type { ModelId } from '../model-id.ts';
 import type { DeviceFigures } from '../schema/device-figures.ts';
-import type { WeightForm } from '../schema/form-choice.ts';
+import type { Precision } from '../schema/precision.ts';
 import type { ModelState } from './model-states.ts';
 
 /**
@@ -71,7 +71,7 @@ export interface ModelView {
   /** True if the engine process has said nothing for some seconds although it could have. */
   unresponsive?: boolean;
   /** Number format of the loaded model's weights; absent if there is none or its format is not known. */
-  precision?: WeightForm;
+  precision?: Precision;
   /** Reason for this number format. */
   precisionReason?: string;
   /** Reason why an answer may depend on what runs beside it; null if it does not; absent if that is not known. */
@@ -86,8 +86,8 @@ export interface ModelView {
  * Reports the number format of a model's weights. `precision` and `precision_reason` are absent if an earlier version
  * of Assay compiled the model.
  */
-export interface FormReport {
-  precision?: WeightForm;
+export interface PrecisionReport {
+  precision?: Precision;
   precision_reason?: string;
   /**
    * Warning that answers may be worse in the requested format, and what to do; absent if the format is accurate enough.
@@ -95,7 +95,7 @@ export interface FormReport {
   precision_warning?: string;
 }
 
-export interface LoadReport extends FormReport {
+export interface LoadReport extends PrecisionReport {
   model: ModelId;
   device: Device;
   load_ms: number;
@@ -120,7 +120,7 @@ export type HostDownloadEvent =
     }
   | { type: 'done'; report: DownloadReport };
 
-export interface DownloadReport extends FormReport {
+export interface DownloadReport extends PrecisionReport {
   model: ModelId;
   state: 'compiled';
   /** Number of bytes that this call downloaded; 0 if all files were present. */

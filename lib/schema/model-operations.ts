@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { object, strictObject } from '../validation/objects.ts';
-import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
+import { precisionFields } from './precision.ts';
 
 /** Longest prompt in tokens. The host also checks it against the model's context length (docs/model-api.md, M-12). */
 const MaxPromptLen = v.pipe(
@@ -15,7 +15,7 @@ const MaxPromptLen = v.pipe(
 const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
 const reportFields = {
-  ...formFields,
+  ...precisionFields,
   precision_warning: v.optional(
     v.pipe(
       v.string(),

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { formFields } from './form-choice.ts';
 import { Device } from './metrics.ts';
+import { precisionFields } from './precision.ts';
 
 /** States of a model in memory, or of the lack of one (docs/model-api.md, M-4). */
 export const MEMORY_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
@@ -86,7 +86,7 @@ export const Health = v.object({
       ),
     ),
   ),
-  ...formFields,
+  ...precisionFields,
   deterministic: v.optional(
     v.pipe(
       v.boolean(),

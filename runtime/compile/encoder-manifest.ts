@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
+import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
 import { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { COMPILER_VERSION, incomplete, MANIFEST_FILE } from './manifest.ts';
 
@@ -15,8 +15,8 @@ export const EncoderManifest = v.strictObject({
   kind: v.literal('encoder'),
   version: v.literal(COMPILER_VERSION),
   device: v.literal('CPU'),
-  form: WeightForm,
-  choice: FormChoice,
+  precision: Precision,
+  choice: PrecisionChoice,
   /** Most tokens of a row. */
   maxPromptLen: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 20)),
   /** Contract of an encoder; null for a decision model on a language model, whose files say it (`contractInFolder`). */

@@ -45,7 +45,7 @@ function cpuFlags(): string[] {
     if (process.platform === 'darwin')
       return ['asimd', ...MAC_FEATURES.filter(([, name]) => isOn(name)).map(([flag]) => flag)];
   } catch {
-    // The family stays unknown; weight forms are measured in any case.
+    // The family stays unknown; precisions are measured in any case.
   }
   return [];
 }

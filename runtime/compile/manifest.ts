@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
+import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
 
 /** File name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
@@ -12,7 +12,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
  * that models compiled earlier are compiled again.
  */
-export const COMPILER_VERSION = 20;
+export const COMPILER_VERSION = 21;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -69,7 +69,7 @@ const GraphInputs = v.strictObject({
       roots: Name,
       cells: Name,
       live: Name,
-      slots: Name,
+      places: Name,
       kept: Name,
       windows: v.array(v.strictObject({ name: Name, width: v.pipe(Positive, v.maxValue(64)) })),
     }),
@@ -82,8 +82,8 @@ const GraphInputs = v.strictObject({
 export const Manifest = v.strictObject({
   version: v.literal(COMPILER_VERSION),
   device: v.picklist(['NPU', 'GPU', 'CPU']),
-  form: WeightForm,
-  choice: FormChoice,
+  precision: Precision,
+  choice: PrecisionChoice,
   maxPromptLen: Positive,
   /** Maximum number of positions that the model supports: prompt and answer together. */
   contextLength: Positive,

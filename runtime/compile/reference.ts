@@ -10,7 +10,7 @@ const Index = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1 << 24)
 const Row = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.minLength(1), v.maxLength(1024));
 
 /**
- * Logits of a short prompt, computed in 32-bit floats from the published weights. The logits of every weight form are
+ * Logits of a short prompt, computed in 32-bit floats from the published weights. The logits of every precision are
  * compared with them.
  */
 export const Reference = v.strictObject({

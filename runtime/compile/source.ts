@@ -8,7 +8,7 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { GENAI_CONFIG, GENAI_GRAPHS, type GenaiGraph } from '../store/genai-config.ts';
 import { ENCODERS } from '../store/media-models.ts';
 import { BACKBONE_FOLDER, GGUF_FILE } from '../store/model-files.ts';
-import type { Precision } from './form-choice.ts';
+import type { RequestedPrecision } from './choose-precision.ts';
 
 /**
  * Suffixes of published model files, in the order of preference as a source for each group of precisions. The names are
@@ -44,7 +44,7 @@ export function isCheckpoint(folder: string): boolean {
  * Returns the paths of the published graphs in `folder` that are the best source for a precision. Throws
  * `engine_failed` if the folder has no model.
  */
-export function sourceGraphs(folder: string, precision: Exclude<Precision, 'auto'>): SourceGraphs {
+export function sourceGraphs(folder: string, precision: Exclude<RequestedPrecision, 'auto'>): SourceGraphs {
   const genai = genaiGraphs(folder);
   if (genai) return genai;
   const files = graphsIn(folder);
@@ -84,7 +84,11 @@ function genaiGraph(folder: string, name: GenaiGraph): string | undefined {
 }
 
 /** Returns the path, among `files`, of the graph `name` that suits a precision best; undefined if there is none. */
-function bestOf(files: readonly string[], name: string, precision: Exclude<Precision, 'auto'>): string | undefined {
+function bestOf(
+  files: readonly string[],
+  name: string,
+  precision: Exclude<RequestedPrecision, 'auto'>,
+): string | undefined {
   const order = PREFERENCE[precision === 'int4' || precision === 'keep' ? 'small' : 'float'];
   return order.flatMap((suffix) => files.find((file) => basename(file) === `${name}${suffix}.onnx`) ?? [])[0];
 }

@@ -1,5 +1,5 @@
 import { at } from '../../lib/at.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
 import {
   attribute,
   attributeFields,
@@ -11,33 +11,33 @@ import {
 } from '../onnx/format/model.ts';
 import { readPieces, widened } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
-import type { FixedPrecision } from './form-choice.ts';
+import type { FixedPrecision } from './choose-precision.ts';
 import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { centreBlock } from './weights/fit-block.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 import { hasPublishedBlocks, publishedWeights } from './weights/published.ts';
 
 /**
- * Converts the weights of a graph in place to a precision. Returns the resulting weight form. Throws `engine_failed`
- * for `published` if the weights are not those of a GGUF file in blocks.
+ * Converts the weights of a graph in place to the requested precision. Returns the resulting one. Throws
+ * `engine_failed` for `published` if the weights are not those of a GGUF file in blocks.
  *
  * @param tokens input of the token ids, by which the embedding table is found
  */
-export function convertWeights(model: OnnxModel, tokens: string, precision: FixedPrecision): WeightForm {
-  const form = precision === 'keep' ? formOf(model) : precision;
-  if (form === 'published') {
+export function convertWeights(model: OnnxModel, tokens: string, requested: FixedPrecision): Precision {
+  const precision = requested === 'keep' ? precisionOf(model) : requested;
+  if (precision === 'published') {
     if (!hasPublishedBlocks(model.graph)) throw unusable('its weights are not in the blocks of a GGUF file', NO_BLOCKS);
     publishedWeights(model, tokens);
-    return form;
+    return precision;
   }
-  if (precision !== 'float' && precision !== 'keep') int8Embedding(model, tokens);
-  if (precision === 'int8' || precision === 'int8-blocks') blockExperts(model, 8);
-  if (precision === 'int4') blockExperts(model, 4);
-  if (precision === 'int8') int8Weights(model);
-  if (precision === 'int8-blocks') int8BlockWeights(model);
-  if (precision === 'int4') int4Weights(model);
-  if (precision === 'float') floatProducts(model);
-  return form;
+  if (requested !== 'float' && requested !== 'keep') int8Embedding(model, tokens);
+  if (requested === 'int8' || requested === 'int8-blocks') blockExperts(model, 8);
+  if (requested === 'int4') blockExperts(model, 4);
+  if (requested === 'int8') int8Weights(model);
+  if (requested === 'int8-blocks') int8BlockWeights(model);
+  if (requested === 'int4') int4Weights(model);
+  if (requested === 'float') floatProducts(model);
+  return precision;
 }
 
 /** Says what to do instead of `--precision published`. */
@@ -51,11 +51,11 @@ export function floatProducts({ graph }: OnnxModel): void {
 }
 
 /**
- * Returns the form of a graph's weights. With MatMulNBits nodes, it is `int8-blocks` if all have 8 bits, otherwise
+ * Returns the precision of a graph's weights. With MatMulNBits nodes, it is `int8-blocks` if all have 8 bits, otherwise
  * `int4`; without them, `published` if a matrix has the blocks of a GGUF file, `int8` if a weight is of that type,
  * otherwise `float`.
  */
-export function formOf({ graph }: OnnxModel): WeightForm {
+export function precisionOf({ graph }: OnnxModel): Precision {
   const blocks = graph.nodes.filter((node) => node.op === 'MatMulNBits');
   if (blocks.length > 0) return blocks.every((node) => attribute(node, 'bits') === 8) ? 'int8-blocks' : 'int4';
   if (hasPublishedBlocks(graph)) return 'published';

@@ -31,7 +31,7 @@ const QUESTIONS: readonly Question[] = [
 
 /**
  * Asks a model a few questions, and returns the logits of their options as the author's code reads them, shifted to a
- * mean of 0. Weight forms are compared by them: what counts are the answers, not the states between.
+ * mean of 0. Precisions are compared by them: what counts are the answers, not the states between.
  */
 export async function probeLogits(adapter: Adapter, graphs: EncoderGraphs): Promise<number[][]> {
   const logits: number[][] = [];
@@ -41,7 +41,7 @@ export async function probeLogits(adapter: Adapter, graphs: EncoderGraphs): Prom
     const answer = await plan.read(outputs, graphs.head);
     const logprobs = 'logprobs' in answer ? answer.logprobs : [];
     const mean = logprobs.reduce((sum, one) => sum + one, 0) / logprobs.length;
-    // Five digits are far more precise than the logits of any weight form.
+    // Five digits are far more precise than the logits of any precision.
     logits.push(logprobs.map((one) => Number((one - mean).toPrecision(5))));
   }
   return logits;

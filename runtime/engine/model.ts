@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
-import { refusal } from '../../lib/models/refused-form.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
-import { errorText } from '../compile/choose-form.ts';
+import { refusal } from '../../lib/models/refused-precision.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
+import { errorText } from '../compile/choose-precision.ts';
 import { type Manifest, readManifest } from '../compile/manifest.ts';
 import { readReference } from '../compile/reference.ts';
 import { loadFailureReason } from '../ort-plugin/open-device.ts';
@@ -103,11 +103,11 @@ async function openForward(
  * device may compute wrong ones silently. Throws `wrongNumbers` if the error exceeds the limit of the manifest.
  */
 async function checkNumbers(folder: string, manifest: Manifest, forward: Forward): Promise<void> {
-  const { form, choice } = manifest;
+  const { precision, choice } = manifest;
   if (choice.errorLimit === null) return;
   const error = await referenceError(forward, kvShape(manifest), readReference(folder));
   // Written so that NaN fails too.
-  if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
+  if (!(error <= choice.errorLimit)) throw wrongNumbers(precision, error, choice.errorLimit);
 }
 
 /** Returns the shape of a model's KV cache and states, from its manifest. */
@@ -142,16 +142,16 @@ export async function sessionOptions(threads?: number): Promise<InferenceSession
 }
 
 /**
- * Returns the `engine_failed` error for a weight form whose logits are wrong on this machine. Its `cause` names the
- * form, for `refusedForm`.
+ * Returns the `engine_failed` error for a precision whose logits are wrong on this machine. Its `cause` names the
+ * precision, for `refusedPrecision`.
  *
  * @param error measured `logitError`
  * @param limit largest accepted `logitError`
  */
-export function wrongNumbers(form: WeightForm, error: number, limit: number): AssayError {
+export function wrongNumbers(precision: Precision, error: number, limit: number): AssayError {
   return new AssayError(
     'engine_failed',
-    `This machine computes wrong numbers in ${form}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which chooses an accurate form.`,
-    { cause: refusal(form) },
+    `This machine computes wrong numbers in ${precision}: ${errorText(error)}, and the limit is ${(100 * limit).toFixed(0)}%. Start with --precision auto, which chooses an accurate precision.`,
+    { cause: refusal(precision) },
   );
 }

@@ -12,7 +12,7 @@ export function linear(graph: GraphBuilder, x: string, weight: StoredTensor, bia
   return biased(graph, publishedProduct(graph, x, published), bias);
 }
 
-/** Adds the same for a small matrix whose numbers matter more than its size: it stays in floats in all weight forms. */
+/** Adds the same for a small matrix whose numbers matter more than its size: it stays in floats in all precisions. */
 export function exactLinear(graph: GraphBuilder, x: string, weight: StoredTensor, bias?: StoredTensor): string {
   return product(graph, x, graph.weight(weight, EXACT), bias);
 }

@@ -62,7 +62,7 @@ const compileSpec = { source: '/s', target: '/t', device: 'CPU', precision: 'aut
 const choice = {
   reason: 'the fastest',
   kernels: 'AVX2',
-  measured: [{ form: 'int8', error: 0.1, ms: 3 }],
+  measured: [{ precision: 'int8', error: 0.1, ms: 3 }],
   errorLimit: 0.2,
 };
 
@@ -100,10 +100,10 @@ describe('what one side sends is what the other reads', () => {
       FromEngine,
       { type: 'failed', id: '1', error: { code: 'overloaded', message: 'm', retryAfterSeconds: 3 }, detail: 'd' },
     ],
-    [FromEngine, { type: 'failed', id: '1', error: { code: 'engine_failed', message: 'm' }, refusedForm: 'int8' }],
+    [FromEngine, { type: 'failed', id: '1', error: { code: 'engine_failed', message: 'm' }, refusedPrecision: 'int8' }],
     [FromEngine, { type: 'progress', id: '1', step: 'measuring', done: 1, total: 1 }],
     [ToEngine, { type: 'compile', id: '1', spec: { ...compileSpec, refused: ['int8'] } }],
-    [FromEngine, { type: 'compiled', id: '1', report: { device: 'CPU', maxPromptLen: 8, form: 'int8', choice } }],
+    [FromEngine, { type: 'compiled', id: '1', report: { device: 'CPU', maxPromptLen: 8, precision: 'int8', choice } }],
     [FromEngine, { type: 'heartbeat', rssBytes: 1, memory: { heapBytes: 1, bufferBytes: 0 }, ...NO_LOAD }],
   ] as [v.GenericSchema, unknown][])('%#', (schema, message) => {
     expect(v.parse(schema, deserialize(serialize(message)))).toEqual(message);

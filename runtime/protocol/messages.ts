@@ -6,10 +6,10 @@ import { count as Count, list, MEDIA_KINDS, Sha256 } from '../../lib/contract/co
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
-import { PRECISIONS } from '../compile/form-choice.ts';
+import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
+import { REQUESTED_PRECISIONS } from '../compile/choose-precision.ts';
 import { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
 import { PluginTarget } from '../ort-plugin/plugin-target.ts';
@@ -85,25 +85,25 @@ export const CompileSpec = v.object({
   /** Absolute path of the folder for the result, which must be empty or absent. */
   target: Path,
   device: Device,
-  precision: v.picklist(PRECISIONS),
+  precision: v.picklist(REQUESTED_PRECISIONS),
   maxPromptLen: Count,
   /** Contract of an encoder model; absent for a model that generates text. */
   contract: v.exactOptional(EncoderContract),
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
   plugin: v.exactOptional(PluginTarget),
   /**
-   * Weight forms that computed wrong logits when they were loaded. Precision `auto` chooses another form; a compile to
-   * one of them fails.
+   * Precisions that computed wrong logits when they were loaded. `auto` chooses another one; a compile to one of
+   * them fails.
    */
-  refused: v.exactOptional(v.array(WeightForm)),
+  refused: v.exactOptional(v.array(Precision)),
 });
 export type CompileSpec = v.InferOutput<typeof CompileSpec>;
 
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
   /**
-   * Weight bytes written so far, of all forms that the compile writes. In the step `reading` 0; in the step `device`
-   * the number of graphs that the device has compiled.
+   * Weight bytes written so far, of all candidates that the compile writes. In the step `reading` 0; in the step
+   * `device` the number of graphs that the device has compiled.
    */
   done: v.number(),
   /**
@@ -118,8 +118,8 @@ export type CompileProgress = v.InferOutput<typeof CompileProgress>;
 export const CompileReport = v.object({
   device: Device,
   maxPromptLen: Count,
-  form: WeightForm,
-  choice: FormChoice,
+  precision: Precision,
+  choice: PrecisionChoice,
   /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
 });
@@ -287,8 +287,8 @@ export const FromEngine = v.variant('type', [
       param: v.exactOptional(Text),
       retryAfterSeconds: v.exactOptional(Count),
     }),
-    /** Weight form that computes wrong logits on this machine; another form may work. */
-    refusedForm: v.exactOptional(WeightForm),
+    /** Precision that computes wrong logits on this machine; another one may work. */
+    refusedPrecision: v.exactOptional(Precision),
     /** Text of the underlying error, for the log only. */
     detail: v.exactOptional(Text),
   }),

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Device } from '../../lib/backend.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
-import type { Precision } from '../compile/form-choice.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
+import type { RequestedPrecision } from '../compile/choose-precision.ts';
 import type { DevicePlugin } from '../device/resolve-devices.ts';
 import type { StorePaths } from '../store/paths.ts';
 import type { Compiles } from '../supervisor/children/compiles.ts';
@@ -27,8 +27,8 @@ export interface CompileContext {
   plugin(device: Device): Promise<DevicePlugin | null>;
   /** True if the user named no device (`--device auto`); a device that is slower than the CPU is then not used. */
   automatic: boolean;
-  /** Weight form to compile; `auto` chooses the best for each device. */
-  precision: Precision;
+  /** Precision to compile; `auto` chooses the best for each device. */
+  precision: RequestedPrecision;
   /** Kernel family of this machine's CPU (`kernelFamily`). */
   kernels: string;
   /** Version of onnxruntime-node, which is part of the fingerprint of compiled models. */
@@ -43,8 +43,8 @@ export interface EnsureOptions {
   onProgress(progress: StageProgress): void;
   /** Devices not to compile for, because they failed to load a model since the server started. */
   without?: ReadonlySet<Device>;
-  /** Weight forms not to use, because this model computed wrong logits in them when it was loaded. */
-  refused?: ReadonlySet<WeightForm>;
+  /** Precisions not to use, because this model computed wrong logits in them when it was loaded. */
+  refused?: ReadonlySet<Precision>;
   /** Tells whether a compiled model's directory must not be deleted, because the model is loaded or being loaded. */
   inUse(directory: string): boolean;
 }

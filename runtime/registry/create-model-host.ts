@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
-import type { Precision } from '../compile/form-choice.ts';
+import type { RequestedPrecision } from '../compile/choose-precision.ts';
 import { kernelFamily } from '../compile/kernels.ts';
 import type { DeviceChoice } from '../device/device-table.ts';
 import { resolveDevices } from '../device/resolve-devices.ts';
@@ -30,8 +30,8 @@ export interface HostSettings {
   device?: DeviceChoice;
   /** Number format of the weights to download. Default: the best for the device. */
   dtype?: Dtype | undefined;
-  /** Weight form of compiled models. Default: `auto`, the best for the device. */
-  precision?: Precision;
+  /** Precision of compiled models. Default: `auto`, the best for the device. */
+  precision?: RequestedPrecision;
   /** Says what to do with texts that an encoder model cannot read whole. Default: `refuse`. */
   longInput?: LongInput;
   /** Memory for models that are loaded beside each other. Default: a load replaces the loaded model. */

@@ -102,7 +102,7 @@ function decide({ automatic }: CompileContext, { record }: CompiledModel): Devic
 }
 
 /**
- * Returns the field `kernels` of the fingerprint if the weight form is chosen by speed, because the choice then holds
+ * Returns the field `kernels` of the fingerprint if the precision is chosen by speed, because the choice then holds
  * only for CPUs of this kernel family; otherwise an empty object.
  */
 function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pick<Fingerprint, 'kernels'> {
@@ -110,12 +110,12 @@ function kernelsFor({ precision, kernels }: CompileContext, device: Device): Pic
 }
 
 function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boolean {
-  return record.form !== undefined && (refused?.has(record.form) ?? false);
+  return record.precision !== undefined && (refused?.has(record.precision) ?? false);
 }
 
 /**
  * Tells whether `ensureCompiled` would probably use a compiled model with this fingerprint for a request of the same
- * prompt length. Does not compare the source files or the plugin, and does not check whether the weight form or the
+ * prompt length. Does not compare the source files or the plugin, and does not check whether the precision or the
  * device was refused.
  */
 export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {

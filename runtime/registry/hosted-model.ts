@@ -4,14 +4,14 @@ import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { LoadReport, ModelView, UnloadReport } from '../../lib/models/host.ts';
 import type { ModelState } from '../../lib/models/model-states.ts';
-import { refusedForm } from '../../lib/models/refused-form.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
+import { refusedPrecision } from '../../lib/models/refused-precision.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';
 import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts';
 import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
-import { formInSlot, formReport } from './form-report.ts';
+import { precisionReport, shownPrecision } from './precision-report.ts';
 import type { PrefixFolders } from './prefix-folders.ts';
 
 export type ModelEngine = EngineProcess & EngineCalls;
@@ -56,10 +56,10 @@ export interface ModelLoad {
   /** Requested prompt length; undefined: as long as the model and the machine's memory allow, up to a default. */
   maxPromptLen: number | undefined;
   /**
-   * Finds or compiles the model for the best device that is not in `without`, in a weight form that is not in
+   * Finds or compiles the model for the best device that is not in `without`, in a precision that is not in
    * `refused`.
    */
-  prepare(without: ReadonlySet<Device>, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel>;
+  prepare(without: ReadonlySet<Device>, refused: ReadonlySet<Precision>): Promise<EnsuredModel>;
   /** Tells whether other models answer. They keep answering while this one is compiled. */
   othersServe(): boolean;
   /**
@@ -146,7 +146,7 @@ export class HostedModel {
       ...(shown === null ? {} : { reason: shown }),
       ...(silentMs === null ? {} : { silentMs }),
       ...(unresponsive ? { unresponsive } : {}),
-      ...formInSlot(this.#active?.compiled),
+      ...shownPrecision(this.#active?.compiled),
       ...(this.#active?.info.dependence === undefined ? {} : { dependence: this.#active.info.dependence }),
       ...(this.#active ? { maxPromptLen: this.#active.info.maxPromptLen } : {}),
       ...(model !== null && tried.length > 0 ? { devices: tried } : {}),
@@ -273,12 +273,12 @@ export class HostedModel {
 
   /**
    * Loads the model on the first device that works. A device for which the model compiles may still fail to load it,
-   * and is then not tried again. On the CPU, a weight form that computes wrong logits is replaced by another form.
+   * and is then not tried again. On the CPU, a precision that computes wrong logits is replaced by another one.
    */
   async #loadOrFallBack(request: ModelLoad, first: EnsuredModel): Promise<LoadedModel> {
     const { log, model } = this.#options;
     const { engine } = this;
-    const refused = new Set<WeightForm>();
+    const refused = new Set<Precision>();
     let gone = false;
     for (let ensured = first; ; ensured = await this.#prepare(request, refused)) {
       const { compiled, plugin } = ensured;
@@ -304,11 +304,11 @@ export class HostedModel {
           log.warn({ model, err: error }, 'another process removed the compiled model while it loaded');
           continue;
         }
-        const form = device === 'CPU' ? refusedForm(error) : undefined;
-        if (form && !refused.has(form)) {
-          refused.add(form);
+        const precision = device === 'CPU' ? refusedPrecision(error) : undefined;
+        if (precision && !refused.has(precision)) {
+          refused.add(precision);
           await this.#begin();
-          log.warn({ model, form, err: error }, 'wrong numbers in this form; another one is compiled');
+          log.warn({ model, precision, err: error }, 'wrong numbers in this precision; another one is compiled');
           continue;
         }
         if (device === 'CPU' || !isAssayError(error, 'engine_failed')) throw error;
@@ -320,7 +320,7 @@ export class HostedModel {
   }
 
   /** Finds or compiles the model, and records the decisions about the devices that were tried. */
-  async #prepare(request: ModelLoad, refused: ReadonlySet<WeightForm>): Promise<EnsuredModel> {
+  async #prepare(request: ModelLoad, refused: ReadonlySet<Precision>): Promise<EnsuredModel> {
     const ensured = await request.prepare(this.#trials.failed, refused);
     this.#trials.add(ensured.decisions);
     return ensured;
@@ -349,6 +349,12 @@ export class HostedModel {
 
 function reportOf({ info, compiled }: LoadedModel, loadMs: number, made: boolean): LoadReport {
   const { model, device, maxPromptLen } = info;
-  const form = formReport(compiled.record);
-  return { model, device, load_ms: loadMs, compiled: made, max_prompt_len: maxPromptLen, ...form };
+  return {
+    model,
+    device,
+    load_ms: loadMs,
+    compiled: made,
+    max_prompt_len: maxPromptLen,
+    ...precisionReport(compiled.record),
+  };
 }

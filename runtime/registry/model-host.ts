@@ -27,11 +27,11 @@ import { DeviceTrials } from './device-trials.ts';
 import { type DownloadOptions, type DownloadStep, Downloads } from './downloads.ts';
 import { type EnsuredModel, ensureCompiled } from './ensure-compiled.ts';
 import { findModel } from './find-model.ts';
-import { formReport } from './form-report.ts';
 import { HostedModel, type LongInput, type ModelEngine, type ModelLoad } from './hosted-model.ts';
 import { MemoryBudget, type MemorySettings } from './memory-budget.ts';
 import { LocalModelList } from './model-list.ts';
 import { ModelRegistry } from './model-registry.ts';
+import { precisionReport } from './precision-report.ts';
 import type { PrefixFolders } from './prefix-folders.ts';
 
 export interface HostOptions {
@@ -361,7 +361,7 @@ export class LocalModelHost implements ModelHost, LoadedModels {
     });
     const { record } = compiled;
     const length = record.maxPromptLen;
-    return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: length, ...formReport(record) };
+    return { model, state: 'compiled', bytes, compiled: made, max_prompt_len: length, ...precisionReport(record) };
   }
 
   /**

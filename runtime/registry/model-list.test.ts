@@ -137,8 +137,8 @@ function listOptions(
 
 describe('thresholds are those of the loaded files, number format and wording', () => {
   const calibration = { version: 1, fingerprint: 'ab'.repeat(32), model: id, fitted: '2026-11-28', kinds: {} } as const;
-  const listed = (form: string, fingerprint = '', contract?: ModelContract) => {
-    const record = { fingerprint: { source: 'ab'.repeat(32) }, form };
+  const listed = (precision: string, fingerprint = '', contract?: ModelContract) => {
+    const record = { fingerprint: { source: 'ab'.repeat(32) }, precision };
     const thresholds = { method: 'ltt-fixed-sequence' as const, confidence: 0.95, fingerprint, orders: 1, targets: [] };
     return new LocalModelList({
       ...listOptions({ state: 'loaded' }, { record } as never, contract ? ({ contract } as never) : null),

@@ -119,12 +119,12 @@ export class LocalModelList {
   /** Returns the hash of what decides the probabilities of a loaded model; undefined if it is not loaded. */
   #policyFingerprint(model: ModelId): string | undefined {
     const hosted = this.#options.registry.hosted.get(model);
-    const { fingerprint, form } = hosted?.compiled?.record ?? {};
+    const { fingerprint, precision } = hosted?.compiled?.record ?? {};
     if (!fingerprint) return undefined;
     // Code writes the prompts of an author's contract, so a new version may word them otherwise.
     const wording = hosted?.info?.contract ? [hosted.info.contract, VERSION] : WORDING;
     return createHash('sha256')
-      .update(JSON.stringify([fingerprint.source, form ?? null, wording]))
+      .update(JSON.stringify([fingerprint.source, precision ?? null, wording]))
       .digest('hex');
   }
 

@@ -15,7 +15,11 @@ function compiled(sha256: string): CompiledModel {
     maxPromptLen: 8,
   };
   const files = [...others, { name: 'graph', size: 1, sha256 }];
-  return { directory: '/x', key: 'k', record: { fingerprint, device: 'CPU', maxPromptLen: 8, form: 'int8', files } };
+  return {
+    directory: '/x',
+    key: 'k',
+    record: { fingerprint, device: 'CPU', maxPromptLen: 8, precision: 'int8', files },
+  };
 }
 
 test('each compiled model has a folder and a key of its own, which a later server finds again', async () => {

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import { FormChoice, WeightForm } from '../../lib/schema/form-choice.ts';
+import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
 import { hashFile } from './digest.ts';
 import { Fingerprint, fingerprintKey } from './fingerprint.ts';
 import { join, type StorePaths } from './paths.ts';
@@ -11,16 +11,16 @@ import { idOfRepositoryFolder, isSafeRepositoryPath } from './safe-names.ts';
 
 const RECORD_FILE = 'fingerprint.json';
 
-const Record = v.strictObject({
+const Record = v.object({
   fingerprint: Fingerprint,
   /** Device that the model was compiled for. May differ from the one in the fingerprint, which was requested. */
   device: v.picklist(['NPU', 'GPU', 'CPU']),
   /** Longest prompt, in tokens, of the compiled model. May differ from the requested one in the fingerprint. */
   maxPromptLen: v.number(),
-  /** Weight form. Absent in records of earlier versions, which are only read so that their models can be removed. */
-  form: v.exactOptional(WeightForm),
-  /** Reason for the weight form, and its measurements; absent in the same records as `form`. */
-  choice: v.exactOptional(FormChoice),
+  /** Precision. Absent in records of earlier versions, which are only read so that their models can be removed. */
+  precision: v.exactOptional(Precision),
+  /** Reason for the precision, and its measurements; absent in the same records as `precision`. */
+  choice: v.optional(v.fallback(v.optional(PrecisionChoice), undefined)),
   /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
   /** All files of the directory except this record, with their hashes. */
@@ -209,18 +209,18 @@ export async function removeStale(
   const take = async ({ directory, key }: CompiledModel): Promise<void> => {
     if (!inUse(directory)) await fs.rename(directory, join(staging, key)).catch(() => undefined);
   };
-  const lengths: { form: CompiledModel; made: number }[] = [];
-  for (const form of await listCompiled(paths, model)) {
-    const { source, runtime, compiler, dtype, device, plugin, maxPromptLen } = form.record.fingerprint;
+  const lengths: { compiled: CompiledModel; made: number }[] = [];
+  for (const compiled of await listCompiled(paths, model)) {
+    const { source, runtime, compiler, dtype, device, plugin, maxPromptLen } = compiled.record.fingerprint;
     const otherFormat = dtype !== current.dtype;
     const sameDriver = device !== current.device || plugin === current.plugin;
     const sameTools = runtime === current.runtime && compiler === current.compiler && sameDriver;
     const same = sameTools && (otherFormat || source === current.source);
-    if (!same) await take(form);
-    else if (maxPromptLen !== current.maxPromptLen && form.key === fingerprintKey({ ...current, maxPromptLen })) {
-      lengths.push({ form, made: (await fs.stat(join(form.directory, RECORD_FILE))).mtimeMs });
+    if (!same) await take(compiled);
+    else if (maxPromptLen !== current.maxPromptLen && compiled.key === fingerprintKey({ ...current, maxPromptLen })) {
+      lengths.push({ compiled, made: (await fs.stat(join(compiled.directory, RECORD_FILE))).mtimeMs });
     }
   }
   lengths.sort((a, b) => b.made - a.made);
-  for (const { form } of lengths.slice(OTHER_LENGTHS)) await take(form);
+  for (const { compiled } of lengths.slice(OTHER_LENGTHS)) await take(compiled);
 }

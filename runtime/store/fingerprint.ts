@@ -19,7 +19,7 @@ export const Fingerprint = v.strictObject({
   /** Number format of the source weights; null if the repository does not state it. */
   dtype: v.nullable(v.string()),
   precision: v.string(),
-  /** Kernel family of the CPU (`kernelFamily`), if the weight form was chosen by measuring speed. */
+  /** Kernel family of the CPU (`kernelFamily`), if the precision was chosen by measuring speed. */
   kernels: v.exactOptional(v.string()),
   /** Identity of the plugin, chip and driver, if a plugin drives the device. */
   plugin: v.exactOptional(v.string()),

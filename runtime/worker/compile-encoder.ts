@@ -2,11 +2,19 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import { readCheckpoint, readSafetensors, SINGLE_FILE } from '../checkpoint/safetensors.ts';
-import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
-import { writtenGraph } from '../compile/compile-form.ts';
+import {
+  choiceOf,
+  choosePrecision,
+  type FixedPrecision,
+  isAccurate,
+  type MeasuredPrecision,
+  precisionTiers,
+  refuseUseless,
+  UNUSABLE_ERROR,
+} from '../compile/choose-precision.ts';
 import { ENCODER_REFERENCE, type EncoderManifest, writeEncoderManifest } from '../compile/encoder-manifest.ts';
-import { choiceOf, type FixedPrecision, formTiers } from '../compile/form-choice.ts';
 import { COMPILER_VERSION } from '../compile/manifest.ts';
+import { writtenGraph } from '../compile/plan-model.ts';
 import { type PlannedGraphs, plannedGraphs } from '../compile/planned-graphs.ts';
 import { convertWeights } from '../compile/weight-conversion.ts';
 import { type DecisionContract, logSoftmax } from '../contracts/contract.ts';
@@ -26,12 +34,12 @@ import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/format/subgraph.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
+import { CandidateFolders } from './candidate-folders.ts';
 import { type CompileOptions, lackForReference, shiftOf } from './compile-model.ts';
-import { FormFolders } from './form-folders.ts';
 
 /**
- * Compiles a published encoder model for this machine's CPU: its graphs with weights in the requested form. `auto`
- * takes the first form of `int8`, `int8-blocks` and floats whose answers to a few questions are close to those in
+ * Compiles a published encoder model for this machine's CPU: its graphs with weights in the requested precision. `auto`
+ * takes the first precision of `int8`, `int8-blocks` and floats whose answers to a few questions are close to those in
  * floats. Returns the manifest, which is also written. Throws `engine_failed` for a model that cannot be compiled.
  */
 export async function compileEncoder(
@@ -43,33 +51,39 @@ export async function compileEncoder(
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const graphs = graphsIn(source, contract);
   const { adapter, pad } = await adapterInFolder(source, contract, new Set(Object.keys(graphs)));
-  const float = await planForm(source, graphs, contract, 'float');
+  const float = await planGraphs(source, graphs, contract, 'float');
   const lack = lackForReference(float.bytes, target);
-  const folders = new FormFolders(target, (step) => onStep?.(step), signal);
+  const folders = new CandidateFolders(target, (step) => onStep?.(step), signal);
   const open = (folder: string): Promise<EncoderGraphs> => openEncoderGraphs(folder, { graphs }, { pad });
   folders.expect([...(lack === null ? [float] : [])]);
   const reference = lack === null ? await measured(await open(await folders.write('reference', float)), adapter) : null;
-  const forms: (MeasuredForm & { folder: string })[] = [];
-  const precisions = formTiers(options, { published: 'float', hasReference: reference !== null });
-  for (const form of precisions.flat().filter((one) => one !== 'int4' || options.precision === 'int4')) {
-    if (forms.some(isAccurate)) break;
-    const plan = await planForm(source, graphs, contract, form);
+  const made: (MeasuredPrecision & { folder: string })[] = [];
+  const tiers = precisionTiers(options, { published: 'float', hasReference: reference !== null });
+  for (const precision of tiers.flat().filter((one) => one !== 'int4' || options.precision === 'int4')) {
+    if (made.some(isAccurate)) break;
+    const plan = await planGraphs(source, graphs, contract, precision);
     folders.expect([plan]);
-    const folder = await folders.write(`form-${forms.length}`, plan);
+    const folder = await folders.write(`candidate-${made.length}`, plan);
     const figures = await measured(await open(folder), adapter, reference?.logits);
     const shift = reference && !('name' in contract) ? { shift: shiftOf(...probabilities(figures, reference)) } : {};
-    const one = { form: plan.form, folder, error: reference ? figures.error : null, ms: figures.ms, ...shift };
+    const one = {
+      precision: plan.precision,
+      folder,
+      error: reference ? figures.error : null,
+      ms: figures.ms,
+      ...shift,
+    };
     if (options.precision !== 'auto') refuseUseless(one);
-    forms.push(one);
+    made.push(one);
   }
-  const chosen = chooseForm(forms) ?? at(forms, forms.length - 1);
+  const chosen = choosePrecision(made) ?? at(made, made.length - 1);
   folders.keep(chosen.folder);
   const manifest: EncoderManifest = {
     kind: 'encoder',
     version: COMPILER_VERSION,
     device: 'CPU',
-    form: chosen.form,
-    choice: choiceOf({ options, chosen, measured: forms, lack }),
+    precision: chosen.precision,
+    choice: choiceOf({ options, chosen, measured: made, lack }),
     maxPromptLen: Math.min(maxPromptLen, 'name' in contract ? rowTokens(contract) : contract.maxTokens),
     contract: 'name' in contract ? contract : null,
     graphs,
@@ -79,7 +93,7 @@ export async function compileEncoder(
   return manifest;
 }
 
-/** Measures a form, and closes it: its logits, their error against a reference, and its time. */
+/** Measures a model in one precision, and closes it: its logits, their error against a reference, and its time. */
 async function measured(
   graphs: EncoderGraphs,
   adapter: Adapter,
@@ -94,9 +108,9 @@ async function measured(
   }
 }
 
-/** Returns the probabilities of the probe's options in a form and in floats. */
-function probabilities(...forms: readonly [{ logits: number[][] }, { logits: number[][] }]): [number[], number[]] {
-  const [one, other] = forms.map(({ logits }) => logits.flatMap((row) => logSoftmax(row).map(Math.exp)));
+/** Returns the probabilities of the probe's options in a precision and in floats. */
+function probabilities(...runs: readonly [{ logits: number[][] }, { logits: number[][] }]): [number[], number[]] {
+  const [one, other] = runs.map(({ logits }) => logits.flatMap((row) => logSoftmax(row).map(Math.exp)));
   return [one ?? [], other ?? []];
 }
 
@@ -155,24 +169,24 @@ function checkpointGraph(source: string, role: string, contract: EncoderContract
   }
 }
 
-/** Prepares the graphs of a model in a form. Only the encoder is converted: its heads are small. */
-async function planForm(
+/** Prepares the graphs of a model in a precision. Only the encoder is converted: its heads are small. */
+async function planGraphs(
   source: string,
   graphs: Readonly<Record<string, string>>,
   contract: EncoderContract | DecisionContract,
-  precision: FixedPrecision,
-): Promise<PlannedGraphs & { form: MeasuredForm['form'] }> {
-  let form: MeasuredForm['form'] = 'float';
+  requested: FixedPrecision,
+): Promise<PlannedGraphs & Pick<MeasuredPrecision, 'precision'>> {
+  let precision: MeasuredPrecision['precision'] = 'float';
   const parts: PlannedGraphs[] = [];
   for (const [role, file] of Object.entries(graphs)) {
     const model = await graphOf(source, role, file, contract);
     if (isHalf(model)) toFloat32(model);
-    if (role === 'model' || role === 'encoder') form = convertWeights(model, 'input_ids', precision);
+    if (role === 'model' || role === 'encoder') precision = convertWeights(model, 'input_ids', requested);
     prune(model.graph);
     parts.push(plannedGraphs([{ file, model }], `${role}.bin`));
   }
   return {
-    form,
+    precision,
     bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
     async write(folder, onBytes, signal) {
       for (const part of parts) await part.write(folder, onBytes, signal);

@@ -3,16 +3,16 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { refusedForm } from '../../lib/models/refused-form.ts';
-import { WEIGHT_FORMS, type WeightForm } from '../../lib/schema/form-choice.ts';
-import { FORM_BOUNDS, formError } from '../../tests/cpus/form-error.ts';
+import { refusedPrecision } from '../../lib/models/refused-precision.ts';
+import { PRECISIONS, type Precision } from '../../lib/schema/precision.ts';
 import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';
+import { FORM_BOUNDS, formError } from '../../tests/cpus/precision-error.ts';
 import { fixture, modelFixture } from '../../tests/fixture.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
 import type { Reference } from '../compile/reference.ts';
 import { openModel } from '../engine/model.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
-import { compileModel, type Precision } from './compile-model.ts';
+import { compileModel, type RequestedPrecision } from './compile-model.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function compile(source: string, precision: Precision, target = join(folder, 'out')) {
+function compile(source: string, precision: RequestedPrecision, target = join(folder, 'out')) {
   return compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 256 });
 }
 
@@ -79,21 +79,27 @@ describe('which file is compiled', () => {
     copy('genai/llama', 'onnx/model.onnx');
   });
 
-  test.each<[Precision, string]>([
+  test.each<[RequestedPrecision, string]>([
     ['int8', 'int8'],
     ['int8-blocks', 'int8-blocks'],
     ['float', 'float'],
     ['int4', 'int4'],
     ['keep', 'float'],
-  ])('--precision %s gives %s', async (precision, form) => {
-    const manifest = await compile(folder, precision);
-    expect(manifest).toMatchObject({ form, path: 'packed', maxPromptLen: 256, contextLength: 512, vocabSize: 512 });
+  ])('--precision %s gives %s', async (requested, precision) => {
+    const manifest = await compile(folder, requested);
+    expect(manifest).toMatchObject({
+      precision,
+      path: 'packed',
+      maxPromptLen: 256,
+      contextLength: 512,
+      vocabSize: 512,
+    });
     expect(readManifest(join(folder, 'out'))).toEqual(manifest);
   });
 });
 
 describe('auto', () => {
-  const auto = (fixture: string, refused: WeightForm[] = []) =>
+  const auto = (fixture: string, refused: Precision[] = []) =>
     compileModel({
       source: modelFixture(fixture),
       target: join(folder, 'out'),
@@ -103,14 +109,14 @@ describe('auto', () => {
       refused,
     });
 
-  test('measures two forms and takes none that is far off', async () => {
-    const { form, choice } = await auto('genai/llama');
-    expect(form).toBe('int8');
-    expect(choice.measured.map((one) => one.form)).toEqual(['int8', 'int4']);
+  test('measures two precisions and takes none that is far off', async () => {
+    const { precision, choice } = await auto('genai/llama');
+    expect(precision).toBe('int8');
+    expect(choice.measured.map((one) => one.precision)).toEqual(['int8', 'int4']);
     expect(choice.measured[0]!.error).toBeLessThan(0.2);
     expect(choice.measured[1]!.error).toBeGreaterThan(0.4);
     expect(choice.measured.every(({ ms }) => ms > 0)).toBe(true);
-    expect(choice.reason).toMatch(/^the fastest accurate form on this CPU \(.+\): int8 .+; int4 /);
+    expect(choice.reason).toMatch(/^the fastest accurate precision on this CPU \(.+\): int8 .+; int4 /);
     expect(readdirSync(join(folder, 'out')).sort()).toEqual([
       'batch.onnx',
       MANIFEST_FILE,
@@ -120,30 +126,30 @@ describe('auto', () => {
     ]);
   });
 
-  test.each<[string, WeightForm[], WeightForm]>([
+  test.each<[string, Precision[], Precision]>([
     ['genai/llama-int4', ['int8'], 'int4'],
     ['genai/llama', ['int8', 'int8-blocks'], 'float'],
     ['genai/llama', ['int8', 'int4', 'int8-blocks'], 'float'],
-  ])('of %s without %j is %s', async (fixture, refused, form) => {
+  ])('of %s without %j is %s', async (fixture, refused, precision) => {
     const manifest = await auto(fixture, refused);
-    expect(manifest.form).toBe(form);
+    expect(manifest.precision).toBe(precision);
     expect(manifest.choice.reason).toContain(`Refused at load for wrong numbers: ${refused.join(', ')}`);
     await (await openModel(join(folder, 'out'))).close();
   });
 
-  test('measures more accurate forms only where the first are far off', async () => {
-    const { form, choice } = await auto('genai/llama', ['int8']);
-    expect(choice.measured.map((one) => one.form)).toEqual(['int4', 'int8-blocks', 'float']);
+  test('measures more accurate precisions only where the first are far off', async () => {
+    const { precision, choice } = await auto('genai/llama', ['int8']);
+    expect(choice.measured.map((one) => one.precision)).toEqual(['int4', 'int8-blocks', 'float']);
     expect(choice.measured.every(({ ms }) => ms > 0)).toBe(true);
     const [int4, blocks, float] = choice.measured.map(({ error }) => error!);
     expect(int4).toBeGreaterThan(0.4);
     expect(blocks).toBeLessThan(0.2);
     expect(float).toBeLessThan(1e-4);
-    // Which of the two forms is faster depends on the CPU.
-    expect(['int8-blocks', 'float']).toContain(form);
+    // Which of the two precisions is faster depends on the CPU.
+    expect(['int8-blocks', 'float']).toContain(precision);
   });
 
-  test('a form that was asked for and refused is not made again', async () => {
+  test('a precision that was asked for and refused is not made again', async () => {
     const source = modelFixture('genai/llama');
     const options = { source, target: join(folder, 'out'), device: 'CPU', maxPromptLen: 256 } as const;
     await expect(compileModel({ ...options, precision: 'int8', refused: ['int8'] })).rejects.toThrow(
@@ -154,17 +160,17 @@ describe('auto', () => {
 
 describe('at load', () => {
   // `published` needs the blocks of a GGUF file.
-  test.each(WEIGHT_FORMS.filter((form) => form !== 'published'))(
+  test.each(PRECISIONS.filter((precision) => precision !== 'published'))(
     '%s with numbers unlike the reference is refused',
-    async (form) => {
-      await compile(modelFixture('genai/llama'), form);
+    async (precision) => {
+      await compile(modelFixture('genai/llama'), precision);
       const file = join(folder, 'out/reference.json');
       const reference = JSON.parse(readFileSync(file, 'utf8')) as Reference;
       // Logits as wrong as those of 8-bit kernels that saturate, which are off by a third or more.
       const off = reference.logits.map((row) => row.map((logit, at) => logit + (at % 2 === 0 ? 4 : -4)));
       writeFileSync(file, JSON.stringify({ ...reference, logits: off }));
       const error = await openModel(join(folder, 'out')).catch((thrown: unknown) => thrown);
-      expect(refusedForm(error)).toBe(form);
+      expect(refusedPrecision(error)).toBe(precision);
     },
   );
 });

@@ -4,11 +4,20 @@ import { at } from '../../lib/at.ts';
 import type { Device, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
-import { chooseForm, isAccurate, type MeasuredForm, refuseUseless, UNUSABLE_ERROR } from '../compile/choose-form.ts';
-import { type PlannedForm, planEncoder, planForm } from '../compile/compile-form.ts';
-import { choiceOf, type FixedPrecision, formTiers, type Precision } from '../compile/form-choice.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
+import {
+  choiceOf,
+  choosePrecision,
+  type FixedPrecision,
+  isAccurate,
+  type MeasuredPrecision,
+  precisionTiers,
+  type RequestedPrecision,
+  refuseUseless,
+  UNUSABLE_ERROR,
+} from '../compile/choose-precision.ts';
 import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
+import { type PlannedModel, planEncoder, planModel } from '../compile/plan-model.ts';
 import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
@@ -24,10 +33,10 @@ import { SPARE_BYTES } from '../store/disk-error.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
+import { CandidateFolders } from './candidate-folders.ts';
 import { planDecisions } from './decision-job.ts';
-import { FormFolders } from './form-folders.ts';
 
-export type { Precision } from '../compile/form-choice.ts';
+export type { RequestedPrecision } from '../compile/choose-precision.ts';
 
 export interface CompileOptions {
   /** Id of the model, by which some decision models are recognised. */
@@ -37,7 +46,7 @@ export interface CompileOptions {
   /** Folder for the result, which must be empty or absent. After an error the caller removes it. */
   target: string;
   device: Device;
-  precision: Precision;
+  precision: RequestedPrecision;
   maxPromptLen: number;
   /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
@@ -47,10 +56,10 @@ export interface CompileOptions {
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
   /**
-   * Weight forms that computed wrong logits at load on this machine. Precision `auto` chooses another form; a compile
+   * Precisions that computed wrong logits at load on this machine. `auto` chooses another one; a compile
    * to one of them throws `engine_failed`.
    */
-  refused?: readonly WeightForm[];
+  refused?: readonly Precision[];
   /** Receives the progress, in bytes of weights (`CompileProgress`). */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
@@ -61,8 +70,8 @@ const DEFAULT_SLOTS = 8;
 
 /**
  * Compiles a published model for this machine: with packed branches, logits only for the requested positions, and
- * weights in the requested form. On a CPU, precision `auto` compiles several forms (`formTiers`), measures them and
- * keeps one. Holds one weight tensor in memory at a time. The same input and form give the same graph and weights.
+ * weights in the requested precision. On a CPU, `auto` compiles several (`precisionTiers`), measures them and keeps
+ * one. Holds one weight tensor in memory at a time. The same input and precision give the same graph and weights.
  * Returns the manifest, which is also written. Throws `engine_failed` for a model that cannot be compiled or split into
  * the static graphs; after an abort, throws the signal's reason.
  */
@@ -72,22 +81,22 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
   const contract = (await contractInFolder(source, options.model ?? '')) ?? undefined;
-  const float = await planForm(source, 'float', { maxPromptLen, slots, contract });
+  const float = await planModel(source, 'float', { maxPromptLen, slots, contract });
   const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
-  const [first, ...later] = formTiers(options, { published: float.published, hasReference: lack === null });
-  const plansOf = (forms: readonly FixedPrecision[]): Promise<PlannedForm[]> =>
-    Promise.all(forms.map((form) => planForm(source, form, { maxPromptLen, shapes, slots, contract })));
+  const [first, ...later] = precisionTiers(options, { published: float.published, hasReference: lack === null });
+  const plansOf = (precisions: readonly FixedPrecision[]): Promise<PlannedModel[]> =>
+    Promise.all(precisions.map((precision) => planModel(source, precision, { maxPromptLen, shapes, slots, contract })));
   const plans = await plansOf(first);
-  const folders = new FormFolders(target, (step) => onStep?.(step), signal);
+  const folders = new CandidateFolders(target, (step) => onStep?.(step), signal);
   const encoder = await planEncoder(source);
   folders.expect([...(lack === null ? [float] : []), ...plans, ...(encoder ? [encoder] : [])]);
   /**
-   * Writes a weight form with a manifest, because measuring opens the form as a model. The manifest states no choice
-   * until all forms are measured.
+   * Writes a candidate with a manifest, because measuring opens it as a model. The manifest states no choice
+   * until all precisions are measured.
    */
-  const write = async (name: string, plan: PlannedForm): Promise<string> => {
+  const write = async (name: string, plan: PlannedModel): Promise<string> => {
     const folder = await folders.write(name, plan);
     writeManifest(folder, manifestOf(options, plan, { reason: '', kernels: '', measured: [], errorLimit: null }));
     return folder;
@@ -103,28 +112,28 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
     lack = reference ? null : 'the published graph does not run on this CPU';
   }
 
-  const made: (MeasuredForm & { plan: PlannedForm; folder: string })[] = [];
-  const measure = async (plan: PlannedForm): Promise<void> => {
-    const folder = await write(`form-${made.length}`, plan);
+  const made: (MeasuredPrecision & { plan: PlannedModel; folder: string })[] = [];
+  const measure = async (plan: PlannedModel): Promise<void> => {
+    const folder = await write(`candidate-${made.length}`, plan);
     const withSpeed = plans.length + later.length > 1;
-    const figures = reference ? await measureForm(folder, reference, withSpeed) : { error: null, ms: 0 };
+    const figures = reference ? await measureCandidate(folder, reference, withSpeed) : { error: null, ms: 0 };
     const shift =
       contract && floats && figures.error !== UNUSABLE_ERROR
         ? { shift: shiftOf(await decisionProbabilities(folder, source, contract), floats) }
         : {};
-    const measured = { form: plan.facts.form, plan, folder, ...figures, ...shift };
+    const measured = { precision: plan.facts.precision, plan, folder, ...figures, ...shift };
     if (options.precision !== 'auto') refuseUseless(measured);
     made.push(measured);
   };
   for (const plan of plans) await measure(plan);
-  for (const forms of later) {
+  for (const precisions of later) {
     // The blocks of a GGUF file are nearly always accurate, and seldom the fastest.
-    if (made.some((one) => isAccurate(one) && one.form !== 'published')) break;
-    const more = await plansOf(forms);
+    if (made.some((one) => isAccurate(one) && one.precision !== 'published')) break;
+    const more = await plansOf(precisions);
     folders.expect(more);
     for (const plan of more) await measure(plan);
   }
-  const chosen = chooseForm(made) ?? at(made, made.length - 1);
+  const chosen = choosePrecision(made) ?? at(made, made.length - 1);
   folders.keep(chosen.folder);
   if (encoder) await folders.add(encoder);
   const manifest = manifestOf(
@@ -145,7 +154,7 @@ function slotsFor({ device, slots }: CompileOptions): number {
   return slots ?? (device === 'CPU' ? DEFAULT_SLOTS : 1);
 }
 
-function manifestOf(options: CompileOptions, { facts }: PlannedForm, choice: Manifest['choice']): Manifest {
+function manifestOf(options: CompileOptions, { facts }: PlannedModel, choice: Manifest['choice']): Manifest {
   const { device, maxPromptLen } = options;
   return {
     version: COMPILER_VERSION,
@@ -188,7 +197,7 @@ async function referenceFrom(folder: string, tokens: readonly number[]): Promise
       stride: Math.max(1, Math.ceil(manifest.vocabSize / MOST_LOGITS)),
     };
     const logits = await logitsOf(forward, kvShape(manifest), probe);
-    // Five digits are far more precise than the logits of any weight form.
+    // Five digits are far more precise than the logits of any weights.
     return { ...probe, logits: logits.map((row) => row.map((logit) => Number(logit.toPrecision(5)))) };
   } finally {
     await close();
@@ -196,11 +205,11 @@ async function referenceFrom(folder: string, tokens: readonly number[]): Promise
 }
 
 /**
- * Measures the weight form in `folder`: the error of its logits against the reference and, with `withSpeed`, the
- * processor time of a small request in milliseconds, otherwise 0. For a form that does not load on this CPU or gives no
+ * Measures the candidate in `folder`: the error of its logits against the reference and, with `withSpeed`, the
+ * processor time of a small request in milliseconds, otherwise 0. For one that does not load on this CPU or gives no
  * finite error, the error is `UNUSABLE_ERROR`.
  */
-async function measureForm(
+async function measureCandidate(
   folder: string,
   reference: Reference,
   withSpeed: boolean,
@@ -328,7 +337,7 @@ const TEXT =
 const MOST_TOKENS = 32;
 
 /**
- * Returns the ids of the first tokens, at most 32, of an ordinary text, because weight forms must be measured on
+ * Returns the ids of the first tokens, at most 32, of an ordinary text, because precisions must be measured on
  * activations like those of real requests. For a model whose tokenizer cannot be read, returns ids scattered over its
  * vocabulary.
  *
@@ -352,7 +361,7 @@ const COPIES = 2;
 
 /**
  * Returns the reason why the weights in 32-bit floats, from which the reference logits are computed, are too large for
- * the memory, or for the disk beside the other weight forms; null if there is enough space.
+ * the memory, or for the disk beside the other precisions; null if there is enough space.
  *
  * @param bytes size of the weights in 32-bit floats
  * @param target folder for the compiled model, which need not exist yet
@@ -363,7 +372,7 @@ export function lackForReference(bytes: number, target: string): string | null {
     return `that takes ${formatBytes(COPIES * bytes)} of memory, and ${formatBytes(memory)} are free`;
   }
   const { bavail, bsize } = statfsSync(existsSync(target) ? target : dirname(target));
-  // All other forms together are smaller than the one in 32-bit floats.
+  // All other precisions together are smaller than the one in 32-bit floats.
   if (2 * bytes + SPARE_BYTES > bavail * bsize) {
     return `that takes ${formatBytes(2 * bytes)} of disk, and ${formatBytes(bavail * bsize)} are free`;
   }

@@ -21,12 +21,12 @@ serveMessages(
       const manifest = rows
         ? await compileEncoder({ ...options, onStep }, rows)
         : await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
-      const { device, maxPromptLen, form, choice } = manifest;
-      if (!plugin) return { device, maxPromptLen, form, choice };
+      const { device, maxPromptLen, precision, choice } = manifest;
+      if (!plugin) return { device, maxPromptLen, precision, choice };
       const onGraph = (done: number, total: number): void => onStep({ step: 'device', done, total });
       const { compiledFor } = await compileForDevice(spec.target, plugin, { onStep: onGraph });
       const { error, deviceMs, cpuMs } = compiledFor!;
-      return { device, maxPromptLen, form, choice, figures: { error, deviceMs, cpuMs } };
+      return { device, maxPromptLen, precision, choice, figures: { error, deviceMs, cpuMs } };
     },
   },
   // The supervisor forks this program with a message channel, so `process` has all methods of `Channel`.

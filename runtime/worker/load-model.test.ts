@@ -26,21 +26,21 @@ test.each([
   ['CPU', 'int4', 'AVX-512 VNNI', 0],
   ['CPU', 'float', 'AVX-512 VNNI', 0],
   ['NPU', 'int8', 'AVX-512 VNNI', 0],
-] as const)('on %s in %s with %s: %i rows', (device, form, kernels, rows) => {
-  expect(draftRows({ device, form }, kernels)).toBe(rows);
+] as const)('on %s in %s with %s: %i rows', (device, precision, kernels, rows) => {
+  expect(draftRows({ device, precision }, kernels)).toBe(rows);
 });
 
 test.each([
   [{}, 'AMX', null],
-  [{ form: 'float' }, 'AVX-512 VNNI', null],
+  [{ precision: 'float' }, 'AVX-512 VNNI', null],
   [{}, 'AVX2', 'kernels of this CPU'],
-  [{ form: 'int4' }, 'AMX', 'odd last row'],
-  [{ form: 'published' }, 'AMX', 'published blocks'],
+  [{ precision: 'int4' }, 'AMX', 'odd last row'],
+  [{ precision: 'published' }, 'AMX', 'published blocks'],
   [{ queryHeads: undefined }, 'AMX', 'layers with a state'],
   [{ experts: true }, 'AMX', 'an expert of the model'],
   [{ device: 'NPU', path: 'static' }, 'AMX', 'this NPU'],
 ] as const)('%o with the kernels of %s: why answers may depend on others', (facts, kernels, reason) => {
-  const manifest = { device: 'CPU', form: 'int8', path: 'packed', queryHeads: 8, ...facts } as const;
+  const manifest = { device: 'CPU', precision: 'int8', path: 'packed', queryHeads: 8, ...facts } as const;
   const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], kernels);
   if (reason === null) expect(dependence).toBeNull();
   else expect(dependence).toContain(reason);

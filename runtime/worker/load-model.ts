@@ -121,7 +121,7 @@ async function loadEncoder(
   onPhase: (phase: Phase) => void,
 ): Promise<ServedModel> {
   onPhase('text');
-  const { form, choice } = manifest;
+  const { precision, choice } = manifest;
   const contract = manifest.contract ?? (await contractInFolder(dir, model));
   if (!contract) throw new Error('the files of a decision model name its contract');
   const maxPromptLen = Math.min(wanted ?? manifest.maxPromptLen, manifest.maxPromptLen);
@@ -131,7 +131,7 @@ async function loadEncoder(
   if (choice.errorLimit !== null) {
     const error = logitError(readEncoderReference(dir), await probeLogits(adapter, graphs));
     // Written so that NaN fails too.
-    if (!(error <= choice.errorLimit)) throw wrongNumbers(form, error, choice.errorLimit);
+    if (!(error <= choice.errorLimit)) throw wrongNumbers(precision, error, choice.errorLimit);
   }
   return new EncoderModel({ model, contract: info, adapter, graphs, maxPromptLen, windows });
 }
@@ -213,14 +213,20 @@ function endingOnFailure(forward: Forward): Forward {
 export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
 
 /** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
-function rowsOf({ queryHeads, form }: Manifest): LoadedContract['rows'] {
+function rowsOf({ queryHeads, precision }: Manifest): LoadedContract['rows'] {
   if (queryHeads !== undefined) return 'apart';
-  return form === 'float' ? 'one by one' : 'packed';
+  return precision === 'float' ? 'one by one' : 'packed';
 }
 
 /** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
 export function dependenceOf(
-  { device, form, path, queryHeads, experts }: Pick<Manifest, 'device' | 'form' | 'path' | 'queryHeads' | 'experts'>,
+  {
+    device,
+    precision,
+    path,
+    queryHeads,
+    experts,
+  }: Pick<Manifest, 'device' | 'precision' | 'path' | 'queryHeads' | 'experts'>,
   kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
@@ -229,8 +235,9 @@ export function dependenceOf(
     return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state, sinks, capped scores, or heads that differ";
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
-  if (form === 'int4') return 'in 4 bits, an odd last row is computed by another kernel; other forms have no such rows';
-  if (form === 'published') return 'it was not measured with the published blocks of a GGUF file';
+  if (precision === 'int4')
+    return 'in 4 bits, an odd last row is computed by another kernel; other precisions have no such rows';
+  if (precision === 'published') return 'it was not measured with the published blocks of a GGUF file';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 
@@ -251,8 +258,11 @@ const MEASURED_KERNELS: ReadonlySet<string> = new Set(['AVX-512 VNNI']);
  * Models in 4 bits, and in 8 bits without VNNI, get none: there a run of one token uses other kernels than a run of
  * several, so drafts would change near-ties. Kernels without a measurement get none either.
  */
-export function draftRows({ device, form }: Pick<Manifest, 'device' | 'form'>, kernels = kernelFamily()): number {
-  return device === 'CPU' && form === 'int8' && MEASURED_KERNELS.has(kernels) ? DRAFT_ROWS : 0;
+export function draftRows(
+  { device, precision }: Pick<Manifest, 'device' | 'precision'>,
+  kernels = kernelFamily(),
+): number {
+  return device === 'CPU' && precision === 'int8' && MEASURED_KERNELS.has(kernels) ? DRAFT_ROWS : 0;
 }
 
 /** Advice at the end of the reasons why an encoder cannot be used. */

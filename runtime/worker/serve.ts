@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { refusedForm } from '../../lib/models/refused-form.ts';
+import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import { noModelLoaded } from '../../lib/models/unknown-model.ts';
 import {
   type CallerFields,
@@ -194,7 +194,7 @@ function failure(id: string, error: unknown): FromEngine {
     return { type: 'failed', id, error: { code: 'engine_failed', message }, detail };
   }
   const { code, message, param, retryAfterSeconds, cause } = error;
-  const form = refusedForm(error);
+  const precision = refusedPrecision(error);
   return {
     type: 'failed',
     id,
@@ -204,8 +204,8 @@ function failure(id: string, error: unknown): FromEngine {
       ...(param === undefined ? {} : { param }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     },
-    ...(form ? { refusedForm: form } : {}),
-    ...(cause === undefined || form
+    ...(precision ? { refusedPrecision: precision } : {}),
+    ...(cause === undefined || precision
       ? {}
       : { detail: String(cause instanceof Error ? cause.stack : cause).slice(0, 8_000) }),
   };

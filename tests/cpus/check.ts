@@ -10,8 +10,8 @@ import { int8ProductsSaturate, largestProductsAreExact } from '../../runtime/eng
 import { referenceError } from '../../runtime/engine/self-check/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
-import { FORM_BOUNDS, formError } from './form-error.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
+import { FORM_BOUNDS, formError } from './precision-error.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 if
@@ -38,21 +38,21 @@ for (const [fixture, file, precision, bound] of FORM_BOUNDS) {
 const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
 try {
   const source = modelFixture('genai/llama');
-  const { form, choice } = await compileModel({
+  const { precision, choice } = await compileModel({
     source,
     target: folder,
     device: 'CPU',
     precision: 'auto',
     maxPromptLen: 64,
   });
-  check(`auto takes ${form}, ${choice.reason}`, form === 'int8');
+  check(`auto takes ${precision}, ${choice.reason}`, precision === 'int8');
   await (await openModel(folder)).close();
   if (saturates) check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Returns the error of a compiled form that runs with onnxruntime's own choice of kernels. */
+/** Returns the error of a compiled precision that runs with onnxruntime's own choice of kernels. */
 async function clampedError(compiled: string): Promise<number> {
   const manifest = readManifest(compiled);
   const session = await InferenceSession.create(join(compiled, manifest.graph), { logSeverityLevel: 3 });

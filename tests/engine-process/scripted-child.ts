@@ -82,7 +82,7 @@ serveMessages(
       if (source === '/slow') await delay(60_000);
       onProgress({ step: 'weights', done: 2, total: 2 });
       const choice = { reason: 'scripted', kernels: '', measured: [], errorLimit: null };
-      return { device: 'CPU', maxPromptLen: 8, form: 'int8', choice };
+      return { device: 'CPU', maxPromptLen: 8, precision: 'int8', choice };
     },
   },
   process as Channel,

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import { refusedForm } from '../../lib/models/refused-form.ts';
+import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
 import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
@@ -63,13 +63,13 @@ describe('load and unload', () => {
     await expect(ask(engine, 'x')).rejects.toMatchObject({ code: 'model_not_loaded' });
   });
 
-  it('distinguishes a form that gives wrong numbers from a model that does not load', async () => {
+  it('distinguishes a precision that gives wrong numbers from a model that does not load', async () => {
     const engine = start();
     const wrong = await engine.load({ ...SPEC, dir: '/wrong' }).catch((error: unknown) => error);
-    expect(refusedForm(wrong)).toBe('int8');
+    expect(refusedPrecision(wrong)).toBe('int8');
     const broken = await engine.load({ ...SPEC, dir: '/broken' }).catch((error: unknown) => error);
     expect(broken).toMatchObject({ code: 'engine_failed' });
-    expect(refusedForm(broken)).toBeUndefined();
+    expect(refusedPrecision(broken)).toBeUndefined();
   });
 
   it('lets requests in flight finish before it unloads, and takes no new ones', async () => {
@@ -405,7 +405,7 @@ describe('compile', () => {
     expect(await compiled).toMatchObject({
       device: 'CPU',
       maxPromptLen: 8,
-      form: 'int8',
+      precision: 'int8',
       choice: { reason: 'scripted' },
     });
     expect(seen).toEqual([1, 2].map((done) => ({ step: 'weights', done, total: 2 })));

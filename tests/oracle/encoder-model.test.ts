@@ -133,9 +133,10 @@ describe('a marker model', async () => {
       const made = await load('laya', { precision }).catch((error: Error) => error);
       // A form of random weights may be too far off; then the error says by how much.
       if (made instanceof Error) return expect(made.message).toMatch(/cannot be used as int8.*logits off by/);
-      const { form, choice: chosen } = readEncoderManifest(made.dir)!;
-      expect(precision === 'auto' ? ['int8', 'int8-blocks', 'float'] : [precision]).toContain(form);
-      expect(chosen.measured.find((one) => one.form === form)!.error).toBeLessThan(0.75);
+      const manifest = readEncoderManifest(made.dir)!;
+      expect(precision === 'auto' ? ['int8', 'int8-blocks', 'float'] : [precision]).toContain(manifest.precision);
+      const found = manifest.choice.measured.find((one) => one.precision === manifest.precision)!;
+      expect(found.error).toBeLessThan(0.75);
       expect((await ask(made, batch('Hello.', choice(['it', 'hr'])))).answers).toHaveLength(1);
     },
   );

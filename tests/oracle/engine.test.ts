@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Manifest } from '../../runtime/compile/manifest.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
-import type { Precision } from '../../runtime/worker/compile-model.ts';
+import type { RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';
@@ -36,7 +36,7 @@ async function openToy(): Promise<{ model: Pick<EngineModel, 'manifest' | 'forwa
 describe.each<
   [
     fixture: string,
-    precision: Precision,
+    precision: RequestedPrecision,
     published: string | null,
     nearTie: number,
     apart: number,

@@ -64,9 +64,9 @@ test('experts in 4 bits (QMoE) answer in company and from the cache as they do a
 
 test.each(['int8', 'int4'] as const)(
   'experts that are made %s here answer in company as they do alone',
-  async (form) => {
-    const model = await compileFixture('../families/safetensors/lfm2-moe', form);
-    expect(model.manifest.form).toBe(form);
+  async (precision) => {
+    const model = await compileFixture('../families/safetensors/lfm2-moe', precision);
+    expect(model.manifest.precision).toBe(precision);
     await checkAgainstOracle(model, compiledModel(model), RUNS, { nearTie: 0.02, apart: 0.05 });
     await model.close();
   },

@@ -5,7 +5,7 @@ import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
-import { type CompileOptions, compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { type CompileOptions, compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 
 export interface GoldenCase {
@@ -47,7 +47,7 @@ interface FixtureOptions {
 /** Compiles a fixture into a temporary folder and loads it; `close` removes it. */
 export async function compileFixture(
   fixture: string,
-  precision: Precision,
+  precision: RequestedPrecision,
   fixedShapes?: CompileOptions['fixedShapes'],
   { maxPromptLen = 512, kvType = 'float32', oneGraph = false, slots, secondGraph = true }: FixtureOptions = {},
 ): Promise<EngineModel> {

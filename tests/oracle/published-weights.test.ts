@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { planForm } from '../../runtime/compile/compile-form.ts';
+import { planModel } from '../../runtime/compile/plan-model.ts';
 import { plannedGraphs } from '../../runtime/compile/planned-graphs.ts';
 import { blockWeights } from '../../runtime/compile/weights/blocks.ts';
 import {
@@ -250,7 +250,7 @@ test.each<[string, Change, RegExp]>([
   ['experts in one operator', ({ graph }) => graph.nodes.push(makeNode('QMoE', [], ['experts'], {}, MS)), /has QMoE/],
 ])('a graph with %s runs as published, and the reason is told', async (name, change, why) => {
   const source = await published(name, 'optimum/qwen2', change, false);
-  const { foreign } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  const { foreign } = await planModel(source, 'float', { maxPromptLen: 64, slots: 1 });
   expect(foreign).toMatch(why);
   expect(foreign?.length).toBeLessThanOrEqual(300);
 });
@@ -268,13 +268,13 @@ test.each([
   rmSync(join(source, 'config.json'));
   if (config) writeFileSync(join(source, 'config.json'), config);
   writeFileSync(join(source, 'genai_config.json'), JSON.stringify({ model: { context_length: 512 } }));
-  const { foreign } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  const { foreign } = await planModel(source, 'float', { maxPromptLen: 64, slots: 1 });
   expect(foreign).toMatch(why);
 });
 
 test('a copy of the embeddings that is the output head, too, is stored once', async () => {
   const source = await published('tied', 'optimum/qwen2', unchanged, false);
-  const { bytes: tied } = await planForm(source, 'float', { maxPromptLen: 64, slots: 1 });
+  const { bytes: tied } = await planModel(source, 'float', { maxPromptLen: 64, slots: 1 });
   const model = readModel(join(source, 'onnx/model.onnx'));
   const head = products(model.graph).at(-1)?.matrix;
   const values = readFloats(head ?? expect.fail('there is a head'));
@@ -290,7 +290,7 @@ test('a copy of the embeddings that is the output head, too, is stored once', as
       ),
     false,
   );
-  const { bytes: both } = await planForm(apart, 'float', { maxPromptLen: 64, slots: 1 });
+  const { bytes: both } = await planModel(apart, 'float', { maxPromptLen: 64, slots: 1 });
   expect(both - tied).toBe(values.byteLength);
 });
 
@@ -311,8 +311,12 @@ test.each(['falcon3', 'gemma2', 'granite4', 'lfm2', 'qwen2', 'qwen3'])(
 
 test("the bundled model's graph is written from its blocks, which embeddings and head share", async () => {
   const source = join(import.meta.dirname, '../../models/starter');
-  const { foreign, published: form, bytes: size } = await planForm(source, 'keep', { maxPromptLen: 64, slots: 1 });
-  expect([foreign, form]).toEqual([null, 'int4']);
+  const {
+    foreign,
+    published: precision,
+    bytes: size,
+  } = await planModel(source, 'keep', { maxPromptLen: 64, slots: 1 });
+  expect([foreign, precision]).toEqual([null, 'int4']);
   // Its rotary tables are 2 MiB; a second copy of the head's blocks would be 4 MiB.
   expect(size).toBeLessThan(25e6);
 });

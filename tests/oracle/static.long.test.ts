@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Precision } from '../../runtime/compile/form-choice.ts';
+import type { RequestedPrecision } from '../../runtime/compile/choose-precision.ts';
 import { cellBytes } from '../../runtime/engine/cache/kv-shape.ts';
 import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import { logitError } from '../../runtime/engine/self-check/self-check.ts';
@@ -20,7 +20,9 @@ type Graphs = 'a graph each' | 'one graph';
 
 const TEXT = Array.from({ length: 60 }, (_, index) => (index * 37 + 5) % 60);
 
-describe.each<[fixture: string, precision: Precision, kvType: KvType, graphs: Graphs, nearTie: number, apart: number]>([
+describe.each<
+  [fixture: string, precision: RequestedPrecision, kvType: KvType, graphs: Graphs, nearTie: number, apart: number]
+>([
   ['genai/qwen2', 'float', 'float32', 'a graph each', 1e-4, 1e-3],
   ['genai/qwen2', 'float', 'float16', 'a graph each', 1e-4, 1e-3],
   ['genai/qwen2', 'float', 'float32', 'one graph', 1e-4, 1e-3],

@@ -6,7 +6,7 @@ import { type EngineModel, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
-import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture, drive, engineFor } from '../oracle/fixtures.ts';
 import { compiledModel } from '../oracle/plain-models.ts';
@@ -26,7 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 async function compileOn(
   target: PluginTarget,
   fixture: string,
-  precision: Precision,
+  precision: RequestedPrecision,
   kvType: KvType = 'float32',
 ): Promise<ReturnType<typeof compileForDevice>> {
   const source = modelFixture(fixture);
@@ -106,7 +106,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     await Promise.all([packed.close(), device.close()]);
   });
 
-  test.each<[string, Precision]>([
+  test.each<[string, RequestedPrecision]>([
     ['genai/llama-int4', 'keep'],
     ['genai/qwen2', 'int8'],
     ['genai/qwen2', 'int4'],
@@ -118,7 +118,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
 });
 
 describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
-  test.each<[string, Precision, KvType, number]>([
+  test.each<[string, RequestedPrecision, KvType, number]>([
     ['genai/qwen2', 'float', 'float32', 0.02],
     ['genai/qwen2', 'float', 'float16', 0.02],
     ['genai/qwen2', 'int8', 'float16', 0.08],

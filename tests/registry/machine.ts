@@ -6,7 +6,7 @@ import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { DownloadReport, HostDownloadEvent } from '../../lib/models/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
 import { readManifest } from '../../runtime/compile/manifest.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
@@ -46,8 +46,8 @@ export class ScriptedEngine implements Pick<Compiles, 'compile'> {
   inFlight: Promise<void> = Promise.resolve();
   /** The promise that `compile` waits for before it begins. */
   compiling: Promise<void> = Promise.resolve();
-  /** Throws if a form should give wrong numbers. */
-  numbersOf: (form: WeightForm) => void = () => undefined;
+  /** Throws if a precision should give wrong numbers. */
+  numbersOf: (precision: Precision) => void = () => undefined;
   /** True if a GPU compiles; loading on it fails in any case. */
   gpuCompiles = false;
   /** The measured figures of a device behind a plugin, and whether it then loads. */
@@ -112,10 +112,10 @@ export class ScriptedEngine implements Pick<Compiles, 'compile'> {
     try {
       await this.loading;
       await fs.access(join(dir, 'tokenizer.json'));
-      const { maxPromptLen, contextLength, device, form } = readManifest(dir);
+      const { maxPromptLen, contextLength, device, precision } = readManifest(dir);
       if (device !== 'CPU' && !(plugin && this.plugin?.loads))
         throw new AssayError('engine_failed', 'no such device here');
-      this.numbersOf(form);
+      this.numbersOf(precision);
       const info = { model, device, maxPromptLen, contextLength, loadMs: 1 };
       life.apply('loaded', { info });
       return info;
@@ -141,13 +141,13 @@ export class ScriptedEngine implements Pick<Compiles, 'compile'> {
       this.compiling,
       new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),
     ]);
-    const { maxPromptLen, device, form, choice } = await compileModel({
+    const { maxPromptLen, device, precision, choice } = await compileModel({
       ...spec,
       ...(call.signal ? { signal: call.signal } : {}),
       ...(call.onProgress ? { onStep: call.onProgress } : {}),
     });
     const figures = spec.plugin && this.plugin ? { figures: this.plugin.figures } : {};
-    return { maxPromptLen, device, form, choice, ...figures };
+    return { maxPromptLen, device, precision, choice, ...figures };
   };
 }
 

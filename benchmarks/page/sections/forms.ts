@@ -24,7 +24,7 @@ export const forms: Section = {
   method: () => [
     'The same model with 8-bit and with 4-bit weights, on each family of onnxruntime’s CPU kernels. The table shows processor ' +
       'seconds: the median of the rounds, then the least and the most.',
-    'Without VNNI, 8 bits use onnxruntime’s exact kernels ([engine.md](engine.md#forms-of-the-weights)). *Hidden* means that ' +
+    'Without VNNI, 8 bits use onnxruntime’s exact kernels ([engine.md](engine.md#precisions)). *Hidden* means that ' +
       'onnxruntime was kept from detecting newer instructions of this CPU. It then uses the kernels for an older CPU, but at ' +
       'the memory speed and clock of this one.',
   ],

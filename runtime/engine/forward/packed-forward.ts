@@ -176,7 +176,7 @@ class PackedGraph {
     // input.
     const read = rows.length > 0 ? [...rows] : [count - 1];
     // A single row, or an odd last one, is multiplied by another kernel.
-    if (bound && ODD_KERNELS.has(this.#manifest.form) && read.length % 2) read.push(count - 1);
+    if (bound && ODD_KERNELS.has(this.#manifest.precision) && read.length % 2) read.push(count - 1);
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);

@@ -58,6 +58,6 @@ test.each([
   expect(lanes.roots).toEqual(roots);
   expect(lanes.lanes.map((lane) => lane.rows)).toEqual(rows);
   expect(lanes.kept).toEqual(kept);
-  for (const [row, { lane, step }] of lanes.slots.entries()) expect(lanes.lanes[lane]!.rows[step]).toBe(row);
-  expect(lanes.slots).toHaveLength(parents.length - start);
+  for (const [row, { lane, step }] of lanes.places.entries()) expect(lanes.lanes[lane]!.rows[step]).toBe(row);
+  expect(lanes.places).toHaveLength(parents.length - start);
 });

@@ -80,8 +80,8 @@ export class StateFeeds {
     return { states: gatherSnapshotRows(this.#sizes, [snapshot]), row: 0 };
   }
 
-  #laneFeeds({ lanes, slots }: Lanes, kept: readonly number[]): Tensors {
-    const { roots, cells, live, slots: places, kept: keptLanes, windows } = this.#inputs;
+  #laneFeeds({ lanes, places }: Lanes, kept: readonly number[]): Tensors {
+    const { roots, cells, live, places: placesInput, kept: keptLanes, windows } = this.#inputs;
     const steps = Math.max(...lanes.map(({ rows }) => rows.length));
     const rows = new BigInt64Array(lanes.length * steps);
     const alive = new Float32Array(lanes.length * steps);
@@ -95,7 +95,7 @@ export class StateFeeds {
       [roots]: integers(lanes.map(({ root }) => root)),
       [cells]: new Tensor('int64', rows, [lanes.length, steps]),
       [live]: new Tensor('float32', alive, [lanes.length, steps, 1]),
-      [places]: integers(slots.map(({ lane, step }) => lane * steps + step)),
+      [placesInput]: integers(places.map(({ lane, step }) => lane * steps + step)),
       [keptLanes]: integers(kept),
     };
     for (const { name, width } of windows) {
@@ -130,7 +130,7 @@ interface Lanes {
   /** Lanes, each with its index in `roots` and its cells in order, as row numbers of the run. */
   lanes: { root: number; rows: number[] }[];
   /** For each row of the run, a lane that contains it and its index in that lane. */
-  slots: { lane: number; step: number }[];
+  places: { lane: number; step: number }[];
   /** For each cell of `keep`, the index of the lane that ends at it. */
   kept: number[];
 }
@@ -148,16 +148,16 @@ export function layOutLanes(sequence: Sequence, start: number, length: number, k
   for (let cell = start; cell < length; cell++) if (!followed.has(cell)) ends.add(cell);
 
   const roots: number[] = [];
-  const slots: Lanes['slots'] = [];
+  const places: Lanes['places'] = [];
   const ordered = [...ends];
   const lanes = ordered.map((end, lane) => {
     const rows: number[] = [];
     let cell = end;
     for (; cell >= start; cell = at(parents, cell)) rows.push(cell - start);
     rows.reverse();
-    for (const [step, row] of rows.entries()) slots[row] ??= { lane, step };
+    for (const [step, row] of rows.entries()) places[row] ??= { lane, step };
     if (!roots.includes(cell)) roots.push(cell);
     return { root: roots.indexOf(cell), rows };
   });
-  return { roots, lanes, slots, kept: keep.map((cell) => ordered.indexOf(cell)) };
+  return { roots, lanes, places, kept: keep.map((cell) => ordered.indexOf(cell)) };
 }

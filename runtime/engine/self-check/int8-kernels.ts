@@ -45,7 +45,7 @@ export async function largestProductsAreExact(options: InferenceSession.SessionO
 }
 
 /**
- * Returns a graph that multiplies its input `x` by the largest weights, with the operator that the 8-bit weight form
+ * Returns a graph that multiplies its input `x` by the largest weights, with the operator that the 8-bit precision
  * uses (`compile/weights/int8.ts`).
  */
 function largestProductsModel(): OnnxModel {

@@ -1,6 +1,6 @@
 import { attribute, type Graph, type OnnxNode, type Tensor } from './model.ts';
 
-/** Begins the names of matrices that stay in floats in all weight forms, because they are small and matter much. */
+/** Begins the names of matrices that stay in floats in all precisions, because they are small and matter much. */
 export const EXACT = 'exact/';
 
 /** Describes a constant matrix that a node reads: the tensor, and whether the node reads it transposed. */

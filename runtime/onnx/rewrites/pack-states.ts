@@ -23,7 +23,7 @@ export interface LaneInputs {
   /** `[lanes, steps, 1]`: 1 at the steps of a lane, 0 after its end. */
   live: string;
   /** `[rows]`: for each row of the run, its index in the flattened `[lanes, steps]`. */
-  slots: string;
+  places: string;
   /** `[kept]`: indices of the lanes whose final states are returned. */
   kept: string;
   /**
@@ -53,7 +53,7 @@ export function packStates(model: OnnxModel, layout: GraphLayout): LaneInputs | 
     roots: 'lane_roots',
     cells: 'lane_cells',
     live: 'lane_live',
-    slots: 'lane_slots',
+    places: 'lane_places',
     kept: 'lane_kept',
     windows: [],
   };
@@ -74,7 +74,7 @@ export function packStates(model: OnnxModel, layout: GraphLayout): LaneInputs | 
   integers(lanes.roots, 'lanes');
   integers(lanes.cells, 'lanes', 'steps');
   graph.inputs.push({ name: lanes.live, dataType: DataType.float, dims: ['lanes', 'steps', 1] });
-  integers(lanes.slots, 'sequence_length');
+  integers(lanes.places, 'sequence_length');
   integers(lanes.kept, 'kept');
   for (const { name, width } of lanes.windows) integers(name, 'kept', 1, width);
   return lanes;
@@ -119,7 +119,7 @@ class Rewrite {
 
   /** Rewrites a CausalConvWithState node, with inputs `[1, channels, rows]` and a state `[lanes, channels, width]`. */
   convolution(): OnnxNode[] {
-    const { cells, slots, kept } = this.#lanes;
+    const { cells, places, kept } = this.#lanes;
     // A cast: the operators that `stateNode` accepts require these dimensions and inputs. The same applies below.
     const [channels, width] = this.#state.dims as [number, number];
     const [input, ...rest] = this.#node.inputs as [string, ...string[]];
@@ -136,7 +136,7 @@ class Rewrite {
     this.#add('GatherElements', [ends, window], this.#state.present, { axis: 2 });
     const back = this.#add('Transpose', [out], 'channels', { perm: [1, 0, 2] });
     const line = this.#add('Reshape', [back, this.#constant([1, channels, -1])], 'line');
-    this.#add('Gather', [line, slots], at(this.#node.outputs, 0), { axis: 2 });
+    this.#add('Gather', [line, places], at(this.#node.outputs, 0), { axis: 2 });
     return this.#nodes;
   }
 
@@ -146,7 +146,7 @@ class Rewrite {
    * 0 and the beta 0, or the key 0 if there is no beta.
    */
   recurrence(): OnnxNode[] {
-    const { cells, slots, kept } = this.#lanes;
+    const { cells, places, kept } = this.#lanes;
     const [query, key, value, , decay, beta] = this.#node.inputs as [string, string, string, string, string?, string?];
     const lane = (name: string | undefined, what: string) => {
       if (!name) return '';
@@ -168,7 +168,7 @@ class Rewrite {
     const out = this.#run(inputs);
     this.#add('Gather', [`${this.#prefix}/state`, kept], this.#state.present, { axis: 0 });
     const line = this.#add('Reshape', [out, this.#constant([1, -1, 0])], 'line');
-    this.#add('Gather', [line, slots], at(this.#node.outputs, 0), { axis: 1 });
+    this.#add('Gather', [line, places], at(this.#node.outputs, 0), { axis: 1 });
     return this.#nodes;
   }
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { AssayError } from '../../../lib/errors.ts';
-import { refusal } from '../../../lib/models/refused-form.ts';
+import { refusal } from '../../../lib/models/refused-precision.ts';
 import { environmentFor } from '../../ort-plugin/plugin-target.ts';
 import { Child, childEntry } from '../../process/child.ts';
 import {
@@ -190,8 +190,8 @@ export function loadInChild(
     message(message) {
       if (message.type === 'loaded') loaded.resolve(message.info);
       else if (message.type === 'failed' && message.id === LOAD) {
-        const { error, detail, refusedForm } = message;
-        const cause = refusedForm ? refusal(refusedForm) : detail;
+        const { error, detail, refusedPrecision } = message;
+        const cause = refusedPrecision ? refusal(refusedPrecision) : detail;
         loaded.reject(new AssayError(error.code, error.message, { cause }));
       } else events.message(message);
     },

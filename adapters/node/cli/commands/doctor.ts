@@ -2,7 +2,7 @@ import { cpus, freemem, totalmem } from 'node:os';
 import type { Command } from 'commander';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { parseModelId } from '../../../../lib/model-id.ts';
-import type { WeightForm } from '../../../../lib/schema/form-choice.ts';
+import type { Precision } from '../../../../lib/schema/precision.ts';
 import { kernelFamily } from '../../../../runtime/compile/kernels.ts';
 import { DEVICE_CHOICES } from '../../../../runtime/device/device-table.ts';
 import { examineDevices } from '../../../../runtime/device/doctor.ts';
@@ -54,7 +54,7 @@ export function addDoctor(program: Command): void {
         free_memory_bytes: freemem(),
         kernels: kernelFamily(),
       };
-      const models = await compiledForms();
+      const models = await compiledPrecisions();
       const { layers: isolation } = await openIsolation(serverConfig({}, process.env).isolation);
       if (json) screen.json({ machine, devices, models, isolation });
       else {
@@ -116,23 +116,23 @@ function linesOf({ model, refusal, mediaRefusal, contract, base, chosen }: Model
  * Returns the number format in which the weights of each compiled model run here, the one that was asked for, and why
  * it was chosen. A model that was compiled for several prompt lengths is listed once.
  */
-async function compiledForms(): Promise<{ model: string; precision: WeightForm; asked: string; why: string }[]> {
+async function compiledPrecisions(): Promise<{ model: string; precision: Precision; asked: string; why: string }[]> {
   const paths = new StorePaths({
     hubCache: hubEnvironment().hubCache,
     assayHome: assayHome({}, process.env),
     bundled: null,
   });
-  const forms = new Map<string, { model: string; precision: WeightForm; asked: string; why: string }>();
+  const precisions = new Map<string, { model: string; precision: Precision; asked: string; why: string }>();
   for (const { model, record } of await listAllCompiled(paths)) {
-    const { form, choice, figures, fingerprint } = record;
+    const { precision, choice, figures, fingerprint } = record;
     const { precision: asked, device, kernels } = fingerprint;
     const current = kernels === undefined || kernels === kernelFamily();
-    if (!form || !choice || !current) continue;
+    if (!precision || !choice || !current) continue;
     const onDevice = figures ? ` ${judge(device, figures, { automatic: automatic(process.env) }).reason}` : '';
     const why = `${choice.reason}${onDevice}`;
-    forms.set(`${model} ${asked} ${device}`, { model, precision: form, asked, why });
+    precisions.set(`${model} ${asked} ${device}`, { model, precision: precision, asked, why });
   }
-  return [...forms.values()];
+  return [...precisions.values()];
 }
 
 /** Tells whether Assay chooses the device: `ASSAY_DEVICE` is `auto` or not set. */
@@ -140,7 +140,7 @@ const automatic = ({ ASSAY_DEVICE }: NodeJS.ProcessEnv): boolean => (ASSAY_DEVIC
 
 const DOCTOR_HELP = `
 Shows three things: the devices, each tested with a small computation in a separate process; the compiled models in ASSAY_HOME, each
-with its weight form and why that form and the device were chosen; and the layers that isolate the processes that run models
+with its precision and why that precision and the device were chosen; and the layers that isolate the processes that run models
 (ASSAY_ISOLATION). The exit code is 1 if no device works.
 
 Examples:

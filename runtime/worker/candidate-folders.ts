@@ -4,10 +4,10 @@ import type { PlannedGraphs } from '../compile/planned-graphs.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 
 /**
- * Writes the weight forms of a model to separate subfolders of the target, in which they are measured. One of them
+ * Writes the precisions of a model to separate subfolders of the target, in which they are measured. One of them
  * becomes the result.
  */
-export class FormFolders {
+export class CandidateFolders {
   readonly #target: string;
   readonly #onStep: (step: CompileProgress) => void;
   readonly #signal: AbortSignal | undefined;
@@ -21,14 +21,14 @@ export class FormFolders {
     mkdirSync(target, { recursive: true });
   }
 
-  /** Adds the weight bytes of forms that will be written to the total of the progress reports. */
+  /** Adds the weight bytes of precisions that will be written to the total of the progress reports. */
   expect(plans: Iterable<PlannedGraphs>): void {
     for (const { bytes } of plans) this.#total += bytes;
   }
 
   /**
-   * Writes the graphs and weights of a form to the subfolder `name` of the target, reports progress, and returns the
-   * subfolder's path. After an abort, throws the signal's reason.
+   * Writes the graphs and weights of a precision to the subfolder `name` of the target, reports progress, and returns
+   * the subfolder's path. After an abort, throws the signal's reason.
    */
   async write(name: string, plan: PlannedGraphs): Promise<string> {
     const folder = join(this.#target, name);
@@ -38,8 +38,8 @@ export class FormFolders {
   }
 
   /**
-   * Writes graphs and weights into the target folder itself, beside the form that was kept. After an abort, throws the
-   * signal's reason.
+   * Writes graphs and weights into the target folder itself, beside the precision that was kept. After an abort, throws
+   * the signal's reason.
    */
   async add(plan: PlannedGraphs): Promise<void> {
     await this.#write(this.#target, plan);

@@ -2,17 +2,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openModel } from '../../runtime/engine/model.ts';
-import { compileModel, type Precision } from '../../runtime/worker/compile-model.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { compiledModel, publishedModel } from '../oracle/plain-models.ts';
 
 const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
 
 /**
- * The allowed error of each form against the published model, on any CPU. The bounds are about twice the measured
+ * The allowed error of each precision against the published model, on any CPU. The bounds are about twice the measured
  * errors; a wrong scale or a transposed matrix causes more than 1, clamped sums 0.19 to 0.48.
  */
-export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, precision: Precision, bound: number])[] = [
+export const FORM_BOUNDS: readonly (readonly [
+  fixture: string,
+  file: string,
+  precision: RequestedPrecision,
+  bound: number,
+])[] = [
   ['genai/qwen2', 'model.onnx', 'float', 1e-5],
   ['genai/gemma3', 'model.onnx', 'float', 1e-5],
   ['optimum/llama', 'onnx/model.onnx', 'float', 1e-5],
@@ -29,9 +34,11 @@ export const FORM_BOUNDS: readonly (readonly [fixture: string, file: string, pre
   ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
 ];
 
-/** Returns the mean difference of a form's logits from the published model's, as a share of their mean magnitude. */
-export async function formError(fixture: string, file: string, precision: Precision): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'assay-form-'));
+/**
+ * Returns the mean difference of a precision's logits from the published model's, as a share of their mean magnitude.
+ */
+export async function formError(fixture: string, file: string, precision: RequestedPrecision): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-precision-'));
   try {
     const source = modelFixture(fixture);
     await compileModel({ source, target: join(folder, 'out'), device: 'CPU', precision, maxPromptLen: 256 });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import type { WeightForm } from '../../lib/schema/form-choice.ts';
+import type { Precision } from '../../lib/schema/precision.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { RefusedContract } from '../contracts/published-files.ts';
 import type { Architecture, Layer } from '../graph/architecture.ts';
@@ -26,14 +26,14 @@ import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { reasonInUnusable, unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
+import type { FixedPrecision } from './choose-precision.ts';
 import { contextLength } from './context-length.ts';
 import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
-import type { FixedPrecision } from './form-choice.ts';
 import type { Manifest } from './manifest.ts';
 import { type GraphFile, type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
 import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
-import { convertWeights, floatProducts, formOf, NO_BLOCKS } from './weight-conversion.ts';
+import { convertWeights, floatProducts, NO_BLOCKS, precisionOf } from './weight-conversion.ts';
 import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
 
@@ -41,7 +41,7 @@ const WEIGHTS_FILE = 'weights.bin';
 const ENCODER_WEIGHTS_FILE = 'encoder.bin';
 
 /** Holds the sizes that the graphs of a compiled model must support. */
-export interface FormShape {
+export interface ModelShape {
   /** Maximum number of tokens of a prompt. */
   maxPromptLen: number;
   /** Shapes of the static graphs. Absent for graphs that accept any number of tokens. */
@@ -55,25 +55,25 @@ export interface FormShape {
   contract?: DecisionContract | undefined;
 }
 
-/** Holds a published model, rewritten in memory to graphs in one weight form, which are ready to be written. */
-export interface PlannedForm extends PlannedGraphs {
-  facts: GraphFacts & Pick<Manifest, 'form' | 'contextLength' | 'readout'>;
-  /** Weight form of the published model. */
-  published: WeightForm;
+/** Holds a published model, rewritten in memory to graphs in one precision, which are ready to be written. */
+export interface PlannedModel extends PlannedGraphs {
+  facts: GraphFacts & Pick<Manifest, 'precision' | 'contextLength' | 'readout'>;
+  /** Precision of the published model. */
+  published: Precision;
   /** Reason why the published graph runs, and not one that is written here; null if one is. */
   foreign: string | null;
 }
 
 /**
- * Rewrites the published graph in the folder `source` to one weight form, as static graphs if `shapes` are given. The
+ * Rewrites the published graph in the folder `source` to one precision, as static graphs if `shapes` are given. The
  * weights are only read when the result is written. Throws `engine_failed` for a model that cannot be compiled, or that
  * cannot be split into static graphs.
  */
-export async function planForm(
+export async function planModel(
   source: string,
-  precision: FixedPrecision,
-  { maxPromptLen, shapes, slots, contract }: FormShape,
-): Promise<PlannedForm> {
+  requested: FixedPrecision,
+  { maxPromptLen, shapes, slots, contract }: ModelShape,
+): Promise<PlannedModel> {
   const {
     model,
     context,
@@ -81,14 +81,19 @@ export async function planForm(
     foreign = null,
   } = isCheckpoint(source)
     ? await writtenGraph(source, { maxPromptLen, contract, shapes })
-    : await publishedGraph(source, precision, { maxPromptLen, contract, shapes });
+    : await publishedGraph(source, requested, { maxPromptLen, contract, shapes });
   const layout = findLayout(model, await publishedHeadSize(source));
-  const published = formOf(model);
-  const { facts, form, graphs } = shapes
-    ? rewriteStatic(model, layout, precision, shapes)
-    : rewritePacked(model, layout, precision, slots);
+  const published = precisionOf(model);
+  const { facts, precision, graphs } = shapes
+    ? rewriteStatic(model, layout, requested, shapes)
+    : rewritePacked(model, layout, requested, slots);
   return {
-    facts: { ...facts, form, contextLength: Math.min(context, longestPast(shapes)), ...(readout ? { readout } : {}) },
+    facts: {
+      ...facts,
+      precision,
+      contextLength: Math.min(context, longestPast(shapes)),
+      ...(readout ? { readout } : {}),
+    },
     published,
     foreign,
     ...plannedGraphs(graphs, WEIGHTS_FILE),
@@ -125,8 +130,8 @@ interface SourceGraph extends Pick<Manifest, 'readout'> {
  */
 async function publishedGraph(
   source: string,
-  precision: FixedPrecision,
-  { maxPromptLen, contract, shapes }: Omit<FormShape, 'slots'>,
+  requested: FixedPrecision,
+  { maxPromptLen, contract, shapes }: Omit<ModelShape, 'slots'>,
 ): Promise<SourceGraph> {
   if (contract?.lastLayer) {
     throw unusable(
@@ -134,7 +139,7 @@ async function publishedGraph(
       'Use the repository with its safetensors.',
     );
   }
-  const { model: file, embeddings } = sourceGraphs(source, precision);
+  const { model: file, embeddings } = sourceGraphs(source, requested);
   const read = readModel(file);
   const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
   const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, { maxPromptLen, shapes });
@@ -150,7 +155,7 @@ const LONGEST_REASON = 300;
 function graphOfWeights(
   { graph }: OnnxModel,
   config: unknown,
-  { maxPromptLen, shapes }: Omit<FormShape, 'slots'>,
+  { maxPromptLen, shapes }: Omit<ModelShape, 'slots'>,
 ): SourceGraph | string {
   if (config === undefined) return 'its folder has no config.json';
   try {
@@ -167,7 +172,7 @@ function graphOfWeights(
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
 export async function writtenGraph(
   source: string,
-  { maxPromptLen, contract, shapes }: Omit<FormShape, 'slots'>,
+  { maxPromptLen, contract, shapes }: Omit<ModelShape, 'slots'>,
 ): Promise<SourceGraph> {
   const config = await readBoundedJson(join(weightsFolder(source), 'config.json'), CONFIG_BOUNDS);
   try {
@@ -183,7 +188,7 @@ export async function writtenGraph(
 }
 
 /** Leaves out of a model what no position of its static shapes needs: queries that grow later (Ministral 3). */
-function limited(architecture: Architecture, shapes: FormShape['shapes']): Architecture {
+function limited(architecture: Architecture, shapes: ModelShape['shapes']): Architecture {
   const layers = architecture.layers.map((layer): Layer => {
     const { mixer } = layer;
     const needed = mixer.kind !== 'attention' || !mixer.growth || longestPast(shapes) > mixer.growth.first;
@@ -216,7 +221,7 @@ const ENCODER_FILE = 'encoder.onnx';
  * graph, or a copy with attention slots if `slots` is above 1 and the graph can have them; for a small model, both.
  * Throws `engine_failed` for a model that cannot be rewritten.
  */
-function rewritePacked(model: OnnxModel, layout: GraphLayout, precision: FixedPrecision, slots: number): Rewritten {
+function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPrecision, slots: number): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
@@ -228,7 +233,7 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, precision: FixedPr
   if (attention) padRotaryTables(model, attention);
   const rows = gatherRows(model, layout, attention);
   const end = attention ? endResults(model) : undefined;
-  const form = convertWeights(model, layout.tokens, precision);
+  const precision = convertWeights(model, layout.tokens, requested);
   gatherColumns(model.graph);
   prune(model.graph);
   const { logits, vocabSize, kv, media } = layout;
@@ -256,14 +261,14 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, precision: FixedPr
   // Models with recurrent layers run one sequence at a time.
   const single = !attention || lanes || slots === 1;
   const added = single ? null : addAttentionSlots(batch.model, batchLayout, attention, masks, slots);
-  if (!added) return { form, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  if (!added) return { precision, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
   // unused.
   prune(batch.model.graph);
   const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots, ...added };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
-    ? { form, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
-    : { form, graphs: [batch], facts: { ...facts, ...batchFacts } };
+    ? { precision, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
+    : { precision, graphs: [batch], facts: { ...facts, ...batchFacts } };
 }
 
 /**
@@ -291,7 +296,7 @@ const DEVICE_BLOCK = 32;
 function rewriteStatic(
   model: OnnxModel,
   layout: GraphLayout,
-  precision: FixedPrecision,
+  requested: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
   if (layout.media) throw unusable('static graphs support neither images nor audio');
@@ -307,20 +312,20 @@ function rewriteStatic(
     throw unusable('its layers read positions outside of the attention nodes (Ministral 3), which has no static form');
   const rows = attention && gatherRows(model, layout, attention);
   if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
-  if (precision === 'published') throw unusable('the blocks of a GGUF file have no static form', NO_BLOCKS);
-  if (precision !== 'float' && precision !== 'keep') {
+  if (requested === 'published') throw unusable('the blocks of a GGUF file have no static form', NO_BLOCKS);
+  if (requested !== 'float' && requested !== 'keep') {
     int8Embedding(model, layout.tokens);
-    blockWeights(model, { bits: precision === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
+    blockWeights(model, { bits: requested === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
   }
-  if (precision === 'float') floatProducts(model);
-  const made = formOf(model);
+  if (requested === 'float') floatProducts(model);
+  const made = precisionOf(model);
   // Blocks of a GGUF file are read as floats.
-  const form = precision === 'float' || made === 'published' ? 'float' : made;
+  const precision = requested === 'float' || made === 'published' ? 'float' : made;
   const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
   const { tokens, logits, vocabSize, kv } = layout;
   const inputs = { tokens, masks, positions: 'position_ids' };
   return {
-    form,
+    precision,
     graphs,
     facts: { path: 'static', graph: at(graphs, 0).file, vocabSize, logits, kv, inputs, static: manifest },
   };
@@ -345,9 +350,9 @@ type GraphFacts = Pick<
   | 'static'
 >;
 
-/** Holds the rewritten graphs of a model in one weight form, in memory. */
+/** Holds the rewritten graphs of a model in one precision, in memory. */
 interface Rewritten {
   facts: GraphFacts;
-  form: WeightForm;
+  precision: Precision;
   graphs: GraphFile[];
 }

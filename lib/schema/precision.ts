@@ -6,18 +6,18 @@ import { strictObject } from '../validation/objects.ts';
  * for each token. `int8-blocks`: 8-bit weights and activations in blocks of inputs, each with its own scale. `int4`:
  * 4-bit weights in blocks. `published`: the blocks of a GGUF file, unchanged. `float`: 32-bit floats.
  */
-export const WEIGHT_FORMS = ['int8', 'int8-blocks', 'int4', 'published', 'float'] as const;
-export const WeightForm = v.picklist(WEIGHT_FORMS);
-export type WeightForm = v.InferOutput<typeof WeightForm>;
+export const PRECISIONS = ['int8', 'int8-blocks', 'int4', 'published', 'float'] as const;
+export const Precision = v.picklist(PRECISIONS);
+export type Precision = v.InferOutput<typeof Precision>;
 
 /** Fields of responses that report the number format of a model's weights and why it was chosen. */
-export const formFields = {
-  precision: v.optional(v.pipe(WeightForm, v.description("Number format of the model's weights."))),
+export const precisionFields = {
+  precision: v.optional(v.pipe(Precision, v.description("Number format of the model's weights."))),
   precision_reason: v.optional(v.pipe(v.string(), v.description('Why this number format was chosen.'))),
 };
 
 /** Records the reason for the number format of a model's weights, and the measurements behind the choice. */
-export const FormChoice = strictObject({
+export const PrecisionChoice = strictObject({
   /** The reason as a sentence, which `assay doctor` and `GET /health` report. */
   reason: v.pipe(v.string(), v.maxLength(1000)),
   /** Name of the kernel family of the CPU on which the formats were measured (`kernelFamily`). */
@@ -28,7 +28,7 @@ export const FormChoice = strictObject({
    */
   measured: v.array(
     strictObject({
-      form: WeightForm,
+      precision: Precision,
       error: v.nullable(v.number()),
       shift: v.exactOptional(v.number()),
       ms: v.number(),
@@ -40,4 +40,4 @@ export const FormChoice = strictObject({
    */
   errorLimit: v.nullable(v.number()),
 });
-export type FormChoice = v.InferOutput<typeof FormChoice>;
+export type PrecisionChoice = v.InferOutput<typeof PrecisionChoice>;
