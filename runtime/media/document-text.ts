@@ -1,13 +1,12 @@
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 
 /** Formats of documents whose text is read. */
-export const DOCUMENT_FORMATS = ['pdf', 'docx', 'html'] as const;
-export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
+export type DocumentFormat = 'pdf' | 'docx' | 'html';
 
 /** Maximum length of the text of a document in UTF-16 code units: that of a request's body. */
 const MOST_TEXT = 20 * 1024 * 1024;
 
-/** Returns the format of a document by its first bytes and its name; null if it is none of `DOCUMENT_FORMATS`. */
+/** Returns the format of a document by its first bytes and its name; null if it is none of these. */
 export function documentFormat(bytes: Uint8Array, name: string): DocumentFormat | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 1024));
   if (begin.includes('%PDF-')) return 'pdf';

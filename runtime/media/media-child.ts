@@ -1,11 +1,10 @@
-import * as v from 'valibot';
 import { decodeAudio, RecentAudio } from './audio/decode-audio.ts';
 import { AudioFault } from './audio/limits.ts';
 import { logMel } from './audio/log-mel.ts';
 import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
 import { documentText } from './document-text.ts';
 import { MOST_PIXELS } from './limits.ts';
-import { type FromMedia, ToMedia } from './messages.ts';
+import type { FromMedia, ToMedia } from './messages.ts';
 
 /**
  * Entry point of the media process. A crash of a decoder ends only this process, which holds no model.
@@ -16,8 +15,7 @@ process.on('disconnect', () => process.exit(0));
 // Ignores signals: Ctrl-C sends one to the whole process group, but the server ends this process itself, after the last
 // request.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-process.on('message', (message) => {
-  const request = v.parse(ToMedia, message);
+process.on('message', (request: ToMedia) => {
   answer(request)
     .catch((error: Error) => failure(request.id, error))
     .then((reply) => process.send?.(reply));

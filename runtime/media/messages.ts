@@ -1,32 +1,29 @@
 import * as v from 'valibot';
-import { DOCUMENT_FORMATS } from './document-text.ts';
-import { MelPlan } from './media-plan.ts';
-import { PixelPlan } from './pixel-plan.ts';
+import type { DocumentFormat } from './document-text.ts';
+import type { MelPlan } from './media-plan.ts';
+import type { PixelPlan } from './pixel-plan.ts';
 
 /**
  * Messages between the server and the media process, which decodes untrusted files. The server sends one request at a
- * time.
+ * time, and validates each answer.
  */
 
 const Id = v.pipe(v.number(), v.integer(), v.minValue(0));
-/** Hash of the file's bytes, in hexadecimal. It identifies a recording that the process has already decoded. */
-const Sha256 = v.pipe(v.string(), v.length(64));
 const Bytes = v.custom<Uint8Array>((value) => value instanceof Uint8Array);
 const Side = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000));
 
-export const ToMedia = v.variant('type', [
-  /** Asks for the size of an image, which its headers state. */
-  v.object({ type: v.literal('size'), id: Id, bytes: Bytes }),
-  /** Asks for the tiles of an image. */
-  v.object({ type: v.literal('pixels'), id: Id, bytes: Bytes, plan: PixelPlan }),
-  /** Asks for the length of a recording after decoding. It is not decoded if it has more samples at 16 kHz. */
-  v.object({ type: v.literal('length'), id: Id, sha256: Sha256, bytes: Bytes, mostSamples: v.exactOptional(Id) }),
-  /** Asks for the log-mel values of a recording. */
-  v.object({ type: v.literal('mel'), id: Id, sha256: Sha256, bytes: Bytes, plan: MelPlan }),
-  /** Asks for the text of a document. */
-  v.object({ type: v.literal('text'), id: Id, bytes: Bytes, format: v.picklist(DOCUMENT_FORMATS) }),
-]);
-export type ToMedia = v.InferOutput<typeof ToMedia>;
+/**
+ * Lists the messages to the media process. They ask for the size of an image, which its headers state; for its tiles;
+ * for the length of a recording, which is not decoded if it has more samples at 16 kHz than `mostSamples`; for its
+ * log-mel values; and for the text of a document. `sha256` identifies a recording that the process has already decoded.
+ */
+export type ToMedia = { id: number; bytes: Uint8Array } & (
+  | { type: 'size' }
+  | { type: 'pixels'; plan: PixelPlan }
+  | { type: 'length'; sha256: string; mostSamples?: number }
+  | { type: 'mel'; sha256: string; plan: MelPlan }
+  | { type: 'text'; format: DocumentFormat }
+);
 
 export const FromMedia = v.variant('type', [
   v.object({ type: v.literal('size'), id: Id, width: Side, height: Side }),

@@ -1,26 +1,21 @@
-import * as v from 'valibot';
-
-const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
-
 /** Identifies a plugin's device to another process. */
-export const PluginTarget = v.object({
+export interface PluginTarget {
   /** Name and version of the plugin, for error messages and for the identity of its device. */
-  plugin: Text,
+  plugin: string;
   /** Name of the execution provider. */
-  provider: Text,
+  provider: string;
   /** Name under which the plugin is registered. */
-  registration: Text,
+  registration: string;
   /** Absolute path of the plugin's library. */
-  library: Text,
+  library: string;
   /** Absolute paths of directories in which the process that opens the device must look for libraries first. */
-  libraryPath: v.array(Text),
-  hardware: v.picklist(['CPU', 'GPU', 'NPU']),
+  libraryPath: string[];
+  hardware: 'CPU' | 'GPU' | 'NPU';
   /** True if the provider compiles a whole graph; false if it runs a graph operator by operator. */
-  compiles: v.boolean(),
+  compiles: boolean;
   /** Options of the execution provider. */
-  options: v.record(Text, Text),
-});
-export type PluginTarget = v.InferOutput<typeof PluginTarget>;
+  options: Record<string, string>;
+}
 
 /**
  * Returns the environment variables to add to `env` for a process that opens a plugin's device; none without a plugin

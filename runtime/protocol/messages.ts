@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { PRIORITIES } from '../../lib/backend.ts';
-import { CutNames, MOST_TASKS, TaskAnswer, TaskBatch } from '../../lib/contract/batch.ts';
-import { ChatRequest, deltas, finish } from '../../lib/contract/chat.ts';
+import type { ChatRequest, Priority, TaskBatch } from '../../lib/backend.ts';
+import { CutNames, MOST_TASKS, TaskAnswer } from '../../lib/contract/batch.ts';
+import { deltas, finish } from '../../lib/contract/chat.ts';
 import { count as Count, list, MEDIA_KINDS, Sha256 } from '../../lib/contract/conversation.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
@@ -9,51 +9,47 @@ import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
 import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
-import { REQUESTED_PRECISIONS } from '../compile/choose-precision.ts';
-import { EncoderContract } from '../contracts/encoder-contracts.ts';
+import type { RequestedPrecision } from '../compile/choose-precision.ts';
+import type { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
-import { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 
 /**
- * Messages between the server and the engine process. Both sides validate every message. An invalid message from the
- * server fails only its own request. An invalid message from the engine process ends that process, because nothing that
- * it sends can be trusted any more.
+ * Messages between the server and the engine process. The server validates each message of the process, which reads
+ * untrusted files: an invalid one ends it. The process trusts the server.
  */
 
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
 const Text = v.pipe(v.string(), v.maxLength(4 * 1024 * 1024));
 /** File that is made from the metadata of a GGUF file. The largest published tokenizers take about 35 MB. */
 const DerivedText = v.pipe(v.string(), v.maxLength(256 * 1024 * 1024));
-const Path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
-/** Name of a caller, or of a scope of cached prefixes. */
 const Label = v.pipe(v.string(), v.maxLength(1024));
 const ModelIdText = v.custom<ModelId>((value) => typeof value === 'string');
 
 /** Names a compiled model to load, and the settings to load it with. */
-export const LoadSpec = v.object({
-  model: ModelIdText,
+export interface LoadSpec {
+  model: ModelId;
   /** Absolute path of the folder with the compiled model and its text files. */
-  dir: Path,
+  dir: string;
   /** Plugin and device that the model was compiled for; absent: a device that onnxruntime-node supports itself. */
-  plugin: v.exactOptional(PluginTarget),
+  plugin?: PluginTarget;
   /**
    * Maximum tokens of one prompt; absent: as many as the model was compiled for, or fewer if the machine's memory does
    * not allow them.
    */
-  maxPromptLen: v.exactOptional(Count),
+  maxPromptLen?: number;
   /**
    * Maximum bytes of KV cache for running requests and cached prefixes; absent: the bytes of four prompts of full
    * length, at most a quarter of the available memory.
    */
-  prefixCacheBytes: v.exactOptional(Count),
+  prefixCacheBytes?: number;
   /** Number of threads that run the model; absent: one for each physical core. */
-  threads: v.exactOptional(Count),
+  threads?: number;
   /** True to read texts that are too long for an encoder model in windows, if its family defines that. */
-  windows: v.exactOptional(v.boolean()),
+  windows?: boolean;
   /** Folder in which prefixes outlive the process, the key of its files in hex, and the most bytes of them. */
-  saved: v.exactOptional(v.object({ folder: Path, key: Sha256, maxBytes: Count })),
-});
-export type LoadSpec = v.InferOutput<typeof LoadSpec>;
+  saved?: { folder: string; key: string; maxBytes: number };
+}
 
 /** Describes a loaded model to the server. */
 export const ModelInfo = v.object({
@@ -77,27 +73,26 @@ export const ModelInfo = v.object({
 });
 export type ModelInfo = v.InferOutput<typeof ModelInfo>;
 
-export const CompileSpec = v.object({
+export interface CompileSpec {
   /** Id of the model, by which some decision models are recognised. */
-  model: v.exactOptional(v.string()),
+  model?: string;
   /** Absolute path of the folder with the published model, which is only read. */
-  source: Path,
+  source: string;
   /** Absolute path of the folder for the result, which must be empty or absent. */
-  target: Path,
-  device: Device,
-  precision: v.picklist(REQUESTED_PRECISIONS),
-  maxPromptLen: Count,
+  target: string;
+  device: Device;
+  precision: RequestedPrecision;
+  maxPromptLen: number;
   /** Contract of an encoder model; absent for a model that generates text. */
-  contract: v.exactOptional(EncoderContract),
+  contract?: EncoderContract;
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
-  plugin: v.exactOptional(PluginTarget),
+  plugin?: PluginTarget;
   /**
-   * Precisions that computed wrong logits when they were loaded. `auto` chooses another one; a compile to one of
-   * them fails.
+   * Precisions that computed wrong logits when they were loaded. `auto` chooses another one; a compile to one of them
+   * fails.
    */
-  refused: v.exactOptional(v.array(Precision)),
-});
-export type CompileSpec = v.InferOutput<typeof CompileSpec>;
+  refused?: Precision[];
+}
 
 export const CompileProgress = v.object({
   step: v.picklist(['reading', 'weights', 'measuring', 'graph', 'device']),
@@ -131,11 +126,9 @@ const MediaKey = { sha256: Sha256, detail: v.picklist(['low', 'high']) };
 export const WantedMedia = v.object({ ...MediaKey, plan: MediaPlan });
 export type WantedMedia = v.InferOutput<typeof WantedMedia>;
 /** Carries the decoded content of an image or a recording: its tiles or chunks, as the plan specifies. */
-export const PreparedMedia = v.object({
-  ...MediaKey,
-  data: v.custom<Uint8Array>((value) => value instanceof Uint8Array),
-});
-export type PreparedMedia = v.InferOutput<typeof PreparedMedia>;
+export interface PreparedMedia extends Omit<WantedMedia, 'plan'> {
+  data: Uint8Array;
+}
 /** Maximum number of images or recordings in one request. */
 export const MOST_MEDIA = 16;
 
@@ -147,48 +140,31 @@ export function requestOf(work: Work): TaskBatch | ChatRequest {
 }
 
 /** Describes who sent a request; both fields are absent for callers without a key. */
-const CallerFields = {
+export interface CallerFields {
   /** Name of the caller. Callers get equal shares of the engine. */
-  caller: v.exactOptional(Label),
+  caller?: string;
   /** Requests with the same scope share cached prefixes. */
-  cacheScope: v.exactOptional(Label),
-};
-export type CallerFields = v.InferOutput<v.ObjectSchema<typeof CallerFields, undefined>>;
+  cacheScope?: string;
+}
 
-/** Messages from the server to the engine process. */
-export const ToEngine = v.variant('type', [
-  v.object({ type: v.literal('load'), id: Id, spec: LoadSpec }),
-  v.object({ type: v.literal('compile'), id: Id, spec: CompileSpec }),
+/** Lists the messages from the server to the engine process. */
+export type ToEngine = { id: string } & (
+  | { type: 'load'; spec: LoadSpec }
+  | { type: 'compile'; spec: CompileSpec }
   /** Asks for the text files that are made from the metadata of a GGUF file. */
-  v.object({ type: v.literal('describe'), id: Id, file: Path }),
+  | { type: 'describe'; file: string }
   /**
    * Asks the engine process to run the checks of a request that need the model, and to keep the request until `run` or
    * `cancel` follows.
    */
-  v.object({
-    type: v.literal('prepare'),
-    id: Id,
-    work: v.variant('kind', [
-      v.object({ kind: v.literal('tasks'), batch: TaskBatch }),
-      v.object({ kind: v.literal('chat'), request: ChatRequest }),
-    ]),
-    priority: v.exactOptional(v.picklist(PRIORITIES)),
-    ...CallerFields,
-  }),
+  | ({ type: 'prepare'; work: Work; priority?: Priority } & CallerFields)
   /**
-   * Queues a prepared request. The request fails with `timeout` if it is not answered `timeoutMs` milliseconds after
-   * this message.
+   * Queues a prepared request, with the decoded media that the message `prepared` asked for. The request fails with
+   * `timeout` if it is not answered `timeoutMs` milliseconds after this message.
    */
-  v.object({
-    type: v.literal('run'),
-    id: Id,
-    timeoutMs: v.pipe(v.number(), v.minValue(0)),
-    /** Decoded media that the message `prepared` asked for. */
-    media: v.exactOptional(v.pipe(v.array(PreparedMedia), v.maxLength(MOST_MEDIA))),
-  }),
-  v.object({ type: v.literal('cancel'), id: Id }),
-]);
-export type ToEngine = v.InferOutput<typeof ToEngine>;
+  | { type: 'run'; timeoutMs: number; media?: PreparedMedia[] }
+  | { type: 'cancel' }
+);
 
 /**
  * Phases of the engine process. For each phase, `SilenceLimits` (`supervisor/children/engine-child.ts`) states how

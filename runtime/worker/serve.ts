@@ -1,4 +1,3 @@
-import * as v from 'valibot';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { refusedPrecision } from '../../lib/models/refused-precision.ts';
@@ -16,7 +15,7 @@ import {
   type Phase,
   type PreparedMedia,
   type Reply,
-  ToEngine,
+  type ToEngine,
   type WantedMedia,
   type Work,
 } from '../protocol/messages.ts';
@@ -72,7 +71,7 @@ export interface Served {
 
 /** Lists the part of `process` that `serveMessages` uses. Tests replace it. */
 export interface Channel {
-  on(event: 'message', listener: (message: unknown) => void): unknown;
+  on(event: 'message', listener: (message: ToEngine) => void): unknown;
   on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   send?(message: FromEngine): unknown;
   exit(code: number): never;
@@ -80,9 +79,6 @@ export interface Channel {
 }
 
 const HEARTBEAT_MS = 500;
-
-/** Schema of the id that every message has. */
-const Addressed = v.object({ id: v.string() });
 
 /**
  * Runs the engine process: answers the server's messages, and exits when the channel to the server closes. While
@@ -100,11 +96,7 @@ export function serveMessages(served: Served, channel: Channel): void {
   // Ignores signals: Ctrl-C and service managers send them to the whole process group, but the server ends this process
   // itself, after the last request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});
-  channel.on('message', (message) => {
-    const read = v.safeParse(ToEngine, message);
-    if (read.success) onMessage(read.output);
-    else send(failure(v.parse(Addressed, message).id, badMessage(read.issues)));
-  });
+  channel.on('message', onMessage);
   setInterval(() => {
     const { rss: rssBytes, heapTotal: heapBytes, arrayBuffers: bufferBytes } = channel.memoryUsage();
     send({ type: 'heartbeat', rssBytes, memory: { heapBytes, bufferBytes }, ...(model?.load() ?? NO_LOAD) });
@@ -178,13 +170,6 @@ export function serveMessages(served: Served, channel: Channel): void {
       }
     }
   }
-}
-
-/** Returns an error that names the invalid fields but not their values, which may be part of a prompt. */
-function badMessage(issues: readonly v.BaseIssue<unknown>[]): Error {
-  return new Error(
-    `A message from the server is not valid: ${issues.map((issue) => `${v.getDotPath(issue)} (${issue.type})`).join(', ')}`,
-  );
 }
 
 function failure(id: string, error: unknown): FromEngine {
