@@ -12,7 +12,7 @@ import { type Isolation, type IsolationMode, openIsolation } from '../../runtime
 import { createImageFetcher } from '../../runtime/supervisor/media/fetch-image.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
-import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
 
 /** Holds the parts of the server behind its HTTP handlers. */
@@ -71,7 +71,7 @@ export async function compose(
     memory: memoryOf(config),
     prefixes: config.cacheDir === undefined ? undefined : { dir: config.cacheDir, maxBytes: config.cacheSize },
     compiler,
-    createEngine: (model) => createEngineProcess({ ...processes, onRestart: () => metrics.restarted(model) }),
+    createEngine: (model) => new Supervisor({ ...processes, onRestart: () => metrics.restarted(model) }),
     log,
   });
   const metrics = createEngineMetrics(

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
-import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import { answer, chat, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { compiledRandomModel } from '../models/cache.ts';
 import { withTokenizer } from '../models/random-tokenizer.ts';
@@ -26,7 +26,7 @@ export async function run(report: Report): Promise<void> {
   const inside = await openForBenchmark(folder);
   const dir = withTokenizer(folder, inside.manifest.vocabSize);
   const log = pino({ level: 'silent' });
-  const engine = createEngineProcess({ log });
+  const engine = new Supervisor({ log });
   const metrics = createEngineMetrics(() => [engine.status()]);
   const models = {
     listModels: async () => [],

@@ -11,7 +11,7 @@ export interface PullContext {
   paths: StorePaths;
   fs: FileSystem;
   settings: TransferSettings;
-  /** Makes a model's configuration and tokenizer from its GGUF file, in a child process (`EngineProcess.describe`). */
+  /** Makes a model's configuration and tokenizer from its GGUF file, in a child process (`Compiles.describe`). */
   describe(file: string): Promise<GgufTexts>;
 }
 

@@ -144,7 +144,7 @@ export class Child<Sent extends object, Received> {
     this.#silence.heard(performance.now());
     const checked = v.safeParse(this.#options.received, message);
     if (checked.success) {
-      this.#events.message(checked.output);
+      this.received(checked.output);
       return;
     }
     const [issue] = checked.issues;
@@ -157,7 +157,17 @@ export class Child<Sent extends object, Received> {
     this.#gone = true;
     clearInterval(this.#watch);
     killTree(this.#process);
-    this.#events.exit(this.#killed?.reason ?? reason, this.#killed?.silent ?? false);
+    this.exited(this.#killed?.reason ?? reason, this.#killed?.silent ?? false);
+  }
+
+  /** Passes a message on; subclasses take theirs before. */
+  protected received(message: Received): void {
+    this.#events.message(message);
+  }
+
+  /** Reports the end of the process; subclasses add what else it ends. */
+  protected exited(reason: string, silent: boolean): void {
+    this.#events.exit(reason, silent);
   }
 
   async #check(): Promise<void> {

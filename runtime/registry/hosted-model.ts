@@ -8,13 +8,14 @@ import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import type { Precision } from '../../lib/schema/precision.ts';
 import type { ModelInfo } from '../protocol/messages.ts';
 import { type CompiledModel, isGone } from '../store/compiled-store.ts';
-import type { EngineCalls, EngineProcess } from '../supervisor/engine-process.ts';
+import type { Supervisor } from '../supervisor/supervisor.ts';
 import type { DeviceTrials } from './device-trials.ts';
 import type { EnsuredModel } from './ensure-compiled.ts';
 import { precisionReport, shownPrecision } from './precision-report.ts';
 import type { PrefixFolders } from './prefix-folders.ts';
 
-export type ModelEngine = EngineProcess & EngineCalls;
+/** Runs one model in a process of its own. */
+export type ModelEngine = Pick<Supervisor, keyof Supervisor>;
 
 /**
  * Names what to do with a text that an encoder model cannot read whole: refuse it, or read it in overlapping windows,

@@ -23,18 +23,18 @@ import type { TraceContext } from '../../lib/trace-context.ts';
 import { type ModelInfo, type Reply, requestOf, type Work } from '../protocol/messages.ts';
 import type { CallMedia, EngineCall } from './calls/call.ts';
 import { chooseModel } from './choose-model.ts';
-import { type EngineCalls, HOW_TO_LOAD } from './engine-process.ts';
 import type { ImageFetcher } from './media/fetch-image.ts';
 import type { MediaProcess } from './media/media-process.ts';
 import { hasMedia, openMedia, withoutFiles } from './media/open-media.ts';
 import type { EngineMetrics } from './metrics.ts';
+import { HOW_TO_LOAD, type Supervisor } from './supervisor.ts';
 
 /** Represents a model in memory. */
 export interface AnsweringModel {
   readonly model: ModelId;
   /** Facts about the model; null while its process is started again for the first time. */
   readonly info: ModelInfo | null;
-  readonly engine: EngineCalls;
+  readonly engine: Pick<Supervisor, 'call'>;
   /** Notes that a request begins or has ended, and how long it wants the model kept (milliseconds). */
   used(keepAliveMs?: number): void;
 }

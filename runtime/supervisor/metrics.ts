@@ -5,8 +5,8 @@ import type { MediaKind } from '../../lib/contract/conversation.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { MediaFigures } from '../protocol/messages.ts';
-import type { EngineStatus } from './engine-process.ts';
 import type { MediaCounts } from './media/open-media.ts';
+import type { EngineStatus } from './supervisor.ts';
 
 export type RequestKind = 'tasks' | 'chat';
 

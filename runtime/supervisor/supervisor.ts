@@ -1,15 +1,22 @@
+import type { Device } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { noModelLoaded } from '../../lib/models/unknown-model.ts';
-import { type FromEngine, type LoadSpec, type ModelInfo, NO_LOAD } from '../protocol/messages.ts';
+import {
+  type EngineLoad,
+  type EngineMemory,
+  type FromEngine,
+  type LoadSpec,
+  type ModelInfo,
+  NO_LOAD,
+} from '../protocol/messages.ts';
 import type { AdmissionLimits } from './calls/admission-queue.ts';
 import type { CallOptions, EngineCall } from './calls/call.ts';
 import { CallsInFlight } from './calls/calls-in-flight.ts';
 import { ChangeSignal } from './change-signal.ts';
-import { type EngineChild, loadInChild, type ProcessOptions } from './children/engine-child.ts';
+import { EngineChild, type ProcessOptions } from './children/engine-child.ts';
 import { loadLimits, type ModelLimits } from './children/model-limits.ts';
-import { type EngineCalls, type EngineProcess, type EngineStatus, HOW_TO_LOAD } from './engine-process.ts';
-import { endedByShutdown, LifeCycle, type LifeListener, reasonOf, shuttingDown } from './life-cycle.ts';
+import { endedByShutdown, LifeCycle, type LifeListener, type ModelLife, reasonOf, shuttingDown } from './life-cycle.ts';
 
 export interface SupervisorOptions extends ProcessOptions {
   /** Milliseconds that a new request waits for a restart of the engine process. Default: 10,000. */
@@ -20,12 +27,38 @@ export interface SupervisorOptions extends ProcessOptions {
   onRestart?(): void;
 }
 
-/** Creates the supervisor of the engine process. No process starts before the first `load`. */
-export function createEngineProcess(options: SupervisorOptions): EngineProcess & EngineCalls {
-  return new Supervisor(options);
+/** Describes the state of a model and of its process. */
+export interface EngineStatus extends ModelLife, EngineLoad {
+  /** Device that runs the model; null except in the states `loaded` and `unloading`. */
+  device: Device | null;
+  /** Number of restarts after a death of the process, since the server started. */
+  restarts: number;
+  /** Number of requests that the admission queue has admitted: being checked, waiting or running. */
+  admitted: number;
+  /** Tokens of work of these requests: prompts, and up to 256 tokens of each answer. */
+  admittedTokens: number;
+  /** Milliseconds since the engine process last said something; null if there is none. */
+  silentMs: number | null;
+  /** True if the engine process has said nothing for some seconds although it could have. */
+  unresponsive: boolean;
+  /** The operating system's id of the engine process; null if there is none. */
+  pid: number | null;
+  /** Resident memory of the engine process in bytes; null if there is none, or it has not reported its memory yet. */
+  rssBytes: number | null;
+  /** JavaScript heap and buffers of the engine process, as of its last heartbeat; null if there was none. */
+  memory: EngineMemory | null;
 }
 
-class Supervisor implements EngineProcess, EngineCalls {
+/** Tells a client of this host what to do while no model is loaded. */
+export const HOW_TO_LOAD = 'Load one with POST /load or "assay load <model>".';
+const AFTER_DEATH = 'Try again. If that fails too, load another model; the log has the details.';
+
+/**
+ * Runs one model in its own process: native code, untrusted templates and model files are handled there, never in the
+ * server. The process is watched for memory and hung steps, and is restarted with the same model if it dies. No process
+ * starts before the first `load`.
+ */
+export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #calls: CallsInFlight;
   readonly #life = new LifeCycle();
@@ -49,6 +82,7 @@ class Supervisor implements EngineProcess, EngineCalls {
     });
   }
 
+  /** Returns the state of the model and of its process. */
   status(): EngineStatus {
     const { now } = this.#life;
     return {
@@ -66,18 +100,32 @@ class Supervisor implements EngineProcess, EngineCalls {
     };
   }
 
+  /** Registers a listener that is called after every event of the model's life cycle, and after `close`. */
   onEvent(listener: LifeListener): void {
     this.#life.onEvent(listener);
   }
 
+  /**
+   * Enters the state `loading` for a model that must be compiled first. Throws `Error` unless the state is `unloaded`
+   * or `failed`.
+   */
   beginLoad(model: ModelId): void {
     this.#life.apply('load', { model });
   }
 
+  /**
+   * Enters the state `failed`, because the compile that `beginLoad` announced failed with `error`. Throws `Error`
+   * unless the state is `loading` or `restarting`.
+   */
   failLoad(error: unknown): void {
     this.#life.apply('failed', { reason: reasonOf(error) });
   }
 
+  /**
+   * Loads a compiled model; resolves once it can answer requests. Unloads another model first (see `unload`). Rejects
+   * with the error that the engine process reports, with `engine_failed` if it dies, and with `internal_error` if the
+   * server shuts down; no model is loaded then.
+   */
   load(spec: LoadSpec): Promise<ModelInfo> {
     return this.#inTurn(async () => {
       if (this.#life.now.state !== 'loading') {
@@ -100,11 +148,19 @@ class Supervisor implements EngineProcess, EngineCalls {
     });
   }
 
+  /**
+   * Stops accepting requests, lets those in flight finish, then ends the process, which frees all its memory. Abandons
+   * a restart that is under way.
+   */
   unload(): Promise<void> {
     this.#giveUpRestart();
     return this.#inTurn(() => this.#stop());
   }
 
+  /**
+   * Begins the shutdown: ends a load at once, because it can be repeated. Requests in flight continue. The caller must
+   * call `close` afterwards.
+   */
   beginClose(): void {
     const { state } = this.#life.now;
     if (state === 'loaded' || state === 'unloading') return;
@@ -113,27 +169,39 @@ class Supervisor implements EngineProcess, EngineCalls {
     this.#child?.kill('was closed');
   }
 
+  /** Kills the process; requests in flight fail. */
   async close(): Promise<void> {
     this.#life.close();
     clearTimeout(this.#restartTimer);
     await this.#end('was closed');
   }
 
+  /**
+   * Admits one request and returns its call, which sends nothing before `Call.prepare`. Throws `overloaded` at once if
+   * the queue is full. Waits up to `restartWaitMs` for a restart of the engine process. Throws `engine_failed` if it is
+   * not running by then, and `model_not_loaded` if no model is loaded.
+   */
   call(options: CallOptions): Promise<EngineCall> {
     return this.#calls.open(options, () => this.#ready(options.signal));
   }
 
   /** Starts an engine process and loads a model in it. */
   async #start(spec: LoadSpec, limits: ModelLimits): Promise<ModelInfo> {
-    const { child, loaded } = loadInChild(this.#options, limits, spec, {
+    const write = spec.saved ? [spec.saved.folder] : [];
+    const needs = { limits, read: [spec.dir], write, ...(spec.plugin ? { plugin: spec.plugin } : {}) };
+    const child = new EngineChild(this.#options, needs, {
       message: (message) => this.#onMessage(message),
       exit: (reason) => this.#died(child, reason),
     });
     this.#child = child;
-    const info = await loaded.catch(async (error) => {
+    const death = (reason: string) => `The engine process ${reason} while it loaded the model. ${AFTER_DEATH}`;
+    // `CallsInFlight` numbers calls in base 36, so none has this id.
+    const answer = await child.ask({ type: 'load', id: 'load!', spec }, death).catch(async (error) => {
       await this.#end('did not load the model');
       throw error;
     });
+    if (answer.type !== 'loaded') throw new Error(`a load ended with the message ${answer.type}`);
+    const { info } = answer;
     // `/health` says why answers may depend on their company; the line would become too long.
     this.#options.log.info({ ...info, dependence: undefined, pid: child.pid }, 'model loaded');
     return info;

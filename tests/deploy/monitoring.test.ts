@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createServerMetrics } from '../../adapters/node/metrics.ts';
-import type { EngineStatus } from '../../runtime/supervisor/engine-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
+import type { EngineStatus } from '../../runtime/supervisor/supervisor.ts';
 
 /* Every metric and label that the alert rules, the dashboard and the autoscaling name is one that the server has. */
 

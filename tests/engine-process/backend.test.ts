@@ -8,7 +8,7 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { AdmissionLimits } from '../../runtime/supervisor/calls/admission-queue.ts';
 import { createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
-import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import { loadedIn } from './machine.ts';
 
 const MODEL = 'test/scripted' as ModelId;
@@ -35,7 +35,7 @@ async function start({
   });
   const log = pino({ level: 'trace' }, sink);
   const entry = new URL('./scripted-child.ts', import.meta.url);
-  const engine = createEngineProcess({ log, entry, watchMs: 50, ...more, onRestart: () => metrics.restarted(MODEL) });
+  const engine = new Supervisor({ log, entry, watchMs: 50, ...more, onRestart: () => metrics.restarted(MODEL) });
   const metrics = createEngineMetrics(() => [engine.status()]);
   closing.push(() => engine.close());
   if (load) await engine.load({ model: MODEL, dir: '/fine' });

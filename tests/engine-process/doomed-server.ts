@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import type { ModelId } from '../../lib/model-id.ts';
-import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
 
 /* Loads a model, prints the engine's process id, and waits to be killed. */
-const engine = createEngineProcess({
+const engine = new Supervisor({
   log: pino({ level: 'silent' }),
   entry: new URL('./scripted-child.ts', import.meta.url),
 });

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelId } from '../../lib/model-id.ts';
-import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { type Isolation, NO_ISOLATION, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createEngineProcess } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import { MODEL, newCall, startMachine } from './machine.ts';
 
 const auto = await openIsolation('auto');
@@ -16,7 +15,7 @@ const active = (name: string) => auto.layers.some((layer) => layer.name === name
 const folder = mkdtempSync(join(tmpdir(), 'assay-isolation-'));
 const secret = join(folder, 'secret');
 const model = join(folder, 'model');
-const engines: (EngineProcess & EngineCalls)[] = [];
+const engines: Supervisor[] = [];
 const listener = createServer((socket) => socket.end());
 
 beforeAll(async () => {
@@ -36,7 +35,7 @@ const port = () => (listener.address() as { port: number }).port;
 async function attack(isolation: Isolation, what: string, memoryLimitBytes = 2 ** 30): Promise<string> {
   const entry = new URL('./hostile-child.ts', import.meta.url);
   const log = pino({ level: 'silent' });
-  const engine = createEngineProcess({ log, entry, isolation, memoryLimitBytes, watchMs: 50 });
+  const engine = new Supervisor({ log, entry, isolation, memoryLimitBytes, watchMs: 50 });
   engines.push(engine);
   await engine.load({ model: 'test/hostile' as ModelId, dir: model });
   const tasks = [{ type: 'decide' as const, name: 'a', question: what }];

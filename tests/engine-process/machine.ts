@@ -12,10 +12,9 @@ import {
   createEngineBackend,
   type EngineBackendOptions,
 } from '../../runtime/supervisor/engine-backend.ts';
-import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
 import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
-import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { modelFixture } from '../fixture.ts';
 
 export const MODEL = 'test/tiny' as ModelId;
@@ -24,7 +23,7 @@ export const MODEL = 'test/tiny' as ModelId;
 export interface Machine {
   /** Returns the value of a metric, over all of its labels or with these: `name` or `name{label="value"}`. */
   metric(name: string): Promise<number>;
-  engine: EngineProcess & EngineCalls;
+  engine: Supervisor;
   backend: InferenceBackend;
   load(): Promise<void>;
   close(): Promise<void>;
@@ -58,7 +57,7 @@ export async function startMachine(
   const source = modelFixture(fixture);
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const log = pino({ level: 'silent' });
-  const engine = createEngineProcess({ log, watchMs: 50, ...options });
+  const engine = new Supervisor({ log, watchMs: 50, ...options });
   const metrics = createEngineMetrics(() => [engine.status()]);
   const media = createMediaProcess({ log, ...(options.isolation ? { isolation: options.isolation } : {}) });
   const models = {
@@ -107,7 +106,7 @@ export async function startMachine(
 }
 
 /** Returns the model in an engine as the backend sees it; none unless it is loaded or being started again. */
-export function loadedIn(engine: EngineProcess & EngineCalls): AnsweringModel[] {
+export function loadedIn(engine: Supervisor): AnsweringModel[] {
   const { state, model, info } = engine.status();
   if (!model || (state !== 'loaded' && state !== 'restarting')) return [];
   return [{ model, info, engine, used: () => {} }];

@@ -8,17 +8,16 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import type { Reply } from '../../runtime/protocol/messages.ts';
 import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
-import type { EngineCalls, EngineProcess } from '../../runtime/supervisor/engine-process.ts';
-import { createEngineProcess, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
+import { Supervisor, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { childrenOf } from './children.ts';
 
-type Engine = EngineProcess & EngineCalls;
+type Engine = Supervisor;
 const engines: Engine[] = [];
 const SPEC = { model: 'test/scripted' as ModelId, dir: '/fine' };
 
 function start(options: Partial<SupervisorOptions> = {}): Engine {
   const entry = new URL('./scripted-child.ts', import.meta.url);
-  const engine = createEngineProcess({ log: pino({ level: 'silent' }), entry, watchMs: 50, ...options });
+  const engine = new Supervisor({ log: pino({ level: 'silent' }), entry, watchMs: 50, ...options });
   engines.push(engine);
   return engine;
 }

@@ -18,8 +18,8 @@ import { type HostOptions, LocalModelHost } from '../../runtime/registry/model-h
 import { Calibrations } from '../../runtime/store/calibrations.ts';
 import { StorePaths } from '../../runtime/store/paths.ts';
 import type { Compiles } from '../../runtime/supervisor/children/compiles.ts';
-import type { EngineStatus } from '../../runtime/supervisor/engine-process.ts';
 import { LifeCycle, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
+import type { EngineStatus } from '../../runtime/supervisor/supervisor.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import type { HubServer } from '../hub/hub-server.ts';

@@ -1,8 +1,8 @@
 import { AssayError } from '../../../lib/errors.ts';
-import type { CompileProgress, CompileReport, CompileSpec, FromEngine, ToEngine } from '../../protocol/messages.ts';
+import type { CompileProgress, CompileReport, CompileSpec, ToEngine } from '../../protocol/messages.ts';
 import type { GgufTexts } from '../../store/import-gguf.ts';
 import { linkTargets } from '../isolation/process-needs.ts';
-import { EngineChild, type EngineChildNeeds, type ProcessOptions } from './engine-child.ts';
+import { type EngineAnswer, EngineChild, type EngineChildNeeds, type ProcessOptions } from './engine-child.ts';
 import { compileLimits, type ModelLimits } from './model-limits.ts';
 
 const AFTER_DEATH =
@@ -58,18 +58,13 @@ export class Compiles {
     asked: ToEngine,
     needsOf: () => Promise<EngineChildNeeds>,
     { signal, onProgress }: CompileCall,
-  ): Promise<FromEngine> {
-    const done = Promise.withResolvers<FromEngine>();
+  ): Promise<EngineAnswer> {
     const gone = Promise.withResolvers<void>();
-    done.promise.catch(() => undefined);
     const closing = new AbortController();
     this.#running.add(closing);
     const ending = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
     let child: EngineChild | undefined;
-    const abort = () => {
-      done.reject(new AssayError('engine_failed', CANCELLED));
-      child?.kill('was cancelled');
-    };
+    const abort = () => child?.kill('was cancelled');
     ending.addEventListener('abort', abort, { once: true });
     try {
       const needs = await needsOf();
@@ -78,18 +73,12 @@ export class Compiles {
         message(message) {
           if (message.type === 'progress')
             onProgress?.({ step: message.step, done: message.done, total: message.total });
-          else if (message.type === 'compiled' || message.type === 'described') done.resolve(message);
-          else if (message.type === 'failed') {
-            done.reject(new AssayError(message.error.code, message.error.message, { cause: message.detail }));
-          }
         },
-        exit(reason) {
-          done.reject(new AssayError('engine_failed', `The compile process ${reason}. ${AFTER_DEATH}`));
-          gone.resolve();
-        },
+        exit: () => gone.resolve(),
       });
-      child.send(asked);
-      return await done.promise;
+      return await child.ask(asked, (reason) =>
+        ending.aborted ? CANCELLED : `The compile process ${reason}. ${AFTER_DEATH}`,
+      );
     } finally {
       ending.removeEventListener('abort', abort);
       this.#running.delete(closing);

@@ -4,13 +4,12 @@ import type { Logger } from 'pino';
 import { AssayError } from '../../../lib/errors.ts';
 import { refusal } from '../../../lib/models/refused-precision.ts';
 import { environmentFor } from '../../ort-plugin/plugin-target.ts';
-import { Child, childEntry } from '../../process/child.ts';
+import { Child, type ChildEvents, childEntry } from '../../process/child.ts';
 import {
   type EngineLoad,
   type EngineMemory,
   FromEngine,
   type LoadSpec,
-  type ModelInfo,
   NO_LOAD,
   type Phase,
   type ToEngine,
@@ -66,9 +65,6 @@ const FAILED_TO: Readonly<Record<Phase | 'start', string>> = {
 };
 
 const ENGINE_ENTRY = childEntry('../../worker/engine-child', import.meta.url);
-/** Message id of the load, which no call can have: `CallsInFlight` numbers calls in base 36. */
-const LOAD = 'load!';
-const AFTER_DEATH = 'Try again. If that fails too, load another model; the log has the details.';
 /** Silence in milliseconds, measured as `SilenceClock.exceeds` does, after which a process counts as not responding. */
 const UNRESPONSIVE_MS = 4_000;
 
@@ -77,33 +73,33 @@ export interface EngineChildNeeds extends Pick<ProcessNeeds, 'read' | 'write'>, 
   limits: ModelLimits;
 }
 
-export interface EngineChildEvents {
-  message(message: FromEngine): void;
-  /** Receives the end of the process, once. `reason` completes the sentence "The engine process …". */
-  exit(reason: string): void;
-}
+/** Represents a message that answers another one with the same id, and ends the work that that one asked for. */
+export type EngineAnswer = Extract<FromEngine, { type: 'loaded' | 'compiled' | 'described' }>;
 
 /** Runs one engine or compile process, whose limit of silence depends on its phase. */
-export class EngineChild {
+export class EngineChild extends Child<ToEngine, FromEngine> {
   /** JavaScript heap and buffers, as of the last heartbeat; null before the first. */
   memory: EngineMemory | null = null;
   /** Number of running and waiting jobs, and KV cells in use, as of the last heartbeat; `NO_LOAD` before the first. */
   load: EngineLoad = NO_LOAD;
-  readonly #child: Child<ToEngine, FromEngine>;
   readonly #silenceLimits: SilenceLimits;
   #phase: Phase | 'start' = 'start';
   #hurried = false;
+  #asked: { id: string; settled: PromiseWithResolvers<EngineAnswer>; death: (reason: string) => string } | null = null;
 
-  constructor(options: ProcessOptions, { limits, plugin, ...files }: EngineChildNeeds, events: EngineChildEvents) {
+  constructor(
+    options: ProcessOptions,
+    { limits, plugin, ...files }: EngineChildNeeds,
+    events: ChildEvents<FromEngine>,
+  ) {
     const { openMs, memoryBytes, device } = limits;
     const { entry = ENGINE_ENTRY, log, memoryLimitBytes = memoryBytes, watchMs = 500 } = options;
     const { isolation = NO_ISOLATION, silenceLimits } = options;
-    this.#silenceLimits = { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits };
     // The program of a test is outside the program's own folders.
     const read = entry === ENGINE_ENTRY ? files.read : [...files.read, dirname(fileURLToPath(entry))];
     const drivers = device !== 'CPU' || plugin !== undefined;
     const needs = { ...files, read, drivers, memoryBytes: memoryLimitBytes };
-    this.#child = new Child<ToEngine, FromEngine>(
+    super(
       {
         entry,
         launch: isolation.launch(needs, HEAP_FLAGS),
@@ -113,48 +109,61 @@ export class EngineChild {
         memoryLimitBytes,
         watchMs,
       },
-      {
-        message: (message) => {
-          if (message.type === 'heartbeat') {
-            const { type: _, rssBytes, memory, ...load } = message;
-            this.#child.rssBytes = rssBytes;
-            this.memory = memory;
-            this.load = load;
-          }
-          if (message.type === 'phase') this.#enter(message.phase);
-          events.message(message);
-        },
-        exit: events.exit,
-      },
+      events,
     );
+    this.#silenceLimits = { ...SILENCE_LIMITS, open: openMs, compile: openMs, ...silenceLimits };
     this.#enter('start');
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
-  get rssBytes(): number | null {
-    return this.#child.rssBytes;
-  }
-
-  /** Milliseconds since the last message of the process, which sends a heartbeat every half second. */
-  get silentMs(): number {
-    return this.#child.silentMs;
   }
 
   /** True if the process has said nothing for some seconds although it could have. */
   get unresponsive(): boolean {
-    return this.#child.isSilent(UNRESPONSIVE_MS);
+    return this.isSilent(UNRESPONSIVE_MS);
   }
 
-  send(message: ToEngine): void {
-    this.#child.send(message);
+  /**
+   * Sends a message that a single one answers, and returns that. Rejects with the error that the process reports, and
+   * with `engine_failed` if it ends.
+   *
+   * @param death returns the message of that error; `reason` completes the sentence "The process …"
+   */
+  ask(message: ToEngine, death: (reason: string) => string): Promise<EngineAnswer> {
+    const settled = Promise.withResolvers<EngineAnswer>();
+    this.#asked = { id: message.id, settled, death };
+    this.send(message);
+    return settled.promise;
   }
 
-  /** Kills the process at once; `exit` is then called with the reason of the first `kill`. */
-  kill(reason: string): void {
-    this.#child.kill(reason);
+  protected override received(message: FromEngine): void {
+    if (message.type === 'heartbeat') {
+      const { type: _, rssBytes, memory, ...load } = message;
+      this.rssBytes = rssBytes;
+      this.memory = memory;
+      this.load = load;
+    }
+    if (message.type === 'phase') this.#enter(message.phase);
+    if (this.#asked && 'id' in message && message.id === this.#asked.id) {
+      const { settled } = this.#asked;
+      switch (message.type) {
+        case 'loaded':
+        case 'compiled':
+        case 'described':
+          settled.resolve(message);
+          return;
+        case 'failed': {
+          const { error, detail, refusedPrecision } = message;
+          const cause = refusedPrecision ? refusal(refusedPrecision) : detail;
+          settled.reject(new AssayError(error.code, error.message, { cause }));
+          return;
+        }
+        default:
+      }
+    }
+    super.received(message);
+  }
+
+  protected override exited(reason: string, silent: boolean): void {
+    this.#asked?.settled.reject(new AssayError('engine_failed', this.#asked.death(reason)));
+    super.exited(reason, silent);
   }
 
   /** Ends a stuck process soon, because callers now wait for its end: silence is measured in wall time from now on. */
@@ -166,44 +175,8 @@ export class EngineChild {
   #enter(phase: Phase | 'start'): void {
     this.#phase = phase;
     const ms = this.#hurried && phase === 'text' ? HURRIED_TEXT_MS : this.#silenceLimits[phase];
-    this.#child.limitSilence({ ms, failedTo: FAILED_TO[phase], wall: this.#hurried });
+    this.limitSilence({ ms, failedTo: FAILED_TO[phase], wall: this.#hurried });
   }
-}
-
-/**
- * Starts an engine process and loads a model in it.
- *
- * @param events receives all messages except those about the load, and the end of the process
- * @returns the process, and a promise of the facts about the loaded model. It rejects with `engine_failed` if the
- *   process ends, or with the error that the process reports; in the second case the process is still running
- */
-export function loadInChild(
-  options: ProcessOptions,
-  limits: ModelLimits,
-  spec: LoadSpec,
-  events: EngineChildEvents,
-): { child: EngineChild; loaded: Promise<ModelInfo> } {
-  const loaded = Promise.withResolvers<ModelInfo>();
-  const write = spec.saved ? [spec.saved.folder] : [];
-  const needs = { limits, read: [spec.dir], write, ...(spec.plugin ? { plugin: spec.plugin } : {}) };
-  const child = new EngineChild(options, needs, {
-    message(message) {
-      if (message.type === 'loaded') loaded.resolve(message.info);
-      else if (message.type === 'failed' && message.id === LOAD) {
-        const { error, detail, refusedPrecision } = message;
-        const cause = refusedPrecision ? refusal(refusedPrecision) : detail;
-        loaded.reject(new AssayError(error.code, error.message, { cause }));
-      } else events.message(message);
-    },
-    exit(reason) {
-      loaded.reject(
-        new AssayError('engine_failed', `The engine process ${reason} while it loaded the model. ${AFTER_DEATH}`),
-      );
-      events.exit(reason);
-    },
-  });
-  child.send({ type: 'load', id: LOAD, spec });
-  return { child, loaded: loaded.promise };
 }
 
 /**
