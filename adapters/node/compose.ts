@@ -10,7 +10,7 @@ import { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import { type Answered, createEngineBackend } from '../../runtime/supervisor/engine-backend.ts';
 import { type Isolation, type IsolationMode, openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
 import { createImageFetcher } from '../../runtime/supervisor/media/fetch-image.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { Supervisor } from '../../runtime/supervisor/supervisor.ts';
 import type { ServerConfig } from './config.ts';
@@ -65,7 +65,7 @@ export async function compose(
   logIsolation(isolation, config.isolation, log);
   const processes = { log, isolation };
   const compiler = new Compiles(processes);
-  const media = createMediaProcess(processes);
+  const media = new MediaProcess(processes);
   const host = await createModelHost({
     ...config,
     memory: memoryOf(config),

@@ -16,6 +16,7 @@ import {
 import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { type RowResult, RowScheduler } from '../encoder/row-scheduler.ts';
 import { type EngineLoad, NO_LOAD, type Work } from '../protocol/messages.ts';
+import { figuresOf } from './loaded-model.ts';
 import type { PreparedWork, ServedModel } from './serve.ts';
 
 export interface EncoderModelParts {
@@ -81,8 +82,10 @@ export class EncoderModel implements ServedModel {
         const result = await submitted;
         const answers = await this.#answers(plans, result);
         reply({ type: 'answers', answers, cut: [] });
-        const ms = { totalMs: performance.now() - startedAt, ...result };
-        reply({ type: 'finished', reason: 'stop', ...figures(ms, promptTokens) });
+        const { queueMs, runMs: promptMs } = result;
+        const counts = { branches: [], promptTokens, cachedTokens: 0, queueMs, promptMs, generationMs: 0 };
+        const measured = { result: counts, firstTokenMs: null, totalMs: performance.now() - startedAt };
+        reply({ type: 'finished', reason: 'stop', ...figuresOf(measured, { promptTokens, device: 'CPU' }) });
       },
     };
   }
@@ -199,24 +202,4 @@ function tokensOf(rows: readonly EncoderRow[]): number {
   const different = [...new Set(rows)];
   const shared = Math.max(0, ...different.map((row) => row.shared));
   return different.reduce((sum, row) => sum + row.ids.length - row.shared, shared);
-}
-
-function figures({ totalMs, queueMs, runMs }: { totalMs: number } & Omit<RowResult, 'outputs'>, promptTokens: number) {
-  const rounded = (value: number): number => Math.round(value * 1000) / 1000;
-  return {
-    usage: { promptTokens, completionTokens: 0 },
-    metrics: {
-      queue_ms: rounded(queueMs),
-      prompt_ms: rounded(runMs),
-      time_to_first_token_ms: null,
-      generation_ms: 0,
-      total_ms: rounded(totalMs),
-      prompt_tokens: promptTokens,
-      cached_tokens: 0,
-      completion_tokens: 0,
-      prompt_tokens_per_second: runMs > 0 ? rounded((promptTokens / runMs) * 1000) : null,
-      tokens_per_second: null,
-      device: 'CPU' as const,
-    },
-  };
 }

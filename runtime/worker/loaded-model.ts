@@ -286,7 +286,7 @@ function together(jobs: readonly Measured[]): Measured {
  * Returns the usage and the metrics of an answer, as the API reports them. Times are in milliseconds with three
  * decimals.
  */
-function figuresOf(
+export function figuresOf(
   { result, firstTokenMs, totalMs }: Measured,
   { promptTokens, device }: { promptTokens: number; device: Metrics['device'] },
 ) {

@@ -12,7 +12,7 @@ import {
   createEngineBackend,
   type EngineBackendOptions,
 } from '../../runtime/supervisor/engine-backend.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { createEngineMetrics } from '../../runtime/supervisor/metrics.ts';
 import { Supervisor, type SupervisorOptions } from '../../runtime/supervisor/supervisor.ts';
 import { modelFixture } from '../fixture.ts';
@@ -59,7 +59,7 @@ export async function startMachine(
   const log = pino({ level: 'silent' });
   const engine = new Supervisor({ log, watchMs: 50, ...options });
   const metrics = createEngineMetrics(() => [engine.status()]);
-  const media = createMediaProcess({ log, ...(options.isolation ? { isolation: options.isolation } : {}) });
+  const media = new MediaProcess({ log, ...(options.isolation ? { isolation: options.isolation } : {}) });
   const models = {
     listModels: async () => [{ id: MODEL, status: 'compiled' as const }],
     loadedModels: () => loadedIn(engine),

@@ -5,12 +5,12 @@ import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { MediaPart } from '../../lib/contract/conversation.ts';
 import type { Work } from '../../runtime/protocol/messages.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { openMedia } from '../../runtime/supervisor/media/open-media.ts';
 import { badAudio } from './bad-audio.ts';
 import { type SilentFlac, silentFlac } from './silent-flac.ts';
 
-const media = createMediaProcess({ log: pino({ level: 'silent' }) });
+const media = new MediaProcess({ log: pino({ level: 'silent' }) });
 afterAll(() => media.close());
 
 /** Opens a recording, as for a request about it, and returns its samples. */
@@ -111,7 +111,7 @@ it('callers take turns', async () => {
 });
 
 it('the length of a recording is known the second time, without a process', async () => {
-  const again = createMediaProcess({ log: pino({ level: 'silent' }) });
+  const again = new MediaProcess({ log: pino({ level: 'silent' }) });
   const bytes = file('short.wav');
   const recording = { sha256: createHash('sha256').update(bytes).digest('hex'), bytes };
   const { signal } = new AbortController();

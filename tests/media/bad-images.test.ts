@@ -5,11 +5,11 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { MediaPart } from '../../lib/contract/conversation.ts';
 import type { Work } from '../../runtime/protocol/messages.ts';
 import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { openMedia } from '../../runtime/supervisor/media/open-media.ts';
 import { badImages } from './bad-images.ts';
 
-const media = createMediaProcess({ log: pino({ level: 'silent' }), isolation: await openIsolation('auto') });
+const media = new MediaProcess({ log: pino({ level: 'silent' }), isolation: await openIsolation('auto') });
 afterAll(() => media.close());
 
 /** The one tile that the model's low detail would be. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createMediaProcess, type MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { mediaProcesses, newBase, processTree, type ServerProcess, startServer } from '../model-server/server.ts';
 import { fixtureModel } from '../registry/machine.ts';
@@ -82,7 +82,7 @@ linux.each<[times: number, how: string, end: (media: MediaProcess) => void]>([
   const { signal } = new AbortController();
   process.env.LC_ASSAY_MARK = randomUUID();
   for (let i = 0; i < times; i++) {
-    const media = createMediaProcess({ log: pino({ level: 'silent' }), isolation });
+    const media = new MediaProcess({ log: pino({ level: 'silent' }), isolation });
     const asked = media.size({ sha256: '', bytes: Buffer.from('no image') }, signal).catch(() => {});
     await sleep((i / times) * 40);
     end(media);

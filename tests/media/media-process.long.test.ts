@@ -4,10 +4,10 @@ import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, expect, it } from 'vitest';
 import { openIsolation } from '../../runtime/supervisor/isolation/isolation.ts';
-import { createMediaProcess } from '../../runtime/supervisor/media/media-process.ts';
+import { MediaProcess } from '../../runtime/supervisor/media/media-process.ts';
 
 const log = pino({ level: 'silent' });
-const media = createMediaProcess({ log, isolation: await openIsolation('auto') });
+const media = new MediaProcess({ log, isolation: await openIsolation('auto') });
 afterAll(() => media.close());
 
 const fileOf = (bytes: Uint8Array) => ({ sha256: createHash('sha256').update(bytes).digest('hex'), bytes });
@@ -62,7 +62,7 @@ it(`${KILLS} kills under load lose no request but their own`, { timeout: 60_000 
 
 it.each(['hang', 'wait'])('a decoder that does %s ends its own request; the next ones are answered', async (fault) => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
-  const hanging = createMediaProcess({ log, entry, timeoutMs: 2_000 });
+  const hanging = new MediaProcess({ log, entry, timeoutMs: 2_000 });
   const [hung, fine] = await Promise.allSettled([
     hanging.size(named(fault), signal),
     hanging.size(named('fine'), signal),
@@ -74,7 +74,7 @@ it.each(['hang', 'wait'])('a decoder that does %s ends its own request; the next
 
 it.runIf(process.platform === 'linux')('a decoder that gets little processor time may take longer', async () => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
-  const starved = createMediaProcess({ log, entry, timeoutMs: 1_000 });
+  const starved = new MediaProcess({ log, entry, timeoutMs: 1_000 });
   await starved.size(named('start'), signal);
   expect(await starved.size(named('starved'), signal)).toEqual({ width: 1, height: 1 });
   starved.close();
@@ -82,7 +82,7 @@ it.runIf(process.platform === 'linux')('a decoder that gets little processor tim
 
 it('an image that ends the process is refused after two tries; the next ones are answered', async () => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
-  const crashing = createMediaProcess({ log, entry });
+  const crashing = new MediaProcess({ log, entry });
   const [crashed, fine] = await Promise.allSettled([
     crashing.size(named('crash'), signal),
     crashing.size(named('fine'), signal),
@@ -96,7 +96,7 @@ it('the file of a caller who has left is not decoded', async () => {
   const entry = new URL('./hanging-child.ts', import.meta.url);
   const deaths: unknown[] = [];
   const counting = pino({}, { write: (line) => deaths.push(JSON.parse(line)) });
-  const process = createMediaProcess({ log: counting, entry, timeoutMs: 2_000 });
+  const process = new MediaProcess({ log: counting, entry, timeoutMs: 2_000 });
   const caller = new AbortController();
   const results = Promise.allSettled([
     process.size(named('hang'), caller.signal),

@@ -47,13 +47,13 @@ async function readDocument(file: string): Promise<string> {
   const { documentFormat } = await import('../../../runtime/media/document-text.ts');
   const format = documentFormat(bytes, file);
   if (!format) return readTextInput(file);
-  const [{ createMediaProcess }, { openIsolation }, { createLog }] = await Promise.all([
+  const [{ MediaProcess }, { openIsolation }, { createLog }] = await Promise.all([
     import('../../../runtime/supervisor/media/media-process.ts'),
     import('../../../runtime/supervisor/isolation/isolation.ts'),
     import('../log.ts'),
   ]);
   const { isolation } = serverConfig({}, process.env);
-  const media = createMediaProcess({
+  const media = new MediaProcess({
     log: createLog(process.env.ASSAY_DEBUG ? 'debug' : 'silent'),
     isolation: await openIsolation(isolation),
   });

@@ -15,38 +15,6 @@ export interface MediaFile {
 }
 
 /**
- * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The
- * process starts with the first file, and is restarted if it dies. If the signal of a call aborts, the call rejects
- * with the signal's reason, and a file that is still waiting is not decoded.
- */
-export interface MediaProcess {
-  /**
-   * Returns the size of an image in pixels, after its orientation is applied. Throws `MediaFault` if it cannot be read.
-   */
-  size(file: MediaFile, signal: AbortSignal, caller?: string): Promise<{ width: number; height: number }>;
-  /**
-   * Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded, or
-   * has more than `mostSamples`: by its headers, before it is decoded.
-   */
-  samples(
-    file: MediaFile,
-    signal: AbortSignal,
-    options?: { caller?: string | undefined; mostSamples?: number | undefined },
-  ): Promise<number>;
-  /**
-   * Returns the tiles of an image (by a `PixelPlan`), or the log-mel values of a recording as bytes of 32-bit floats
-   * (by a `MelPlan`). Throws `MediaFault` if the file cannot be decoded.
-   */
-  prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal, caller?: string): Promise<Uint8Array>;
-  /** Returns the text of a document. Throws `MediaFault` if it cannot be read. */
-  text(bytes: Uint8Array, format: DocumentFormat, signal: AbortSignal): Promise<string>;
-  /** The operating system's id of the media process; null if there is none. */
-  readonly pid: number | null;
-  /** Kills the process. Calls in progress and later ones throw `MediaFault`. */
-  close(): void;
-}
-
-/**
  * Reasons why a file was not decoded. `undecodable`: it is damaged or has another format. `too_large`: it has too many
  * pixels or seconds. `too_long`: the model cannot read so long a recording. `too_many_samples`: see `AudioFault`.
  * `slow`: decoding exceeded the timeout. `crash`: decoding ended the process, twice if it was retried, or the server is
@@ -105,18 +73,84 @@ interface Job {
   reject(fault: unknown): void;
 }
 
-/** Creates the media process. No process runs until the first file. */
-export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
-  const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY, timeoutMs = TIMEOUT_MS } = options;
-  const waiting: Job[] = [];
-  const shares = new FairShares();
-  const lengths = new Map<string, number>();
-  let child: Child<ToMedia, FromMedia> | null = null;
-  let current: { job: Job; id: number; begin: number } | null = null;
-  let nextId = 0;
-  let closed = false;
+/**
+ * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The
+ * process starts with the first file, and is restarted if it dies. If the signal of a call aborts, the call rejects
+ * with the signal's reason, and a file that is still waiting is not decoded.
+ */
+export class MediaProcess {
+  readonly #options: MediaProcessOptions;
+  readonly #waiting: Job[] = [];
+  readonly #shares = new FairShares();
+  readonly #lengths = new Map<string, number>();
+  #child: Child<ToMedia, FromMedia> | null = null;
+  #current: { job: Job; id: number; begin: number } | null = null;
+  #nextId = 0;
+  #closed = false;
 
-  function start(): Child<ToMedia, FromMedia> {
+  constructor(options: MediaProcessOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the size of an image in pixels, after its orientation is applied. Throws `MediaFault` if it cannot be read.
+   */
+  async size({ bytes }: MediaFile, signal: AbortSignal, caller?: string): Promise<{ width: number; height: number }> {
+    const { width, height } = await this.#ask({ type: 'size', bytes }, 'size', signal, caller);
+    return { width, height };
+  }
+
+  /**
+   * Decodes a recording and returns its number of samples at 16 kHz. Throws `MediaFault` if it cannot be decoded, or
+   * has more than `mostSamples`: by its headers, before it is decoded.
+   */
+  async samples(
+    { sha256, bytes }: MediaFile,
+    signal: AbortSignal,
+    { caller, mostSamples }: { caller?: string | undefined; mostSamples?: number | undefined } = {},
+  ): Promise<number> {
+    const known = this.#lengths.get(sha256);
+    if (known !== undefined) return known;
+    const most = mostSamples === undefined ? {} : { mostSamples };
+    const { samples } = await this.#ask({ type: 'length', sha256, bytes, ...most }, 'length', signal, caller);
+    const [oldest] = this.#lengths.keys();
+    if (this.#lengths.size >= KEPT_LENGTHS && oldest !== undefined) this.#lengths.delete(oldest);
+    this.#lengths.set(sha256, samples);
+    return samples;
+  }
+
+  /**
+   * Returns the tiles of an image (by a `PixelPlan`), or the log-mel values of a recording as bytes of 32-bit floats
+   * (by a `MelPlan`). Throws `MediaFault` if the file cannot be decoded.
+   */
+  async prepare(file: MediaFile, plan: MediaPlan, signal: AbortSignal, caller?: string): Promise<Uint8Array> {
+    const { sha256, bytes } = file;
+    if ('tile' in plan) return (await this.#ask({ type: 'pixels', bytes, plan }, 'pixels', signal, caller)).data;
+    return (await this.#ask({ type: 'mel', sha256, bytes, plan }, 'mel', signal, caller)).data;
+  }
+
+  /** Returns the text of a document. Throws `MediaFault` if it cannot be read. */
+  async text(bytes: Uint8Array, format: DocumentFormat, signal: AbortSignal): Promise<string> {
+    return (await this.#ask({ type: 'text', bytes, format }, 'text', signal)).text;
+  }
+
+  /** The operating system's id of the media process; null if there is none. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Kills the process. Calls in progress and later ones throw `MediaFault`. */
+  close(): void {
+    this.#closed = true;
+    this.#child?.kill('was closed');
+    this.#child = null;
+    const fault = new MediaFault('crash', 'the server is shutting down');
+    this.#finish((job) => job.reject(fault));
+    for (const job of this.#waiting.splice(0)) job.reject(fault);
+  }
+
+  #start(): Child<ToMedia, FromMedia> {
+    const { log, isolation = NO_ISOLATION, entry = MEDIA_ENTRY } = this.#options;
     const read = entry === MEDIA_ENTRY ? [] : [dirname(fileURLToPath(entry))];
     const needs = { read, write: [], memoryBytes: MEMORY_BYTES, drivers: false };
     const started: Child<ToMedia, FromMedia> = new Child<ToMedia, FromMedia>(
@@ -125,125 +159,94 @@ export function createMediaProcess(options: MediaProcessOptions): MediaProcess {
         launch: isolation.launch(needs, [`--max-old-space-size=${HEAP_MB}`]),
         received: FromMedia,
         output: { log, name: 'media process' },
-        watchMs: timeoutMs / CHECKS,
+        watchMs: this.#timeoutMs / CHECKS,
       },
       {
-        message: (reply) => started === child && onReply(reply),
-        exit: (reason, silent) => started === child && onGone(reason, silent),
+        message: (reply) => started === this.#child && this.#onReply(reply),
+        exit: (reason, silent) => started === this.#child && this.#onGone(reason, silent),
       },
     );
     return started;
   }
 
-  function next(): void {
-    if (current || closed) return;
-    const used = waiting.map(({ caller }) => shares.used(caller));
-    const [job] = waiting.splice(used.indexOf(Math.min(...used)), 1);
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? TIMEOUT_MS;
+  }
+
+  #next(): void {
+    if (this.#current || this.#closed) return;
+    const used = this.#waiting.map(({ caller }) => this.#shares.used(caller));
+    const [job] = this.#waiting.splice(used.indexOf(Math.min(...used)), 1);
     if (!job) return;
-    child ??= start();
-    const id = nextId++;
-    current = { job, id, begin: performance.now() };
-    child.limitSilence({ ms: timeoutMs, failedTo: 'did not decode a file' });
-    child.send({ ...job.question, id });
+    this.#child ??= this.#start();
+    const id = this.#nextId++;
+    this.#current = { job, id, begin: performance.now() };
+    this.#child.limitSilence({ ms: this.#timeoutMs, failedTo: 'did not decode a file' });
+    this.#child.send({ ...job.question, id });
   }
 
   /** Settles the job in progress with `settle`, then starts the next one. */
-  function finish(settle: (job: Job) => void): void {
-    const ended = current;
-    current = null;
+  #finish(settle: (job: Job) => void): void {
+    const ended = this.#current;
+    this.#current = null;
     if (!ended) return;
-    child?.limitSilence(null);
-    shares.charge(ended.job.caller, performance.now() - ended.begin);
+    this.#child?.limitSilence(null);
+    this.#shares.charge(ended.job.caller, performance.now() - ended.begin);
     settle(ended.job);
-    // Deferred until the caller of `finish` has replaced or ended the process.
-    queueMicrotask(next);
+    // Deferred until the caller of `#finish` has replaced or ended the process.
+    queueMicrotask(() => this.#next());
   }
 
-  function onReply(reply: FromMedia): void {
-    if (reply.id !== current?.id) {
-      child?.kill('answered another question');
+  #onReply(reply: FromMedia): void {
+    if (reply.id !== this.#current?.id) {
+      this.#child?.kill('answered another question');
       return;
     }
-    finish((job) => {
+    this.#finish((job) => {
       if (reply.type === 'failed') job.reject(new MediaFault(reply.fault, reply.detail));
       else job.resolve(reply);
     });
   }
 
-  function onGone(reason: string, slow: boolean): void {
-    child = null;
-    if (!slow) log.warn({ reason }, 'media process is gone');
-    finish((job) => {
+  #onGone(reason: string, slow: boolean): void {
+    this.#child = null;
+    if (!slow) this.#options.log.warn({ reason }, 'media process is gone');
+    this.#finish((job) => {
       if (slow) job.reject(new MediaFault('slow', reason));
-      else if (--job.tries > 0 && !closed) waiting.unshift(job);
+      else if (--job.tries > 0 && !this.#closed) this.#waiting.unshift(job);
       else job.reject(new MediaFault('crash', reason));
     });
   }
 
-  async function ask(question: Question, signal: AbortSignal, caller = ''): Promise<FromMedia> {
-    if (closed) throw new MediaFault('crash', 'the server is shutting down');
+  /** Asks the process in turn, and returns its reply, which must be of the type `expected`. */
+  async #ask<Type extends FromMedia['type']>(
+    question: Question,
+    expected: Type,
+    signal: AbortSignal,
+    caller = '',
+  ): Promise<Extract<FromMedia, { type: Type }>> {
+    if (this.#closed) throw new MediaFault('crash', 'the server is shutting down');
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
     const job: Job = { caller, question, tries: TRIES, resolve, reject };
-    shares.add(caller);
+    this.#shares.add(caller);
     // A file that is being decoded is finished although no caller waits for it: that is faster than restarting the
     // process.
     const leave = () => {
-      const place = waiting.indexOf(job);
-      if (place >= 0) waiting.splice(place, 1);
+      const place = this.#waiting.indexOf(job);
+      if (place >= 0) this.#waiting.splice(place, 1);
       job.tries = 0;
       reject(signal.reason);
     };
     signal.addEventListener('abort', leave);
-    waiting.push(job);
-    next();
-    return promise.finally(() => {
-      shares.remove(caller, performance.now());
+    this.#waiting.push(job);
+    this.#next();
+    const reply = await promise.finally(() => {
+      this.#shares.remove(caller, performance.now());
       signal.removeEventListener('abort', leave);
     });
+    if (reply.type !== expected) throw new MediaFault('crash', 'the media process answered another question');
+    // A cast: TypeScript does not narrow a union by a generic type.
+    return reply as Extract<FromMedia, { type: Type }>;
   }
-
-  return {
-    async size({ bytes }, signal, caller) {
-      const reply = await ask({ type: 'size', bytes }, signal, caller);
-      if (reply.type !== 'size') throw new MediaFault('crash', 'the media process answered another question');
-      return { width: reply.width, height: reply.height };
-    },
-    async samples({ sha256, bytes }, signal, { caller, mostSamples } = {}) {
-      const known = lengths.get(sha256);
-      if (known !== undefined) return known;
-      const most = mostSamples === undefined ? {} : { mostSamples };
-      const reply = await ask({ type: 'length', sha256, bytes, ...most }, signal, caller);
-      if (reply.type !== 'length') throw new MediaFault('crash', 'the media process answered another question');
-      const [oldest] = lengths.keys();
-      if (lengths.size >= KEPT_LENGTHS && oldest !== undefined) lengths.delete(oldest);
-      lengths.set(sha256, reply.samples);
-      return reply.samples;
-    },
-    async prepare({ sha256, bytes }, plan, signal, caller) {
-      const question: Question =
-        'tile' in plan ? { type: 'pixels', bytes, plan } : { type: 'mel', sha256, bytes, plan };
-      const reply = await ask(question, signal, caller);
-      if (reply.type !== 'pixels' && reply.type !== 'mel') {
-        throw new MediaFault('crash', 'the media process answered another question');
-      }
-      return reply.data;
-    },
-    async text(bytes, format, signal) {
-      const reply = await ask({ type: 'text', bytes, format }, signal);
-      if (reply.type !== 'text') throw new MediaFault('crash', 'the media process answered another question');
-      return reply.text;
-    },
-    get pid() {
-      return child?.pid ?? null;
-    },
-    close() {
-      closed = true;
-      child?.kill('was closed');
-      child = null;
-      const fault = new MediaFault('crash', 'the server is shutting down');
-      finish((job) => job.reject(fault));
-      for (const job of waiting.splice(0)) job.reject(fault);
-    },
-  };
 }
