@@ -95,6 +95,7 @@ it.each([
   ['Path', true],
   ['SystemRoot', true],
   ['LC_ALL', true],
+  ['NODE_COMPILE_CACHE', true],
   ['LD_LIBRARY_PATH', true],
   ['CUDA_VISIBLE_DEVICES', true],
   ['OMP_NUM_THREADS', true],

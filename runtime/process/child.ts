@@ -246,9 +246,12 @@ function signalIn(code: number | null): string | null {
 
 const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MB`;
 
-/** Variables that programs and system libraries need: to find files, and to write numbers, times and texts. */
+/**
+ * Variables that programs and system libraries need: to find files, and to write numbers, times and texts. Where Node
+ * keeps compiled code is one of them: an isolated process cannot write there, so it does without.
+ */
 const SYSTEM = [
-  'PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TMPDIR|TEMP|TMP|LC_.*|XDG_CACHE_HOME',
+  'PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TMPDIR|TEMP|TMP|LC_.*|XDG_CACHE_HOME|NODE_COMPILE_CACHE',
   'LD_LIBRARY_PATH|LD_PRELOAD|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|FAKETIME.*',
   'SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|NUMBER_OF_PROCESSORS',
 ];
