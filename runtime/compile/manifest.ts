@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
+import { EncoderContract } from '../contracts/encoder-contracts.ts';
 
 /** File name of the manifest in a compiled model's folder. */
 export const MANIFEST_FILE = 'compiled.json';
@@ -178,28 +179,79 @@ export const Manifest = v.strictObject({
 });
 export type Manifest = v.InferOutput<typeof Manifest>;
 
-/** Reads the manifest of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
-export function readManifest(folder: string): Manifest {
+/** Describes a compiled encoder model: a model that reads a row of tokens at once, and has no KV cache. */
+export const EncoderManifest = v.strictObject({
+  kind: v.literal('encoder'),
+  version: v.literal(COMPILER_VERSION),
+  device: v.literal('CPU'),
+  precision: Precision,
+  choice: PrecisionChoice,
+  /** Most tokens of a row. */
+  maxPromptLen: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 20)),
+  /** Contract of an encoder; null for a decision model on a language model, whose files say it (`contractInFolder`). */
+  contract: v.nullable(EncoderContract),
+  /** Files of the graphs by what they compute: `model`, or `encoder` and its heads. */
+  graphs: v.record(Name, Name),
+});
+export type EncoderManifest = v.InferOutput<typeof EncoderManifest>;
+
+/** File name of the reference logits in a compiled model's folder. */
+export const REFERENCE_FILE = 'reference.json';
+
+const Index = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1 << 24));
+const Row = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.minLength(1), v.maxLength(1024));
+
+/**
+ * Logits of a short prompt, computed in 32-bit floats from the published weights. The logits of every precision are
+ * compared with them.
+ */
+export const Reference = v.strictObject({
+  tokens: v.pipe(v.array(Index), v.minLength(1), v.maxLength(64)),
+  /** Indices in `tokens` after which the logits were taken, ascending. */
+  positions: v.pipe(v.array(Index), v.minLength(1), v.maxLength(64)),
+  /**
+   * Step between the vocabulary entries of a row: `logits` has a row for each position, with the logits of the tokens
+   * 0, `stride`, 2 · `stride` and so on.
+   */
+  stride: v.pipe(Index, v.minValue(1)),
+  logits: v.pipe(v.array(Row), v.minLength(1), v.maxLength(64)),
+});
+export type Reference = v.InferOutput<typeof Reference>;
+/** Logits of an encoder model for a few questions, in 32-bit floats. */
+const EncoderReference = v.array(v.array(v.pipe(v.number(), v.finite())));
+
+/** Reads a JSON file of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
+function readCompiled<T>(folder: string, file: string, schema: v.GenericSchema<unknown, T>): T {
   try {
-    return v.parse(Manifest, JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8')));
+    return v.parse(schema, JSON.parse(readFileSync(join(folder, file), 'utf8')));
   } catch (cause) {
-    throw incomplete(cause);
+    throw new AssayError(
+      'engine_failed',
+      'The compiled model is incomplete. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
+      { cause },
+    );
   }
 }
+
+/** Reads the manifest of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
+export const readManifest = (folder: string): Manifest => readCompiled(folder, MANIFEST_FILE, Manifest);
+
+/** Reads the manifest of a compiled encoder model; returns null if the folder has a model of another kind. */
+export function readEncoderManifest(folder: string): EncoderManifest | null {
+  const { kind } = readCompiled(folder, MANIFEST_FILE, v.looseObject({ kind: v.optional(v.unknown()) }));
+  return kind === 'encoder' ? readCompiled(folder, MANIFEST_FILE, EncoderManifest) : null;
+}
+
+/** Reads the reference of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
+export const readReference = (folder: string): Reference => readCompiled(folder, REFERENCE_FILE, Reference);
+/** Reads the reference of a compiled encoder model's folder, as `readReference` does. */
+export const readEncoderReference = (folder: string): number[][] =>
+  readCompiled(folder, REFERENCE_FILE, EncoderReference);
 
 /**
  * Writes the manifest of a compiled model's folder. Must be the last file to be written, because it marks the folder as
  * complete.
  */
-export function writeManifest(folder: string, manifest: Manifest): void {
+export function writeManifest(folder: string, manifest: Manifest | EncoderManifest): void {
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
-}
-
-/** Returns the error for a compiled model's folder in which a file is missing or damaged. */
-export function incomplete(cause: unknown): AssayError {
-  return new AssayError(
-    'engine_failed',
-    'The compiled model is incomplete. Delete its compiled files (assay rm --compiled-only <model>) and load it again.',
-    { cause },
-  );
 }

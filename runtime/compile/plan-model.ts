@@ -13,14 +13,13 @@ import { readModel } from '../onnx/format/read-model.ts';
 import { prune } from '../onnx/format/subgraph.ts';
 import { attentionNodes, couplesRows, findLayout, type GraphLayout } from '../onnx/layout.ts';
 import { addAttentionSlots } from '../onnx/rewrites/attention-slots.ts';
-import { chooseRotaryTables } from '../onnx/rewrites/choose-rotary.ts';
 import { endResults } from '../onnx/rewrites/end-results.ts';
 import { fuseEmbeddings } from '../onnx/rewrites/fuse-embeddings.ts';
 import { gatherColumns } from '../onnx/rewrites/gather-columns.ts';
 import { gatherRows } from '../onnx/rewrites/gather-rows.ts';
 import { keepWholePast, packBranches } from '../onnx/rewrites/pack-branches.ts';
 import { packStates } from '../onnx/rewrites/pack-states.ts';
-import { padRotaryTables } from '../onnx/rewrites/pad-rotary.ts';
+import { chooseRotaryTables, padRotaryTables } from '../onnx/rewrites/rotary-tables.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { reasonInUnusable, unusable } from '../onnx/unusable.ts';
@@ -28,10 +27,17 @@ import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import type { FixedPrecision } from './choose-precision.ts';
 import { contextLength } from './context-length.ts';
-import { readoutOf, sourceWeights, weightsFolder } from './decision-source.ts';
 import type { Manifest } from './manifest.ts';
 import { type GraphFile, type PlannedGraphs, plannedGraphs } from './planned-graphs.ts';
-import { encoderGraph, isCheckpoint, publishedHeadSize, sourceGraphs } from './source.ts';
+import {
+  encoderGraph,
+  isCheckpoint,
+  publishedHeadSize,
+  readoutOf,
+  sourceGraphs,
+  sourceWeights,
+  weightsFolder,
+} from './source.ts';
 import { staticGraphs } from './static-graphs.ts';
 import { convertWeights, floatProducts, NO_BLOCKS, precisionOf } from './weight-conversion.ts';
 import { blockWeights } from './weights/blocks.ts';

@@ -8,10 +8,9 @@ import { planDecisions } from '../worker/decision-job.ts';
 import { atOnce } from '../worker/turns.ts';
 import type { Field, Row } from './contract.ts';
 import { contractText } from './contract-text.ts';
-import { findDecisionContract } from './find-decision.ts';
 import type { PublishedFiles } from './published-files.ts';
 import { questionOf, stateOf } from './question.ts';
-import { contractInFolder } from './read-files.ts';
+import { contractInFolder, findDecisionContract } from './read-files.ts';
 
 /** Cases that the author's own code has answered, with tiny random weights (tests/fixtures/decisions/README.md). */
 interface Golden {

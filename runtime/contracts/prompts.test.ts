@@ -1,9 +1,9 @@
 import { expect, it, test } from 'vitest';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { asListed, type ContractText, type Row } from './contract.ts';
-import { findDecisionContract } from './find-decision.ts';
 import { parsePython, pythonText } from './python-json.ts';
 import { questionOf, stateOf } from './question.ts';
+import { findDecisionContract } from './read-files.ts';
 
 /*
  * Prompts as the authors' code, or a port of it beside the author's, writes them: InterfazeAI/lev `prompt.py`, Nimble's

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { EncoderManifest } from '../compile/encoder-manifest.ts';
+import type { EncoderManifest } from '../compile/manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { EncoderRow, RowOutput, RunHead } from './adapter.ts';
 

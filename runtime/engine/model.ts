@@ -4,8 +4,7 @@ import { AssayError } from '../../lib/errors.ts';
 import { refusal } from '../../lib/models/refused-precision.ts';
 import type { Precision } from '../../lib/schema/precision.ts';
 import { errorText } from '../compile/choose-precision.ts';
-import { type Manifest, readManifest } from '../compile/manifest.ts';
-import { readReference } from '../compile/reference.ts';
+import { type Manifest, readManifest, readReference } from '../compile/manifest.ts';
 import { loadFailureReason } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { KvShape } from './cache/kv-shape.ts';
@@ -15,8 +14,7 @@ import { PlainForward } from './forward/plain-forward.ts';
 import { floats } from './forward/state-feeds.ts';
 import { StaticForward } from './forward/static/static-forward.ts';
 import { openStatic } from './forward/static/static-sessions.ts';
-import { int8ProductsSaturate } from './self-check/int8-kernels.ts';
-import { checkPacking, referenceError } from './self-check/self-check.ts';
+import { checkPacking, int8ProductsSaturate, referenceError } from './self-check/self-check.ts';
 
 export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */

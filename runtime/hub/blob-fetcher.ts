@@ -3,12 +3,11 @@ import type { ModelId } from '../../lib/model-id.ts';
 import { hashFile } from '../store/digest.ts';
 import { isFileError } from '../store/disk-error.ts';
 import { isFlocked } from '../store/lock.ts';
-import type { HubAccess } from './hub-access.ts';
 import type { HubFile } from './hub-client.ts';
 import { backoff, HubRefusal } from './hub-error.ts';
 import { chunksOf, hubFetch } from './hub-fetch.ts';
 import { PartialFile, type Range } from './partial-file.ts';
-import type { PullContext, PullOptions } from './pull-context.ts';
+import type { HubAccess, PullContext, PullOptions } from './pull-context.ts';
 
 const POLL_MS = 500;
 

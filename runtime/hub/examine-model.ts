@@ -20,11 +20,11 @@ import {
   withEncoderFor,
 } from '../store/model-files.ts';
 import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
-import type { HubAccess } from './hub-access.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { chunksOf, hubFetch } from './hub-fetch.ts';
 import { parseResponse } from './metadata.ts';
+import type { HubAccess } from './pull-context.ts';
 
 /** Describes what is known about a repository before its weights are downloaded. */
 export interface ModelExamination {

@@ -6,10 +6,10 @@ import type { ModelId } from '../../lib/model-id.ts';
 import type { FileHash } from '../store/digest.ts';
 import type { HubEnvironment } from '../store/environment.ts';
 import type { FileEntry } from '../store/model-files.ts';
-import type { HubAccess } from './hub-access.ts';
 import { backoff, HubRefusal, hubError } from './hub-error.ts';
 import { MetadataReader, RevisionInfo, TreePage } from './metadata.ts';
 import { addressesOf, fetchPublic } from './public-address.ts';
+import type { HubAccess } from './pull-context.ts';
 
 /** Describes a file on the hub, with the hash that its content must have. */
 export interface HubFile extends FileEntry {

@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
-import type { HubAccess } from './hub-access.ts';
 import { isPublicAddress, privateAddress } from './public-address.ts';
+import type { HubAccess } from './pull-context.ts';
 
 /** Maximum number of redirects to follow. Hugging Face needs one or two for a file. */
 const MAX_REDIRECTS = 5;

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { AssayError } from '../../lib/errors.ts';
 import { excessOf } from '../../lib/json/scan.ts';
-import type { HubAccess } from './hub-access.ts';
 import { HubRefusal } from './hub-error.ts';
 import { chunksOf, hubFetch } from './hub-fetch.ts';
+import type { HubAccess } from './pull-context.ts';
 
 /** Limits for one listing of a model's files, over all its responses. */
 const LIMITS = {

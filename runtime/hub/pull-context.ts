@@ -1,9 +1,25 @@
 import type { Device } from '../../lib/backend.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Dtype } from '../store/dtypes.ts';
 import type { GgufTexts } from '../store/import-gguf.ts';
 import type { StorePaths } from '../store/paths.ts';
-import type { HubAccess } from './hub-access.ts';
 import type { FileSystem } from './partial-file.ts';
+
+/** Provides what requests to a hub depend on: network, clock, random numbers and settings. */
+export interface HubAccess {
+  fetch: typeof fetch;
+  /** A `fetch` that connects to public addresses only (`fetchPublic`), for redirects that leave the hub. */
+  fetchPublic: typeof fetch;
+  /** Resolves the IP addresses of a host, to tell whether the hub itself is on a private network. */
+  addressesOf(hostname: string): Promise<string[]>;
+  clock: Clock;
+  /** Returns a random number from 0 up to 1, for the jitter of waiting times. */
+  random(): number;
+  /** Base URL of the hub, without a trailing slash. */
+  endpoint: string;
+  token: string | null;
+  offline: boolean;
+}
 
 /** Provides what a download depends on: the hub, the store's paths, file operations and settings. */
 export interface PullContext {

@@ -1,6 +1,5 @@
 import type { Sharp } from 'sharp';
 import sharp from 'sharp';
-import { MOST_PIXELS } from './limits.ts';
 import { type PixelPlan, pixelBytes } from './pixel-plan.ts';
 import { type RgbImage, resize } from './resize.ts';
 
@@ -82,3 +81,8 @@ export function cutTiles(image: RgbImage, plan: PixelPlan): Uint8Array {
   tiles.set(resize(resized, tile.width, tile.height, filter).data, into);
   return tiles;
 }
+
+/**
+ * Maximum number of pixels of an image: more than phone cameras usually have. Such an image takes 120 MB once decoded.
+ */
+export const MOST_PIXELS = 40_000_000;

@@ -1,9 +1,8 @@
 import { decodeAudio, RecentAudio } from './audio/decode-audio.ts';
 import { AudioFault } from './audio/limits.ts';
 import { logMel } from './audio/log-mel.ts';
-import { cutTiles, decodeImage, imageSize } from './decode-image.ts';
+import { cutTiles, decodeImage, imageSize, MOST_PIXELS } from './decode-image.ts';
 import { documentText } from './document-text.ts';
-import { MOST_PIXELS } from './limits.ts';
 import type { FromMedia, ToMedia } from './messages.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
 import { capabilitiesOf } from '../supervisor/choose-model.ts';
-import type { CompileContext } from './compile-context.ts';
+import type { CompileContext } from './ensure-compiled.ts';
 import { wouldServe } from './ensure-compiled.ts';
 import type { HostedModel } from './hosted-model.ts';
 import type { ModelRegistry } from './model-registry.ts';

@@ -8,7 +8,7 @@ import { encodeSegments, type Segment } from './segment.ts';
 import { opensThinking } from './template/chat-template.ts';
 import { isToolUse, type TemplateMessage, toTemplateMessages } from './template/template-message.ts';
 import type { TextModel } from './text-model.ts';
-import { withToolFields } from './tools/find-tool-format.ts';
+import { withToolFields } from './tools/tool-format.ts';
 
 /**
  * Multiple of the prompt limit up to which tokens are counted. For a longer text, the error message states this number

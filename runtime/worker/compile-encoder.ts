@@ -12,8 +12,7 @@ import {
   refuseUseless,
   UNUSABLE_ERROR,
 } from '../compile/choose-precision.ts';
-import { ENCODER_REFERENCE, type EncoderManifest, writeEncoderManifest } from '../compile/encoder-manifest.ts';
-import { COMPILER_VERSION } from '../compile/manifest.ts';
+import { COMPILER_VERSION, type EncoderManifest, REFERENCE_FILE, writeManifest } from '../compile/manifest.ts';
 import { writtenGraph } from '../compile/plan-model.ts';
 import { type PlannedGraphs, plannedGraphs } from '../compile/planned-graphs.ts';
 import { convertWeights } from '../compile/weight-conversion.ts';
@@ -88,8 +87,8 @@ export async function compileEncoder(
     contract: 'name' in contract ? contract : null,
     graphs,
   };
-  if (reference) writeFileSync(join(target, ENCODER_REFERENCE), JSON.stringify(reference.logits));
-  writeEncoderManifest(target, manifest);
+  if (reference) writeFileSync(join(target, REFERENCE_FILE), JSON.stringify(reference.logits));
+  writeManifest(target, manifest);
   return manifest;
 }
 

@@ -16,9 +16,8 @@ import {
   refuseUseless,
   UNUSABLE_ERROR,
 } from '../compile/choose-precision.ts';
-import { COMPILER_VERSION, type Manifest, writeManifest } from '../compile/manifest.ts';
+import { COMPILER_VERSION, type Manifest, REFERENCE_FILE, type Reference, writeManifest } from '../compile/manifest.ts';
 import { type PlannedModel, planEncoder, planModel } from '../compile/plan-model.ts';
-import { REFERENCE_FILE, type Reference } from '../compile/reference.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';

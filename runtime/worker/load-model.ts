@@ -3,9 +3,14 @@ import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
-import { type EncoderManifest, readEncoderManifest, readEncoderReference } from '../compile/encoder-manifest.ts';
 import { kernelFamily } from '../compile/kernels.ts';
-import { type Manifest, readManifest } from '../compile/manifest.ts';
+import {
+  type EncoderManifest,
+  type Manifest,
+  readEncoderManifest,
+  readEncoderReference,
+  readManifest,
+} from '../compile/manifest.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
 import { providersOf } from '../device/device-table.ts';

@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
-import { readManifest } from '../../runtime/compile/manifest.ts';
-import { readReference } from '../../runtime/compile/reference.ts';
+import { readManifest, readReference } from '../../runtime/compile/manifest.ts';
 import { PackedForward } from '../../runtime/engine/forward/packed-forward.ts';
 import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
-import { int8ProductsSaturate, largestProductsAreExact } from '../../runtime/engine/self-check/int8-kernels.ts';
-import { referenceError } from '../../runtime/engine/self-check/self-check.ts';
+import {
+  int8ProductsSaturate,
+  largestProductsAreExact,
+  referenceError,
+} from '../../runtime/engine/self-check/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { at } from '../../lib/at.ts';
 import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import type { AnswerShape } from '../../lib/contract/answer-shape.ts';
-import { readEncoderManifest } from '../../runtime/compile/encoder-manifest.ts';
+import { readEncoderManifest } from '../../runtime/compile/manifest.ts';
 import type { Work } from '../../runtime/protocol/messages.ts';
 import type { PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { goldenOf, loadFixture } from './encoder-fixtures.ts';

@@ -12,7 +12,7 @@ import { providersOf } from '../../runtime/device/device-table.ts';
 import type { PullContext } from '../../runtime/hub/pull-context.ts';
 import { TRANSFER_SETTINGS } from '../../runtime/hub/pull-context.ts';
 import { type LoadSpec, type ModelInfo, NO_LOAD } from '../../runtime/protocol/messages.ts';
-import type { CompileContext } from '../../runtime/registry/compile-context.ts';
+import type { CompileContext } from '../../runtime/registry/ensure-compiled.ts';
 import type { ModelEngine } from '../../runtime/registry/hosted-model.ts';
 import { type HostOptions, LocalModelHost } from '../../runtime/registry/model-host.ts';
 import { Calibrations } from '../../runtime/store/calibrations.ts';

@@ -9,7 +9,7 @@ import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
-import type { CompileContext } from '../../runtime/registry/compile-context.ts';
+import type { CompileContext } from '../../runtime/registry/ensure-compiled.ts';
 import { listCompiled } from '../../runtime/store/compiled-store.ts';
 import { DTYPES } from '../../runtime/store/dtypes.ts';
 import { findLocalModel } from '../../runtime/store/hub-cache.ts';

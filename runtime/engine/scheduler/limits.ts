@@ -1,4 +1,4 @@
-import { SPARE_ROWS } from '../../onnx/rewrites/pad-rotary.ts';
+import { SPARE_ROWS } from '../../onnx/rewrites/rotary-tables.ts';
 
 /** Bounds the size of each run of the model. */
 export interface Limits {

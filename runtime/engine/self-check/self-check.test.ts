@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { TOY_KV, ToyForward } from '../../../tests/oracle/toy-forward.ts';
 import type { SequenceRun } from '../forward/forward.ts';
-import { checkPacking } from './self-check.ts';
+import { sessionOptions } from '../model.ts';
+import { checkPacking, largestProductsAreExact } from './self-check.ts';
 
 test('accepts a device that applies the tree mask', async () => {
   await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
@@ -26,4 +27,8 @@ test('refuses a device that returns no numbers', async () => {
     }
   }
   await expect(checkPacking(new Broken(), TOY_KV)).rejects.toMatchObject({ code: 'engine_failed' });
+});
+
+test('8-bit products of the largest numbers are exact on the CPU at hand', async () => {
+  expect(await largestProductsAreExact(await sessionOptions(1))).toBe(true);
 });

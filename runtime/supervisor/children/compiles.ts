@@ -1,7 +1,7 @@
 import { AssayError } from '../../../lib/errors.ts';
 import type { CompileProgress, CompileReport, CompileSpec, ToEngine } from '../../protocol/messages.ts';
 import type { GgufTexts } from '../../store/import-gguf.ts';
-import { linkTargets } from '../isolation/process-needs.ts';
+import { linkTargets } from '../isolation/isolation.ts';
 import { type EngineAnswer, EngineChild, type EngineChildNeeds, type ProcessOptions } from './engine-child.ts';
 import { compileLimits, type ModelLimits } from './model-limits.ts';
 

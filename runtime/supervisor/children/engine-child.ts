@@ -14,8 +14,8 @@ import {
   type Phase,
   type ToEngine,
 } from '../../protocol/messages.ts';
+import type { ProcessNeeds } from '../isolation/isolation.ts';
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts';
-import type { ProcessNeeds } from '../isolation/process-needs.ts';
 import type { ModelLimits } from './model-limits.ts';
 
 /** Settings of all processes that run or compile a model. */

@@ -3,7 +3,7 @@ import type { ChatMessage, MediaKind, MediaPart, Part } from '../../../lib/contr
 import { splitDataUrl } from '../../../lib/data-url.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { MOST_SAMPLES, MOST_SECONDS, PREPARED_RATE } from '../../media/audio/limits.ts';
-import { MOST_PIXELS } from '../../media/limits.ts';
+import { MOST_PIXELS } from '../../media/decode-image.ts';
 import { AUDIO_TYPES, type AudioType, IMAGE_TYPES, type ImageType, sniffAudio, sniffImage } from '../../media/sniff.ts';
 import { MOST_MEDIA, type Work } from '../../protocol/messages.ts';
 import { type CallMedia, engineFault } from '../calls/call.ts';

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fixture } from '../../../tests/fixture.ts';
 import { loadTextModel } from '../text-model.ts';
+import type { Said } from './answer-splitter.ts';
 import { answerSplitter } from './answer-splitter.ts';
 import { ChatOutput } from './chat-output.ts';
 import { reasoningFormat } from './reasoning-format.ts';
 import { StopScanner } from './stop-scanner.ts';
-import type { Said } from './text-splitter.ts';
 
 const runs = Number(process.env.ASSAY_PROPERTY_RUNS ?? 200);
 const model = await loadTextModel(fixture('text/qwen'));

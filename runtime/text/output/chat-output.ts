@@ -1,9 +1,9 @@
 import type { TokenLogprob, ToolCallEvent } from '../../../lib/backend.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';
+import type { Said } from './answer-splitter.ts';
 import { type AnswerSplitter, answerSplitter } from './answer-splitter.ts';
 import type { ReasoningFormat } from './reasoning-format.ts';
 import { StopScanner, type Trigger } from './stop-scanner.ts';
-import type { Said } from './text-splitter.ts';
 
 /** Describes a token that the engine sampled, with log-probabilities if they were requested. */
 export interface SampledToken {

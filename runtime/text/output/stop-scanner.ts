@@ -1,4 +1,4 @@
-import { overlap } from './text-splitter.ts';
+import { overlap } from './answer-splitter.ts';
 
 /** Describes a text that ends the scanned text and begins something else, such as a tool call. */
 export interface Trigger {

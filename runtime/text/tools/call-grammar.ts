@@ -1,7 +1,7 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
 import type { Tags } from '../../../lib/grammar/tagged-object.ts';
 import type { CallText } from '../../../lib/tasks/tool-automaton.ts';
-import { RECIPIENT } from '../output/channel-splitter.ts';
+import { RECIPIENT } from '../output/answer-splitter.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { ToolFormat } from './tool-format.ts';

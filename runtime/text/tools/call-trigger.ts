@@ -1,5 +1,4 @@
-import { type AnswerSplitter, answerSplitter } from '../output/answer-splitter.ts';
-import { CHANNEL } from '../output/channel-splitter.ts';
+import { type AnswerSplitter, answerSplitter, CHANNEL } from '../output/answer-splitter.ts';
 import type { ReasoningFormat } from '../output/reasoning-format.ts';
 import type { Trigger } from '../output/stop-scanner.ts';
 import type { TextVocabulary } from '../tokenizer/vocabulary.ts';

@@ -1,7 +1,7 @@
 import type { Tool, ToolUse } from '../../../lib/backend.ts';
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
 import { type TaggedMember, type TaggedObject, type Tags, taggedObject } from '../../../lib/grammar/tagged-object.ts';
-import { overlap } from '../output/text-splitter.ts';
+import { overlap } from '../output/answer-splitter.ts';
 import type { TextModel } from '../text-model.ts';
 import { callGrammar } from './call-grammar.ts';
 import { textTriggers } from './call-trigger.ts';

@@ -4,7 +4,7 @@ import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { readFixture } from '../../../tests/fixture.ts';
 import { createChatTemplate } from '../template/chat-template.ts';
 import { toTemplateMessages } from '../template/template-message.ts';
-import { withToolFields } from './find-tool-format.ts';
+import { withToolFields } from './tool-format.ts';
 
 const source = (name: string) => readFixture(`text/tools/${name}.jinja`);
 const said = (role: ChatMessage['role'], text: string): ChatMessage => ({ role, parts: [{ type: 'text', text }] });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { linkTargets, programFolders } from './process-needs.ts';
+import { linkTargets, programFolders } from './isolation.ts';
 
 it('names code only, not the folder of a checkout with its keys and settings', () => {
   const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
