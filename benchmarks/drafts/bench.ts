@@ -9,6 +9,7 @@ import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts'
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { type JobPlan, planTasks } from '../../runtime/worker/task-job.ts';
+import { atOnce } from '../../runtime/worker/turns.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readChatSet } from '../quality/chat-set.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
@@ -120,7 +121,7 @@ function extractions(text: TextModel, { context, tasks }: Text, limits: ModelLim
   if (asked.length === 0) return [];
   const request = { model: '', context, temperature: 0, max_output_tokens: 4096, tasks: asked };
   const batch = batchOfTasks(request as Parameters<typeof batchOfTasks>[0]);
-  return [() => planTasks(text, batch, limits).plan];
+  return [() => atOnce(planTasks(text, batch, limits)).plan];
 }
 
 async function chats(text: TextModel, limits: ModelLimits): Promise<(() => JobPlan)[]> {

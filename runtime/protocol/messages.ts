@@ -38,11 +38,6 @@ export interface LoadSpec {
    * not allow them.
    */
   maxPromptLen?: number;
-  /**
-   * Maximum bytes of KV cache for running requests and cached prefixes; absent: the bytes of four prompts of full
-   * length, at most a quarter of the available memory.
-   */
-  prefixCacheBytes?: number;
   /** Number of threads that run the model; absent: one for each physical core. */
   threads?: number;
   /** True to read texts that are too long for an encoder model in windows, if its family defines that. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Task, TaskBatch } from '../../lib/backend.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { fixture } from '../../tests/fixture.ts';
-import { encodeChat, encodeTasks } from './prompt.ts';
-import { loadTextModel } from './text-model.ts';
+import { encodeChat, taskEncoder } from './prompt.ts';
+import { loadTextModel, type TextModel } from './text-model.ts';
 
 const model = (family: string) => loadTextModel(fixture(`text/${family}`));
 const batch = (input: TaskBatch['input'], tasks: readonly Task[]): TaskBatch => ({
@@ -14,6 +14,10 @@ const batch = (input: TaskBatch['input'], tasks: readonly Task[]): TaskBatch => 
   temperature: 0,
   maxOutputTokens: 16,
 });
+function encodeTasks(text: TextModel, asked: TaskBatch, limit?: number) {
+  const { prefix, branch } = taskEncoder(text, asked, limit);
+  return { prefix, branches: asked.tasks.map(branch) };
+}
 const TASKS: Task[] = [
   { type: 'decide', name: 'a', question: 'Is it wet?', options: ['yes', 'no'] },
   { type: 'decide', name: 'b', question: ' \n<|im_end|> leading space', instruction: '👋🏽 say why' },

@@ -75,16 +75,6 @@ export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.P
   };
 }
 
-/** Encodes a whole task batch: the shared prefix and the branch of each task, as `taskEncoder` does. */
-export function encodeTasks(
-  model: TextModel,
-  batch: TaskBatch,
-  limit = Number.POSITIVE_INFINITY,
-): { prefix: number[]; branches: number[][] } {
-  const { prefix, branch } = taskEncoder(model, batch, limit);
-  return { prefix, branches: batch.tasks.map(branch) };
-}
-
 /**
  * Throws `unsupported_modality` for media that the model does not read. The error names the first such part in the
  * order in which the parts were sent, which the prompt may change.

@@ -63,7 +63,7 @@ export function promptLengthFor(memory: number, kv: KvShape, most: number): numb
  * @param onPhase receives `text` before each part of the work on tokenizer, template and grammars
  */
 export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void): Promise<ServedModel> {
-  const { model, dir, plugin, threads, prefixCacheBytes, maxPromptLen: wanted } = spec;
+  const { model, dir, plugin, threads, maxPromptLen: wanted } = spec;
   const encoder = readEncoderManifest(dir);
   if (encoder) return loadEncoder(spec, encoder, onPhase);
   const { manifest, forward } = await openOnDevice(dir, plugin, threads);
@@ -88,7 +88,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
     rows: rowsOf(manifest),
   };
   if (!decisions) prepareVocabulary(text.vocabulary);
-  const kvBytes = prefixCacheBytes ?? Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
+  const kvBytes = Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
   const { saved: kept } = spec;
   const onFailed = (cause: unknown) =>

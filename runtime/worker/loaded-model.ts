@@ -11,7 +11,7 @@ import { planChat } from './chat-job.ts';
 import { type LoadedContract, planDecisions } from './decision-job.ts';
 import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
 import type { Caller, PreparedWork, ServedModel, WorkChannel } from './serve.ts';
-import { type JobPlan, planTasksInParts } from './task-job.ts';
+import { type JobPlan, planTasks } from './task-job.ts';
 
 export interface LoadedModelParts {
   model: ModelId;
@@ -102,7 +102,7 @@ export class LoadedModel implements ServedModel {
   }
 
   *#prepareTasks(batch: TaskBatch, media: readonly MediaItem[], caller: CallerFields): Generator<void, PreparedWork> {
-    const { promptTokens, shared, plan, answers } = yield* planTasksInParts(this.#text, batch, this.info);
+    const { promptTokens, shared, plan, answers } = yield* planTasks(this.#text, batch, this.info);
     return {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],

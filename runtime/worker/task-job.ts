@@ -11,7 +11,6 @@ import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { BranchResult, BranchSpec, JobResult, JobSpec, Sampling, ScoredChoice } from '../engine/job-spec.ts';
 import { checkLength, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
-import { atOnce } from './turns.ts';
 
 /** Describes a job of the engine, without its id and deadline. */
 export type JobPlan = Omit<JobSpec, 'id' | 'deadline'>;
@@ -57,7 +56,7 @@ interface EncodedBranch extends TaskBranch {
  *
  * @param contextLength maximum tokens of a prompt and its answer together
  */
-export function* planTasksInParts(
+export function* planTasks(
   text: TextModel,
   batch: TaskBatch,
   { maxPromptLen, contextLength }: { maxPromptLen: number; contextLength: number },
@@ -130,11 +129,6 @@ export function* planTasksInParts(
 /** Returns the number of branches of a task (`inOrders`). */
 function orderCount(task: Task, { probabilities }: TaskBatch): number {
   return task.type === 'decide' && task.options ? Math.min(task.options.length, probabilities?.orders ?? 1) : 1;
-}
-
-/** Plans a batch at once, as `planTasksInParts` does. */
-export function planTasks(...request: Parameters<typeof planTasksInParts>): TaskPlan {
-  return atOnce(planTasksInParts(...request));
 }
 
 /** Returns the task once; with probabilities, once for each order of its options. */

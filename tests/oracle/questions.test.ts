@@ -7,6 +7,7 @@ import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planTasks } from '../../runtime/worker/task-job.ts';
+import { atOnce } from '../../runtime/worker/turns.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture, drive, engineFor } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';
@@ -69,7 +70,7 @@ test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout
           maxOutputTokens: 1,
           probabilities: { orders, calibrated: false },
         };
-        const { plan, answers } = planTasks(text, batch, model.manifest);
+        const { plan, answers } = atOnce(planTasks(text, batch, model.manifest));
         const engine = engineFor(model);
         const result = engine.submit({ ...plan, id: 'q', deadline: Number.POSITIVE_INFINITY });
         await drive(engine);

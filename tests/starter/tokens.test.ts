@@ -6,7 +6,7 @@ import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/tasks/check-answer-schema.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
-import { encodeTasks } from '../../runtime/text/prompt.ts';
+import { taskEncoder } from '../../runtime/text/prompt.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 /*
@@ -44,16 +44,17 @@ describe('prompts', () => {
       role,
       parts: [{ type: 'text', text }],
     }));
-    const tokens = encodeTasks(model, {
+    const asked = tasks.map(({ task }) => taskOf(task));
+    const tokens = taskEncoder(model, {
       model: 'assay/starter',
       input: messages ? { messages: said as ChatMessage[] } : { context },
       media: [],
-      tasks: tasks.map(({ task }) => taskOf(task)),
+      tasks: asked,
       temperature: 0,
       maxOutputTokens: 16,
     });
     expect(tokens.prefix).toEqual(prefix);
-    expect(tokens.branches).toEqual(tasks.map(({ prompt }) => prompt));
+    expect(asked.map(tokens.branch)).toEqual(tasks.map(({ prompt }) => prompt));
   });
 });
 
