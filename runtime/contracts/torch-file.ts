@@ -122,6 +122,7 @@ const STORAGES: Readonly<Record<string, { dataType: number; bytes: number }>> = 
   'torch BFloat16Storage': { dataType: DataType.bfloat16, bytes: 2 },
 };
 
+/** Runs the operations of a pickle on a stack. */
 class Unpickler {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -136,12 +137,59 @@ class Unpickler {
     this.#storage = storage;
   }
 
+  /** The operations that push a value, by their codes and names in `pickletools`. */
+  static readonly #VALUES: Readonly<Record<number, (own: Unpickler) => StackValue | typeof MARK>> = {
+    40: () => MARK, // MARK
+    125: () => new Map(), // EMPTY_DICT
+    93: () => [], // EMPTY_LIST
+    41: () => [], // EMPTY_TUPLE
+    78: () => null, // NONE
+    136: () => true, // NEWTRUE
+    137: () => false, // NEWFALSE
+    75: (own) => own.#byte(), // BININT1
+    77: (own) => own.#view.getUint16(own.#take(2), true), // BININT2
+    74: (own) => own.#view.getInt32(own.#take(4), true), // BININT
+    138: (own) => own.#long(own.#byte()), // LONG1
+    71: (own) => own.#view.getFloat64(own.#take(8)), // BINFLOAT
+    88: (own) => own.#text(own.#count()), // BINUNICODE
+    140: (own) => own.#text(own.#byte()), // SHORT_BINUNICODE
+    99: (own) => own.#global(own.#line(), own.#line()), // GLOBAL
+    147: (own) => own.#stackGlobal(), // STACK_GLOBAL
+    104: (own) => own.#remembered(own.#byte()), // BINGET
+    106: (own) => own.#remembered(own.#count()), // LONG_BINGET
+    116: (own) => own.#toMark(), // TUPLE
+    133: (own) => own.#tuple(1), // TUPLE1
+    134: (own) => own.#tuple(2), // TUPLE2
+    135: (own) => own.#tuple(3), // TUPLE3
+    81: (own) => own.#openStorage(own.#pop()), // BINPERSID
+    82: (own) => own.#reduce(), // REDUCE
+  };
+
+  /** The operations that push nothing. */
+  static readonly #CHANGES: Readonly<Record<number, (own: Unpickler) => unknown>> = {
+    128: (own) => own.#take(1), // PROTO
+    149: (own) => own.#take(8), // FRAME
+    113: (own) => own.#memo.set(own.#byte(), own.#top()), // BINPUT
+    114: (own) => own.#memo.set(own.#count(), own.#top()), // LONG_BINPUT
+    148: (own) => own.#memo.set(own.#memo.size, own.#top()), // MEMOIZE
+    97: (own) => own.#append([own.#pop()]), // APPEND
+    101: (own) => own.#append(own.#toMark()), // APPENDS
+    115: (own) => own.#setItems(own.#tuple(2)), // SETITEM
+    117: (own) => own.#setItems(own.#toMark()), // SETITEMS
+    // BUILD: attributes of an OrderedDict, such as the versions of modules.
+    98: (own) => [own.#pop(), own.#dict()],
+  };
+  static readonly #STOP = 46;
+
   read(): TorchValue {
     try {
       for (let count = 0; count < MOST_OPERATIONS; count++) {
         const code = this.#byte();
-        if (code === 0x2e) return plain(this.#pop(), 0);
-        this.#run(code);
+        if (code === Unpickler.#STOP) return plain(this.#pop(), 0);
+        const value = Unpickler.#VALUES[code]?.(this);
+        if (value !== undefined) this.#stack.push(value);
+        else if (!Unpickler.#CHANGES[code]) throw refuse(`its pickle has the operation 0x${code.toString(16)}`);
+        else Unpickler.#CHANGES[code](this);
       }
     } catch (error) {
       if (error instanceof RefusedContract) throw error;
@@ -150,129 +198,34 @@ class Unpickler {
     throw refuse('its pickle is too long');
   }
 
-  #run(code: number): void {
-    const stack = this.#stack;
-    switch (code) {
-      case 0x80: // PROTO
-        this.#at += 1;
-        return;
-      case 0x95: // FRAME
-        this.#at += 8;
-        return;
-      case 0x28: // MARK
-        stack.push(MARK);
-        return;
-      case 0x7d: // EMPTY_DICT
-        stack.push(new Map());
-        return;
-      case 0x5d: // EMPTY_LIST
-      case 0x29: // EMPTY_TUPLE
-        stack.push([]);
-        return;
-      case 0x4e: // NONE
-        stack.push(null);
-        return;
-      case 0x88: // NEWTRUE
-        stack.push(true);
-        return;
-      case 0x89: // NEWFALSE
-        stack.push(false);
-        return;
-      case 0x4b: // BININT1
-        stack.push(this.#byte());
-        return;
-      case 0x4d: // BININT2
-        stack.push(this.#view.getUint16(this.#take(2), true));
-        return;
-      case 0x4a: // BININT
-        stack.push(this.#view.getInt32(this.#take(4), true));
-        return;
-      case 0x8a: // LONG1
-        stack.push(this.#long(this.#byte()));
-        return;
-      case 0x47: // BINFLOAT
-        stack.push(this.#view.getFloat64(this.#take(8)));
-        return;
-      case 0x58: // BINUNICODE
-        stack.push(this.#text(this.#view.getUint32(this.#take(4), true)));
-        return;
-      case 0x8c: // SHORT_BINUNICODE
-        stack.push(this.#text(this.#byte()));
-        return;
-      case 0x63: // GLOBAL
-        stack.push(this.#global(this.#line(), this.#line()));
-        return;
-      case 0x93: {
-        // STACK_GLOBAL
-        const name = this.#string();
-        stack.push(this.#global(this.#string(), name));
-        return;
-      }
-      case 0x71: // BINPUT
-        this.#memo.set(this.#byte(), this.#top());
-        return;
-      case 0x72: // LONG_BINPUT
-        this.#memo.set(this.#view.getUint32(this.#take(4), true), this.#top());
-        return;
-      case 0x94: // MEMOIZE
-        this.#memo.set(this.#memo.size, this.#top());
-        return;
-      case 0x68: // BINGET
-        stack.push(this.#remembered(this.#byte()));
-        return;
-      case 0x6a: // LONG_BINGET
-        stack.push(this.#remembered(this.#view.getUint32(this.#take(4), true)));
-        return;
-      case 0x74: // TUPLE
-        stack.push(this.#toMark());
-        return;
-      case 0x85: // TUPLE1, TUPLE2, TUPLE3
-      case 0x86:
-      case 0x87:
-        stack.push(stack.splice(-(code - 0x84)) as StackValue[]);
-        return;
-      case 0x61: {
-        // APPEND
-        const item = this.#pop();
-        this.#list().push(item);
-        return;
-      }
-      case 0x65: {
-        // APPENDS
-        const items = this.#toMark();
-        this.#list().push(...items);
-        return;
-      }
-      case 0x73: {
-        // SETITEM
-        const value = this.#pop();
-        const key = this.#pop();
-        this.#dict().set(key, value);
-        return;
-      }
-      case 0x75: {
-        // SETITEMS
-        const items = this.#toMark();
-        const dict = this.#dict();
-        for (let i = 0; i + 1 < items.length; i += 2) dict.set(at(items, i), at(items, i + 1));
-        return;
-      }
-      case 0x62: // BUILD: attributes of an OrderedDict, such as the versions of modules
-        this.#pop();
-        this.#dict();
-        return;
-      case 0x51: // BINPERSID
-        stack.push(this.#openStorage(this.#pop()));
-        return;
-      case 0x52: {
-        // REDUCE
-        const args = this.#pop();
-        stack.push(this.#call(this.#pop(), args));
-        return;
-      }
-      default:
-        throw refuse(`its pickle has the operation 0x${code.toString(16)}`);
-    }
+  #tuple(length: number): StackValue[] {
+    return Array.from({ length }, () => this.#pop()).reverse();
+  }
+
+  #append(items: readonly StackValue[]): void {
+    const list = this.#top();
+    if (!Array.isArray(list)) throw refuse('its pickle is damaged');
+    list.push(...items);
+  }
+
+  #setItems(items: readonly StackValue[]): void {
+    const dict = this.#dict();
+    for (let i = 0; i + 1 < items.length; i += 2) dict.set(at(items, i), at(items, i + 1));
+  }
+
+  #stackGlobal(): Global {
+    const [module, name] = this.#tuple(2);
+    if (typeof module !== 'string' || typeof name !== 'string') throw refuse('its pickle is damaged');
+    return this.#global(module, name);
+  }
+
+  #reduce(): StackValue {
+    const [callee, args] = this.#tuple(2);
+    if (!(callee instanceof Global) || !Array.isArray(args)) throw refuse('its pickle is damaged');
+    if (callee.name === 'collections OrderedDict' && args.length === 0) return new Map();
+    if (callee.name === 'torch._utils _rebuild_parameter' && args[0] instanceof TorchTensor) return args[0];
+    if (callee.name === 'torch._utils _rebuild_tensor_v2') return tensor(args);
+    throw refuse(`its pickle calls ${callee.name.replace(' ', '.')} in an unknown way`);
   }
 
   #take(length: number): number {
@@ -284,6 +237,10 @@ class Unpickler {
 
   #byte(): number {
     return at(this.#bytes, this.#take(1));
+  }
+
+  #count(): number {
+    return this.#view.getUint32(this.#take(4), true);
   }
 
   #text(length: number): string {
@@ -323,18 +280,6 @@ class Unpickler {
     return value;
   }
 
-  #string(): string {
-    const value = this.#pop();
-    if (typeof value !== 'string') throw refuse('its pickle is damaged');
-    return value;
-  }
-
-  #list(): StackValue[] {
-    const value = this.#top();
-    if (!Array.isArray(value)) throw refuse('its pickle is damaged');
-    return value;
-  }
-
   #dict(): Dict {
     const value = this.#top();
     if (!(value instanceof Map)) throw refuse('its pickle is damaged');
@@ -362,14 +307,6 @@ class Unpickler {
     const bytes = this.#storage(key);
     if (!bytes || !Object.hasOwn(STORAGES, type.name)) throw refuse('the numbers of a tensor are missing');
     return new Storage(type.name, bytes);
-  }
-
-  #call(callee: StackValue, args: StackValue): StackValue {
-    if (!(callee instanceof Global) || !Array.isArray(args)) throw refuse('its pickle is damaged');
-    if (callee.name === 'collections OrderedDict' && args.length === 0) return new Map();
-    if (callee.name === 'torch._utils _rebuild_parameter' && args[0] instanceof TorchTensor) return args[0];
-    if (callee.name === 'torch._utils _rebuild_tensor_v2') return tensor(args);
-    throw refuse(`its pickle calls ${callee.name.replace(' ', '.')} in an unknown way`);
   }
 }
 
