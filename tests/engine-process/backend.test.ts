@@ -142,7 +142,7 @@ describe('runTasks', () => {
     await engine.unload();
   });
 
-  it('says model_not_loaded of an empty slot', async () => {
+  it('says model_not_loaded without a model', async () => {
     const { backend } = await start({ load: false });
     await expect(backend.runTasks(batch('x'), call())).rejects.toMatchObject({ code: 'model_not_loaded' });
     const chat = backend.chat(
