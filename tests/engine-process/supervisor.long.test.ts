@@ -144,13 +144,13 @@ describe('a request', () => {
     await Promise.all([held[0], held[1]]);
     leave.abort();
     await expect(held[2]).rejects.toMatchObject({ code: 'internal_error' });
-    // Its slot is free once the engine has said that it has read the request.
+    // Its place is free once the engine has said that it has read the request.
     const next = () => Promise.all(['a', 'b', 'c'].map((text) => ask(engine, text)));
     expect(await vi.waitFor(next)).toHaveLength(3);
   });
 
   it.each(['SIGCONT', 'SIGKILL'] as const)(
-    'whose caller leaves before the engine has read it keeps its slot until then (%s)',
+    'whose caller leaves before the engine has read it keeps its place until then (%s)',
     async (then) => {
       const engine = start({ admission: { requests: 2, characters: 10_000 } });
       await engine.load(SPEC);
@@ -168,7 +168,7 @@ describe('a request', () => {
     },
   );
 
-  it('whose caller left before it was sent frees its slot at once', async () => {
+  it('whose caller left before it was sent frees its place at once', async () => {
     const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     process.kill(engine.status().pid!, 'SIGSTOP');
@@ -188,14 +188,14 @@ describe('a request', () => {
     expect(await load).toMatchObject({ code: 'internal_error' });
   });
 
-  it.each(['crash', 'too long'])('that ends by "%s" frees its slot', async (how) => {
+  it.each(['crash', 'too long'])('that ends by "%s" frees its place', async (how) => {
     const engine = start({ admission: { requests: 1, characters: 10_000 } });
     await engine.load(SPEC);
     for (let i = 0; i < 3; i++) await expect(ask(engine, how)).rejects.not.toMatchObject({ code: 'overloaded' });
     expect(await ask(engine, 'x')).toBe('{"value":"x"}');
   });
 
-  it('that waits for a restart of the engine holds a slot, too', async () => {
+  it('that waits for a restart of the engine holds a place, too', async () => {
     const engine = start({ admission: { requests: 2, characters: 10_000 }, restartWaitMs: 300 });
     const spec = { ...SPEC };
     await engine.load(spec);

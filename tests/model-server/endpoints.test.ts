@@ -8,7 +8,7 @@ import { fixtureModel } from '../registry/machine.ts';
 import { type Json, newBase, residentBytes, type ServerProcess, startServer } from './server.ts';
 
 /*
- * The routes and the slot's states (docs/model-api.md, M-3 to M-11), row by row, against a real server process with
+ * The routes and the states of a model (docs/model-api.md, M-3 to M-11), row by row, against a real server process with
  * real (tiny) models. The rows run in this order: each begins in the state that the previous one left.
  */
 
