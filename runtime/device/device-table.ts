@@ -17,8 +17,9 @@ export interface DeviceRow {
   platforms: readonly string[];
   /**
    * True if `--device auto` may choose the device. It may choose the CPU, and most plugins, because each model is
-   * measured on their device and on the CPU and must run on the device as a whole (`slot/judge-device.ts`). A provider
-   * of onnxruntime-node may run only part of a graph, copy keys and values at each step, and be slower than the CPU.
+   * measured on their device and on the CPU and must run on the device as a whole (`registry/judge-device.ts`). A
+   * provider of onnxruntime-node may run only part of a graph, copy keys and values at each step, and be slower than
+   * the CPU.
    */
   automatic: boolean;
   /** Command that installs the missing files of the provider; absent if there is none. */

@@ -18,7 +18,7 @@ const KEY_BYTES = 32;
 
 /**
  * Gives each loaded model a folder for its saved prefixes, and a key for its files: both follow from the model's files,
- * its form and this version, so a model can neither read nor meet the prefixes of another. The key that they are
+ * its precision and this version, so a model can neither read nor meet the prefixes of another. The key that they are
  * derived from is in the home folder.
  */
 export class PrefixFolders {

@@ -10,7 +10,7 @@ import { loadOnServer } from './commands/load.ts';
 import { type ConnectionFlags, connect, connectionFlags } from './connection.ts';
 import { temperatureFlag, wholeNumber } from './parse-flags.ts';
 import type { Connection } from './request.ts';
-import { isWatched, screen, shown, warnOfForm } from './screen.ts';
+import { isWatched, screen, shown, warnOfPrecision } from './screen.ts';
 
 /** Describes the flags of all commands that send a prompt to the model. */
 export interface ModelFlags extends ConnectionFlags {
@@ -114,7 +114,7 @@ export async function modelOf(connection: Connection, flags: ModelFlags, choosin
       screen.note(
         `No server is running, so this call loads ${model} itself. For faster calls, start a server: ${COMMAND} serve`,
       );
-    warnOfForm(await loadOnServer(connection, model, { json: !isWatched() }));
+    warnOfPrecision(await loadOnServer(connection, model, { json: !isWatched() }));
     return model;
   }
   if (flags.model !== undefined) return flags.model;

@@ -38,19 +38,19 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-type Form = Pick<LoadResponse, 'precision' | 'precision_reason' | 'precision_warning'>;
+type PrecisionFields = Pick<LoadResponse, 'precision' | 'precision_reason' | 'precision_warning'>;
 
 /**
  * Writes to standard error the number format of a model's weights, why it was chosen, and a warning if it may make
  * answers worse.
  */
-export function showForm(form: Form): void {
-  const { precision, precision_reason: why } = form;
+export function showPrecision(shown: PrecisionFields): void {
+  const { precision, precision_reason: why } = shown;
   if (precision) screen.note(`Weights in ${precision}${why ? `: ${why}` : ''}.`);
-  warnOfForm(form);
+  warnOfPrecision(shown);
 }
 
 /** Warns on standard error if the number format of the weights may make answers worse. */
-export function warnOfForm({ precision_warning: warning }: Form): void {
+export function warnOfPrecision({ precision_warning: warning }: PrecisionFields): void {
   if (warning) screen.note(`Warning: ${warning}`);
 }

@@ -40,7 +40,7 @@ const BASE_BYTES = 1.5 * 2 ** 30;
  */
 const COPIES_OF_WEIGHTS = 4;
 /**
- * Factor by which weights may grow in a compile: published weights may have 4 bits, and the compile also makes a form
+ * Factor by which weights may grow in a compile: published weights may have 4 bits, and the compile also makes one
  * with 32 bits to compare others with.
  */
 const WIDENED = 8;

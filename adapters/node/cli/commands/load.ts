@@ -7,7 +7,7 @@ import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
 import type { Connection } from '../request.ts';
-import { screen, showForm } from '../screen.ts';
+import { screen, showPrecision } from '../screen.ts';
 
 type LoadFlags = ConnectionFlags & { maxPromptLen?: number; keep?: boolean | undefined; evict?: boolean };
 
@@ -60,7 +60,7 @@ export function addLoad(program: Command): void {
 
 function showLoad(report: LoadResponse): void {
   const { model, device, load_ms, max_prompt_len } = report;
-  showForm(report);
+  showPrecision(report);
   const limit = `prompts up to ${max_prompt_len} tokens`;
   screen.line(
     load_ms === 0

@@ -11,7 +11,7 @@ import { UsageError } from '../../usage-error.ts';
 import { type ConnectionFlags, connect, connectionFlags } from '../connection.ts';
 import { promptLength } from '../parse-flags.ts';
 import { prepareModel } from '../prepare.ts';
-import { screen, showForm } from '../screen.ts';
+import { screen, showPrecision } from '../screen.ts';
 
 type PullFlags = ConnectionFlags & { maxPromptLen?: number; dtype?: string; adapter?: string; file?: string };
 
@@ -98,7 +98,7 @@ async function run(given: string, flags: PullFlags, download: boolean): Promise<
       throw download && connection.url !== null ? withServersHub(error, process.env) : error;
     });
     if (flags.json) return screen.json(report);
-    showForm(report);
+    showPrecision(report);
     const fetched =
       report.bytes > 0 ? `Fetched ${formatBytes(report.bytes)}.` : download ? 'Everything was here already.' : '';
     const compiled = report.compiled ? 'Compiled' : 'Compiled earlier';
