@@ -4,11 +4,12 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
 import { batchOfTasks } from '../../lib/tasks/batch.ts';
+import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { Forward } from '../../runtime/engine/forward/forward.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
-import { type JobPlan, planTasks } from '../../runtime/worker/task-job.ts';
+import { type JobPlan, planWriting } from '../../runtime/worker/task-job.ts';
 import { atOnce } from '../../runtime/worker/turns.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readChatSet } from '../quality/chat-set.ts';
@@ -121,7 +122,7 @@ function extractions(text: TextModel, { context, tasks }: Text, limits: ModelLim
   if (asked.length === 0) return [];
   const request = { model: '', context, temperature: 0, max_output_tokens: 4096, tasks: asked };
   const batch = batchOfTasks(request as Parameters<typeof batchOfTasks>[0]);
-  return [() => atOnce(planTasks(text, batch, limits)).plan];
+  return [() => atOnce(planWriting({ contract: ASSAY, text }, batch, limits)).plan];
 }
 
 async function chats(text: TextModel, limits: ModelLimits): Promise<(() => JobPlan)[]> {

@@ -1,8 +1,9 @@
 import { batchOfTasks } from '../../lib/tasks/batch.ts';
+import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { TextModel } from '../../runtime/text/text-model.ts';
-import { planTasks } from '../../runtime/worker/task-job.ts';
+import { planWriting } from '../../runtime/worker/task-job.ts';
 import { atOnce } from '../../runtime/worker/turns.ts';
 import { engineOf } from '../branches/workload.ts';
 import type { Case } from '../quality/test-set.ts';
@@ -68,13 +69,13 @@ export class Requests {
     const named = tasks.map(({ expected: _, corrected: __, skill: ___, ...task }, i) => ({ ...task, name: `t${i}` }));
     const request = { model: '', context, temperature: 0, max_output_tokens: 4096, tasks: named };
     const batch = batchOfTasks(request as Parameters<typeof batchOfTasks>[0]);
-    const { plan, answers } = atOnce(planTasks(this.#text, batch, this.#model.manifest));
+    const { plan, answers } = atOnce(planWriting({ contract: ASSAY, text: this.#text }, batch, this.#model.manifest));
     const running = engine.submit({ ...plan, id: 'independence', deadline: Number.POSITIVE_INFINITY });
     let done = false;
     const result = running.finally(() => {
       done = true;
     });
     while (!done && (await engine.step()));
-    return answers(await result).answers.map(({ json }) => json);
+    return (await answers(() => result)).answers.map(({ json }) => json);
   }
 }

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
 import { type OptionChoice, taskGrammar } from '../../lib/tasks/task-grammar.ts';
+import { ASSAY } from '../../runtime/contracts/assay.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
-import { planTasks } from '../../runtime/worker/task-job.ts';
+import { planWriting } from '../../runtime/worker/task-job.ts';
 import { atOnce } from '../../runtime/worker/turns.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
@@ -53,7 +54,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
           maxOutputTokens: 4096,
           tasks,
         };
-        const { plan } = atOnce(planTasks(text, batch, model.manifest));
+        const { plan } = atOnce(planWriting({ contract: ASSAY, text }, batch, model.manifest));
         const { result } = await answer(engine, { ...plan, id: set, deadline: Number.POSITIVE_INFINITY });
         for (const [index, branch] of result.branches.entries()) {
           const { options, expected } = at(tasks, index);

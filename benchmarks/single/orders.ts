@@ -5,10 +5,11 @@ import { parseArgs } from 'node:util';
 import * as v from 'valibot';
 import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
 import { DecisionsResponse } from '../../lib/schema/decisions-response.ts';
+import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { JobSpec } from '../../runtime/engine/job-spec.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
-import { planTasks } from '../../runtime/worker/task-job.ts';
+import { planWriting } from '../../runtime/worker/task-job.ts';
 import { atOnce } from '../../runtime/worker/turns.ts';
 import { answer, best, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { KEY, type ServerProcess, startServer } from '../http/server.ts';
@@ -84,7 +85,9 @@ async function measureBranches(report: Report, texts: number): Promise<void> {
         const questions = tasks.filter(isQuestion);
         if (questions.length === 0) continue;
         const jobOf = (orders: number): JobSpec => {
-          const { plan } = atOnce(planTasks(text, batchOf(context, questions, orders), model.manifest));
+          const { plan } = atOnce(
+            planWriting({ contract: ASSAY, text }, batchOf(context, questions, orders), model.manifest),
+          );
           return { ...plan, id: set, deadline: Number.POSITIVE_INFINITY };
         };
         await answer(engine, jobOf(1));

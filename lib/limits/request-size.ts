@@ -83,6 +83,29 @@ export function longerThanContext(limit: number, has: string, advice = ''): Assa
 }
 
 /**
+ * Multiple of the prompt limit up to which tokens are counted. For a longer text, the error message states this number
+ * with "more than".
+ */
+export const COUNTED_LIMITS = 4;
+
+/**
+ * Throws `input_too_long` if a prompt has more than `limit` tokens (D-18). The message states the number of tokens and
+ * the limit, and ends with `advice`.
+ */
+export function checkLength(tokens: number, limit: number, advice = ''): void {
+  if (tokens <= limit) return;
+  const counted = tokens > COUNTED_LIMITS * limit ? `more than ${COUNTED_LIMITS * limit}` : tokens;
+  throw longerThanContext(limit, `${counted}`, advice);
+}
+
+/**
+ * Throws `input_too_long` for far too many messages before they are rendered, because each needs at least one token.
+ */
+export function checkMessages(messages: readonly unknown[], limit: number): void {
+  if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
+}
+
+/**
  * Throws `input_too_long`, with both numbers, for more than `MOST_REQUEST_TOKENS`.
  *
  * @param precision words before the number in the message, such as `about `

@@ -61,10 +61,13 @@ export const ModelCapabilities = v.object({
 });
 export type ModelCapabilities = v.InferOutput<typeof ModelCapabilities>;
 
-/** Names how a decision model is asked and read: what its author's code does. */
+/** Names how a model is asked and read: as its author's code does, or by Assay's own contract. */
 export const ModelContract = v.object({
   name: v.pipe(v.string(), v.description("Family of the model, such as decider; assay: Assay's own questions.")),
-  version: v.pipe(v.nullable(v.string()), v.description("Version in the model's files; null if they state none.")),
+  version: v.pipe(
+    v.nullable(v.string()),
+    v.description("Version of the contract, or in the model's files; null if they state none."),
+  ),
   temperature: v.pipe(v.string(), v.description('Where the temperature of the probabilities comes from.')),
 });
 export type ModelContract = v.InferOutput<typeof ModelContract>;

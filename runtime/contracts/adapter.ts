@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { asModelId, type ModelId } from '../../lib/model-id.ts';
 import type { LoraScale } from '../checkpoint/lora.ts';
 import { unusable } from '../onnx/unusable.ts';
-import type { BaseModel, DecisionContract } from './contract.ts';
+import type { BaseModel, Contract } from './contract.ts';
 import { Count, Ignored, type PublishedFiles, RefusedContract, settingsIn } from './published-files.ts';
 
 /** Name of the file that describes an adapter (PEFT). */
@@ -94,12 +94,12 @@ export interface BaseModelId {
 /**
  * Finds the model that a repository's adapter changes, or the reason why the adapter cannot be used.
  *
- * @param contract contract of the repository; null for a model that generates text
+ * @param contract contract of the repository; null if it is not known
  * @param recorded model that a user named in place of the one that the repository names; null if none
  */
 export function findBase(
   files: PublishedFiles,
-  contract: DecisionContract | null,
+  contract: Contract | null,
   recorded: ModelId | null,
 ): BaseModelId | { refusal: string } {
   try {
@@ -110,7 +110,7 @@ export function findBase(
   }
 }
 
-function baseModelOf(files: PublishedFiles, contract: DecisionContract | null, recorded: ModelId | null): BaseModelId {
+function baseModelOf(files: PublishedFiles, contract: Contract | null, recorded: ModelId | null): BaseModelId {
   const adapter = readAdapter(files);
   const base = contract?.base ?? adapter.base;
   const model = base && asModelId(base.repository);

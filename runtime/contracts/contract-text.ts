@@ -1,6 +1,5 @@
 import { AssayError } from '../../lib/errors.ts';
-import { READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
-import { checkLength } from '../text/prompt.ts';
+import { checkLength, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { TextModel } from '../text/text-model.ts';
 import type { ContractText } from './contract.ts';
 

@@ -1,8 +1,9 @@
 import { at } from '../../lib/at.ts';
 import type { QuestionKind } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import type { ModelContract } from '../../lib/schema/model-list.ts';
+import type { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
 import type { ConfidenceFormula } from '../../lib/schema/question-fields.ts';
+import type { WritingContract } from './assay.ts';
 import type { PyValue } from './python-json.ts';
 import type { Question, QuestionLimits } from './question.ts';
 
@@ -100,9 +101,13 @@ export interface BaseModel {
   revision: string | null;
 }
 
+/** Describes how a model is asked and how its answers are read. */
+export type Contract = DecisionContract | WritingContract;
+
 /** Describes what a model was trained to read and how its answer is read from it, as its author does. */
 export interface DecisionContract {
   readonly info: ModelContract;
+  readonly writes?: undefined;
   /** The model that this one's adapter changes, if the contract's files state it; otherwise the adapter's files do. */
   readonly base?: BaseModel;
   readonly limits: QuestionLimits;
@@ -143,6 +148,18 @@ export interface OpenContract {
   combine?(options: readonly Float32Array[], decide: Float32Array): number[];
   /** Prepares the state of a request. */
   about(state: PyValue, questions: readonly Question[]): Asking;
+}
+
+/** Returns what a decision model can do that reads at most `tokens` tokens at once. */
+export function abilitiesOf({ limits }: Pick<DecisionContract, 'limits'>, tokens: number): ModelCapabilities {
+  return {
+    decide: 'options',
+    extract: false,
+    chat: false,
+    abstains: false,
+    max_tokens: tokens,
+    max_options: limits.options,
+  };
 }
 
 /** Returns a question with its options in the order in which the contract's author lists them. */

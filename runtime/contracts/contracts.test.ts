@@ -4,13 +4,14 @@ import { at } from '../../lib/at.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { fixture } from '../../tests/fixture.ts';
 import { loadTextModel } from '../text/text-model.ts';
-import { planDecisions } from '../worker/decision-job.ts';
+import { planTasks } from '../worker/task-job.ts';
 import { atOnce } from '../worker/turns.ts';
-import type { Field, Row } from './contract.ts';
+import { ASSAY } from './assay.ts';
+import type { DecisionContract, Field, Row } from './contract.ts';
 import { contractText } from './contract-text.ts';
 import type { PublishedFiles } from './published-files.ts';
 import { questionOf, stateOf } from './question.ts';
-import { contractInFolder, findDecisionContract } from './read-files.ts';
+import { contractFor, contractInFolder } from './read-files.ts';
 
 /** Cases that the author's own code has answered, with tiny random weights (tests/fixtures/decisions/README.md). */
 interface Golden {
@@ -37,17 +38,18 @@ const FAMILIES = [
   'decision2-dense',
 ];
 const LIMIT = 16_384;
+const LIMITS = { maxPromptLen: LIMIT, contextLength: LIMIT };
 
 describe.each(FAMILIES)('%s', async (family) => {
   const golden: Golden = JSON.parse(readFileSync(`${folder(family)}/golden.json`, 'utf8'));
   const text = contractText(await loadTextModel(folder(`tokenizers/${golden.tokenizer}`)), LIMIT);
-  const contract = (await contractInFolder(folder(family), `acme/${family}`))!;
+  const contract = (await contractInFolder(folder(family), `acme/${family}`)) as DecisionContract;
   const open = contract.open(text, folder(family));
 
   it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
     const batch = batchOfSystemOne(JSON.parse(body), body);
     const read: { ids: number[]; positions: number[] }[] = [];
-    const plan = atOnce(planDecisions({ contract, open, narrow: false, rows: 'packed' }, batch, LIMIT));
+    const plan = atOnce(planTasks({ contract, open, narrow: false, rows: 'packed' }, batch, LIMITS));
     const { answers } = await plan.answers(async ({ prefix, branches }) => {
       const outputs = branches.map(({ suffix, read: reads }) => {
         const ids = [...prefix, ...suffix];
@@ -74,7 +76,7 @@ describe.each(FAMILIES)('%s', async (family) => {
 test('clef asks all questions in one row, whatever the order of their options', async () => {
   const { cases }: { cases: readonly ClefCase[] } = JSON.parse(readFileSync(`${folder('clef')}/golden.json`, 'utf8'));
   const text = contractText(await loadTextModel(folder('tokenizers/narrow')), LIMIT);
-  const contract = (await contractInFolder(folder('clef'), 'acme/clef'))!;
+  const contract = (await contractInFolder(folder('clef'), 'acme/clef')) as DecisionContract;
   const open = contract.open(text, folder('clef'));
   for (const { body, ids, fields } of cases) {
     const batch = batchOfSystemOne(JSON.parse(body), body);
@@ -167,11 +169,11 @@ test.each<[string, PublishedFiles, RegExp]>([
   ['a model that reasons first', published({}, 'head.pt', 'export.json'), /Jeeves/],
   ['attention by sets', published({ 'config.json': { d1_attention: 'set' } }), /d1_attention/],
 ])('%s is refused by name', (_, files, message) => {
-  expect(() => findDecisionContract(files, 'a/b')).toThrow(message);
+  expect(() => contractFor(files, 'a/b')).toThrow(message);
 });
 
-test('a chat model has no contract of its own', () => {
+test('a chat model has the contract of Assay, and one with the name of a family that of the family', () => {
   const chat = published({ 'config.json': { model_type: 'qwen3' } }, 'model.safetensors', 'tokenizer.json');
-  expect(findDecisionContract(chat, 'Qwen/Qwen3-0.6B')).toBeNull();
-  expect(findDecisionContract(chat, 'togethercomputer/Tev1-4B-experimental')?.info.name).toBe('tev1');
+  expect(contractFor(chat, 'Qwen/Qwen3-0.6B')).toBe(ASSAY);
+  expect(contractFor(chat, 'togethercomputer/Tev1-4B-experimental').info.name).toBe('tev1');
 });

@@ -1,9 +1,10 @@
 import { expect, it, test } from 'vitest';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
+import type { DecisionContract } from './contract.ts';
 import { asListed, type ContractText, type Row } from './contract.ts';
 import { parsePython, pythonText } from './python-json.ts';
 import { questionOf, stateOf } from './question.ts';
-import { findDecisionContract } from './read-files.ts';
+import { contractFor } from './read-files.ts';
 
 /*
  * Prompts as the authors' code, or a port of it beside the author's, writes them: InterfazeAI/lev `prompt.py`, Nimble's
@@ -32,7 +33,7 @@ interface Asked {
 
 /** Returns the prompts of a request, one a row, and the number of labels that each reads. */
 function promptsOf({ files = {}, repository = 'a/b', text: encoder = text, state, questions }: Asked) {
-  const contract = findDecisionContract({ paths: new Set(Object.keys(files)), json: files }, repository)!;
+  const contract = contractFor({ paths: new Set(Object.keys(files)), json: files }, repository) as DecisionContract;
   const body = `{"state": ${state}, "questions": ${questions}}`;
   const batch = batchOfSystemOne(JSON.parse(body), body);
   const asked = batch.tasks.map((task) => asListed(contract, questionOf(task, 'x', contract.limits)));

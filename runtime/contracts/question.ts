@@ -175,7 +175,7 @@ export function answerOf(
   { name, options = [] }: DecideTask,
   read: readonly { order: readonly number[]; logprobs: readonly number[] }[],
   { probabilities }: Pick<TaskBatch, 'probabilities'>,
-  { abstained, ...rest }: Pick<TaskAnswer, 'abstained' | 'confidence'>,
+  { abstained, ...rest }: Pick<TaskAnswer, 'abstained' | 'confidence' | 'labelMass'>,
 ): TaskAnswer {
   const ordered = read.map(({ order, logprobs }) => {
     const byOption = new Array<number>(options.length).fill(0);

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { AssayError } from '../../lib/errors.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
 import { CONTRACT_FILES } from '../store/model-files.ts';
+import { ASSAY } from './assay.ts';
 import { findClef } from './clef.ts';
 import { findCodeReadout } from './code-readout.ts';
-import type { DecisionContract } from './contract.ts';
+import type { Contract } from './contract.ts';
 import { findDecider } from './decider.ts';
 import { findDecision } from './decision.ts';
 import { findJevk5 } from './jevk5.ts';
@@ -56,8 +57,8 @@ async function readTorch(file: string): Promise<unknown> {
   }
 }
 
-/** Holds a decision model's contract, or the reason why the model cannot run here; null for any other model. */
-export type FoundContract = { contract: DecisionContract } | { refusal: string } | null;
+/** Holds a model's contract, or the reason why the model cannot run here. */
+export type FoundContract = { contract: Contract } | { refusal: string };
 
 /**
  * Finds the contract of a model by its files.
@@ -66,8 +67,7 @@ export type FoundContract = { contract: DecisionContract } | { refusal: string }
  */
 export function findContract(files: PublishedFiles, repository: string): FoundContract {
   try {
-    const contract = findDecisionContract(files, repository);
-    return contract && { contract };
+    return { contract: contractFor(files, repository) };
   } catch (error) {
     if (error instanceof RefusedContract) return { refusal: error.message };
     throw error;
@@ -75,25 +75,25 @@ export function findContract(files: PublishedFiles, repository: string): FoundCo
 }
 
 /**
- * Finds the contract of the decision model whose files are in the folder `dir`; null for any other model. Throws
- * `engine_failed` for a decision model that cannot run here.
+ * Finds the contract of the model whose files are in the folder `dir`. Throws `engine_failed` for a decision model that
+ * cannot run here.
  *
  * @param repository id of the model's repository
  */
-export async function contractInFolder(dir: string, repository: string): Promise<DecisionContract | null> {
+export async function contractInFolder(dir: string, repository: string): Promise<Contract> {
   const files = await readContractFiles(new Set(await readdir(dir)), (name) => join(dir, name));
   const found = findContract(files, repository);
-  if (!found || 'contract' in found) return found?.contract ?? null;
+  if ('contract' in found) return found.contract;
   throw new AssayError('engine_failed', `The model cannot run here: ${found.refusal}. Use another model.`);
 }
 
 /**
- * Finds the contract of a decision model on a causal language model by its files, and by the name of its repository
- * where the files are those of any model. Returns null for any other model.
+ * Finds the contract of a causal language model by its files, and by the name of its repository where the files are
+ * those of any model. A model without an author's contract has Assay's.
  *
  * @throws RefusedContract if it is a decision model that cannot run here
  */
-export function findDecisionContract(files: PublishedFiles, repository: string): DecisionContract | null {
+export function contractFor(files: PublishedFiles, repository: string): Contract {
   if (files.paths.has('head.pt') && files.paths.has('export.json'))
     throw new RefusedContract('it reasons in words before it answers (Jeeves), which is not supported');
   const config = files.json['config.json'];
@@ -111,6 +111,7 @@ export function findDecisionContract(files: PublishedFiles, repository: string):
     findLev(files) ??
     findJevk5(files) ??
     findTev1(repository) ??
-    findWinnow(repository)
+    findWinnow(repository) ??
+    ASSAY
   );
 }

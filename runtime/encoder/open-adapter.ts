@@ -1,10 +1,10 @@
+import { COUNTED_LIMITS } from '../../lib/limits/request-size.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInfo, type EncoderContract } from '../contracts/encoder-contracts.ts';
 import { inWords } from '../contracts/question.ts';
 import { readModelText } from '../text/model-files.ts';
-import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
 import type { Adapter } from './adapter.ts';
 import { gliclassAdapter } from './contracts/gliclass.ts';

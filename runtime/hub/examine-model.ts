@@ -37,7 +37,7 @@ export interface ModelExamination {
    * null.
    */
   mediaRefusal: string | null;
-  /** Names how a decision model is asked; null for a model that writes text. */
+  /** Names how the model is asked; null if that is not known. */
   contract: ModelContract | null;
   /** Model in another repository that this one's adapter changes; absent for any other. */
   base?: ModelId;

@@ -60,7 +60,7 @@ export const ModelInfo = v.object({
   mostSamples: v.exactOptional(Count),
   /** Describes what the model can do; absent for a model that generates text. */
   capabilities: v.exactOptional(ModelCapabilities),
-  /** Names how a decision model is asked; absent for a model that writes text. */
+  /** Names how the model is asked. */
   contract: v.exactOptional(ModelContract),
   /** Reason why an answer may depend on what runs beside it; null if it does not; absent if that is not known. */
   dependence: v.exactOptional(v.nullable(Text)),

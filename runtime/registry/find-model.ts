@@ -26,7 +26,7 @@ export async function findModel(
     return path === undefined ? null : paths.file(local.directory, path);
   });
   const found = findContract(files, model);
-  const contract = found && 'contract' in found ? found.contract : null;
+  const contract = 'contract' in found ? found.contract : null;
   const named = findBase(files, contract, (await recordedChoice(paths, model)).base ?? null);
   if ('refusal' in named) throw new AssayError('engine_failed', `The model cannot run here: ${named.refusal}.`);
   const { model: id, revision } = named;

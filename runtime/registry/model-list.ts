@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ListedModel, ModelStatus } from '../../lib/backend.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { MODEL_STATES } from '../../lib/models/model-states.ts';
-import { taskPrompt } from '../../lib/prompt/tasks.ts';
-import { withUnsure } from '../../lib/questions/question-answers.ts';
-import { VERSION } from '../../lib/version.ts';
+import { wordingOf } from '../contracts/assay.ts';
 import type { ActiveCalibration, Calibrations } from '../store/calibrations.ts';
 import { listCompiled } from '../store/compiled-store.ts';
 import { arrivalOf, type LocalModel, localModelIds } from '../store/hub-cache.ts';
@@ -35,20 +33,6 @@ const MOST_REUSED_MS = 30_000;
 
 /** Describes what the files of the models in the store say. */
 type Stored = ReadonlyMap<ModelId, Pick<ListedModel, 'created'> & { status: ModelStatus | null }>;
-
-/**
- * The wording of questions of models without an author's contract, as a change of it would change the probabilities.
- */
-const WORDING = taskPrompt({
-  input: { context: 'a' },
-  media: [],
-  tasks: [
-    { type: 'decide', name: 'a', question: 'b', options: ['c', 'd'], descriptions: ['e', null], instruction: 'f' },
-    withUnsure({ type: 'decide', name: 'a', question: 'b', options: ['c'] }, true),
-  ],
-  temperature: 0,
-  maxOutputTokens: 1,
-});
 
 /** Returns a calibration without thresholds that were certified for another model, number format or wording. */
 function withoutVoid(active: ActiveCalibration, policyFingerprint: string | undefined): ActiveCalibration {
@@ -121,10 +105,8 @@ export class LocalModelList {
     const hosted = this.#options.registry.hosted.get(model);
     const { fingerprint, precision } = hosted?.compiled?.record ?? {};
     if (!fingerprint) return undefined;
-    // Code writes the prompts of an author's contract, so a new version may word them otherwise.
-    const wording = hosted?.info?.contract ? [hosted.info.contract, VERSION] : WORDING;
     return createHash('sha256')
-      .update(JSON.stringify([fingerprint.source, precision ?? null, wording]))
+      .update(JSON.stringify([fingerprint.source, precision ?? null, wordingOf(hosted?.info?.contract)]))
       .digest('hex');
   }
 

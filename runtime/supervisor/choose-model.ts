@@ -5,14 +5,12 @@ import { fieldsOfShape } from '../encoder/contracts/span-shape.ts';
 import type { ModelInfo, Work } from '../protocol/messages.ts';
 import { mediaOfWork } from './media/open-media.ts';
 
-/** Lists the abilities of a decision model on a language model. */
-const DECIDES = { decide: 'options', extract: false, chat: false, abstains: false, max_options: MOST_OPTIONS } as const;
 /** Lists the abilities of every model that generates text. */
 const GENERATES = { decide: 'any', extract: 'schema', chat: true, abstains: false, max_options: MOST_OPTIONS } as const;
 
 /** Returns what a loaded model can do. */
-export function capabilitiesOf({ contract, maxPromptLen, capabilities }: ModelInfo): ModelCapabilities {
-  return capabilities ?? { ...(contract ? DECIDES : GENERATES), max_tokens: maxPromptLen };
+export function capabilitiesOf({ maxPromptLen, capabilities }: ModelInfo): ModelCapabilities {
+  return capabilities ?? { ...GENERATES, max_tokens: maxPromptLen };
 }
 
 /**

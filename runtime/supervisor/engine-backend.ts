@@ -154,8 +154,8 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       const request = requestOf(work);
       await context.admit(sizeOfRequest(request).tokens, model);
       if (work.kind === 'tasks') checkRequestSize(work.batch);
-      // Models with an author's contract may read a part of a long text, or all of it in windows.
-      if (info && !info.contract && !info.capabilities) checkFits(request, info.maxPromptLen);
+      // Other models may read a part of a long text, or all of it in windows.
+      if (info && !info.capabilities) checkFits(request, info.maxPromptLen);
       const { signal, priority, caller, cacheScope } = context;
       const media = mediaFor(work, caller, info);
       call = await engine.call({

@@ -56,3 +56,12 @@ export function encodeSegments(
     return tokenizer.encodeTemplate(text, continues).map((id) => (id === token ? next++ : id));
   }
 }
+
+/** Encodes a prompt. A template writes the begin token itself; for a model without a template it is added here. */
+export function encodeWithBegin(
+  model: Parameters<typeof encodeSegments>[0] & { template: { stops: readonly string[] } },
+  segments: readonly Segment[],
+): number[] {
+  const begin = model.template.stops.length > 0 ? model.tokenizer.begin : null;
+  return begin === null ? encodeSegments(model, segments) : [begin, ...encodeSegments(model, segments, [begin])];
+}

@@ -3,6 +3,7 @@ import type { ChatRequest, ToolUse } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { type LoopBounds, LoopDetector } from '../../lib/grammar/loop-detector.ts';
 import { shapeConstraint } from '../../lib/tasks/task-grammar.ts';
+import type { PromptLimits } from '../contracts/assay.ts';
 import type { ChosenToken, JobResult } from '../engine/job-spec.ts';
 import { ChatOutput, type OutputDelta } from '../text/output/chat-output.ts';
 import { JsonOutput } from '../text/output/json-output.ts';
@@ -13,11 +14,6 @@ import { ToolConstraint } from '../text/tools/tool-constraint.ts';
 import { toolForm } from '../text/tools/tool-form.ts';
 import type { ToolOutput } from '../text/tools/tool-output.ts';
 import type { JobPlan } from './task-job.ts';
-
-export interface ChatLimits {
-  maxPromptLen: number;
-  contextLength: number;
-}
 
 export interface ChatPlan {
   promptTokens: number;
@@ -65,7 +61,7 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
  * or refuses this conversation with tools, `unsupported_schema` if no grammar can enforce the format, or
  * a tool's parameters where the model writes them between tags, and `engine_failed` if the template fails otherwise.
  */
-export function planChat(text: TextModel, request: ChatRequest, limits: ChatLimits): ChatPlan {
+export function planChat(text: TextModel, request: ChatRequest, limits: PromptLimits): ChatPlan {
   const { format, tools } = request;
   // A grammar that covers the whole answer leaves no room for reasoning.
   const constrained = format.type === 'json' && !isForced(tools);

@@ -33,7 +33,8 @@ import { readModelText } from '../text/model-files.ts';
 import { createTextModel } from '../text/text-model.ts';
 import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
 import { CandidateFolders } from './candidate-folders.ts';
-import { planDecisions } from './decision-job.ts';
+import { planTasks } from './task-job.ts';
+import { atOnce } from './turns.ts';
 
 export type { RequestedPrecision } from '../compile/choose-precision.ts';
 
@@ -79,7 +80,8 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
-  const contract = (await contractInFolder(source, options.model ?? '')) ?? undefined;
+  const found = await contractInFolder(source, options.model ?? '');
+  const contract = found.writes ? undefined : found;
   const float = await planModel(source, 'float', { maxPromptLen, slots, contract });
   const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
@@ -308,10 +310,8 @@ async function decisionProbabilities(folder: string, source: string, contract: D
         maxOutputTokens: 16,
         probabilities: { calibrated: false },
       };
-      const planning = planDecisions(loaded, batch, maxPromptLen);
-      let step = planning.next();
-      while (!step.done) step = planning.next();
-      const { answers } = await step.value.answers(async (plan) => {
+      const plan = atOnce(planTasks(loaded, batch, { maxPromptLen, contextLength }));
+      const { answers } = await plan.answers(async (plan) => {
         const result = engine.submit({ ...plan, id: 'probe', deadline: Number.POSITIVE_INFINITY });
         while (engine.running + engine.queued > 0) await engine.step();
         return result;

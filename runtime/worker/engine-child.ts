@@ -16,8 +16,8 @@ serveMessages(
     describe: describeGguf,
     async compile(spec, onStep) {
       const { plugin, contract, ...options } = spec;
-      const decides = contract ? null : await contractInFolder(options.source, options.model ?? '');
-      const rows = contract ?? (decides?.whole ? decides : null);
+      const found = contract ?? (await contractInFolder(options.source, options.model ?? ''));
+      const rows = 'name' in found || found.whole ? found : null;
       const manifest = rows
         ? await compileEncoder({ ...options, onStep }, rows)
         : await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });

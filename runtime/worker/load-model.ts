@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
+import { COUNTED_LIMITS } from '../../lib/limits/request-size.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
 import { kernelFamily } from '../compile/kernels.ts';
 import {
@@ -33,13 +34,12 @@ import type { LoadSpec, Phase } from '../protocol/messages.ts';
 import { judgeFolder } from '../store/judge-folder.ts';
 import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { readModelText } from '../text/model-files.ts';
-import { COUNTED_LIMITS } from '../text/prompt.ts';
 import { createTextModel } from '../text/text-model.ts';
-import type { LoadedContract } from './decision-job.ts';
 import { EncoderModel } from './encoder-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import { MediaEncoder } from './media-encoder.ts';
 import type { ServedModel } from './serve.ts';
+import type { LoadedContract, LoadedDecisions } from './task-job.ts';
 
 /** Number of full-length prompts that fit in the default prefix cache. */
 const KEPT_PROMPTS = 4;
@@ -72,29 +72,26 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const memory = availableMemory();
   const most = manifest.maxPromptLen;
   const maxPromptLen = Math.min(wanted ?? promptLengthFor(memory, kv, most), most);
-  const media = await openMedia(dir, { ...manifest, maxPromptLen }, threads);
+  const reads = await openMedia(dir, { ...manifest, maxPromptLen }, threads);
   onPhase('text');
   const files = await readModelText(dir);
   onPhase('text');
   const found = await contractInFolder(dir, model);
-  const narrow = found !== null && manifest.readout !== undefined;
+  const narrow = !found.writes && manifest.readout !== undefined;
   const mostTokens = COUNTED_LIMITS * maxPromptLen;
-  const text = createTextModel(files, { mostTokens, ...(narrow ? {} : { vocabSize }) });
+  const text = { ...createTextModel(files, { mostTokens, ...(narrow ? {} : { vocabSize }) }), ...reads };
   onPhase('text');
-  const decisions = found && {
-    contract: found,
-    open: found.open(contractText(text, mostTokens), dir),
-    narrow,
-    rows: rowsOf(manifest),
-  };
-  if (!decisions) prepareVocabulary(text.vocabulary);
+  const loaded: LoadedContract = found.writes
+    ? { contract: found, text }
+    : { contract: found, open: found.open(contractText(text, mostTokens), dir), narrow, rows: rowsOf(manifest) };
+  if (found.writes) prepareVocabulary(text.vocabulary);
   const kvBytes = Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
   const { saved: kept } = spec;
   const onFailed = (cause: unknown) =>
     process.emitWarning(`A prompt could not be saved in --cache-dir; assay_prefix_save_failures counts more: ${cause}`);
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex'), onFailed }, kv);
-  const dependence = found?.dependence ?? dependenceOf(manifest);
+  const dependence = (found.writes ? null : found.dependence) ?? dependenceOf(manifest);
   const engine = new Engine({
     forward,
     kv,
@@ -114,8 +111,8 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
     text,
     engine,
     dependence,
-    ...(decisions ? { decisions } : {}),
-    ...media,
+    loaded,
+    media: reads.media,
   });
 }
 
@@ -128,7 +125,7 @@ async function loadEncoder(
   onPhase('text');
   const { precision, choice } = manifest;
   const contract = manifest.contract ?? (await contractInFolder(dir, model));
-  if (!contract) throw new Error('the files of a decision model name its contract');
+  if ('writes' in contract) throw new Error('the files of a decision model name its contract');
   const maxPromptLen = Math.min(wanted ?? manifest.maxPromptLen, manifest.maxPromptLen);
   const { adapter, info, pad } = await adapterInFolder(dir, contract, new Set(Object.keys(manifest.graphs)));
   onPhase('open');
@@ -218,7 +215,7 @@ function endingOnFailure(forward: Forward): Forward {
 export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
 
 /** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
-function rowsOf({ queryHeads, precision }: Manifest): LoadedContract['rows'] {
+function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {
   if (queryHeads !== undefined) return 'apart';
   return precision === 'float' ? 'one by one' : 'packed';
 }

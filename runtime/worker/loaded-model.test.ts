@@ -6,8 +6,8 @@ import type { Engine } from '../engine/engine.ts';
 import type { JobSpec } from '../engine/job-spec.ts';
 import type { Work } from '../protocol/messages.ts';
 import type { TextModel } from '../text/text-model.ts';
-import type { LoadedContract } from './decision-job.ts';
 import { LoadedModel } from './loaded-model.ts';
+import type { LoadedContract } from './task-job.ts';
 import { atOnce } from './turns.ts';
 
 let now = 1000;
@@ -74,7 +74,7 @@ function modelOf(engine: Engine) {
     contextLength: 100,
     dependence: null,
   } as const;
-  const model = new LoadedModel({ ...info, text: {} as TextModel, engine, decisions: CONTRACT });
+  const model = new LoadedModel({ ...info, text: {} as TextModel, engine, loaded: CONTRACT });
   return (priority: Priority) => {
     const { run } = atOnce(model.prepare(WORK, { priority }));
     return () => run({ reply: () => {}, signal: new AbortController().signal, priority }, 60_000, []);

@@ -2,16 +2,16 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { ChatRequest, Device, Metrics, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
+import { abilitiesOf } from '../contracts/contract.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { JobResult, JobSpec } from '../engine/job-spec.ts';
 import type { CallerFields, EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
 import type { OutputDelta } from '../text/output/chat-output.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { planChat } from './chat-job.ts';
-import { type LoadedContract, planDecisions } from './decision-job.ts';
 import { featuresOf, type MediaEncoder, type MediaItem } from './media-encoder.ts';
 import type { Caller, PreparedWork, ServedModel, WorkChannel } from './serve.ts';
-import { type JobPlan, planTasks } from './task-job.ts';
+import { type JobPlan, type LoadedContract, planTasks } from './task-job.ts';
 
 export interface LoadedModelParts {
   model: ModelId;
@@ -22,12 +22,9 @@ export interface LoadedModelParts {
   engine: Engine;
   /** Reason why an answer may depend on what runs beside it; null if it does not. */
   dependence: string | null;
-  /** Contract of a decision model, which answers only questions with options; absent for a model that writes text. */
-  decisions?: LoadedContract;
+  loaded: LoadedContract;
   /** Encoder of images or audio; absent if the model reads only text. */
   media?: MediaEncoder | undefined;
-  /** Error message for requests with images or audio, if it is known why the model reads none; otherwise absent. */
-  mediaRefusal?: string | undefined;
 }
 
 /** Returns the caller of a job and the scope of its cached prefixes, which a request may narrow with a salt. */
@@ -57,7 +54,7 @@ export class LoadedModel implements ServedModel {
   readonly info: ServedModel['info'];
   readonly #text: TextModel;
   readonly #engine: Engine;
-  readonly #decisions: LoadedContract | undefined;
+  readonly #loaded: LoadedContract;
   readonly #media: MediaEncoder | undefined;
   /** Media encoding tasks that wait until the engine is between two steps. */
   readonly #between: (() => Promise<void>)[] = [];
@@ -66,14 +63,15 @@ export class LoadedModel implements ServedModel {
   /** Time until which an interactive request is expected to run. */
   #expectedUntil = 0;
 
-  constructor({ text, engine, decisions, media, mediaRefusal, ...info }: LoadedModelParts) {
+  constructor({ text, engine, loaded, media, ...info }: LoadedModelParts) {
     this.info = {
       ...info,
       ...(media ? { reads: media.kind, ...longest(media, info.maxPromptLen) } : {}),
-      ...(decisions ? { contract: decisions.contract.info } : {}),
+      ...(loaded.contract.writes ? {} : { capabilities: abilitiesOf(loaded.contract, info.maxPromptLen) }),
+      contract: loaded.contract.info,
     };
-    this.#decisions = decisions;
-    this.#text = { ...text, ...(media ? { media } : {}), ...(mediaRefusal ? { mediaRefusal } : {}) };
+    this.#loaded = loaded;
+    this.#text = text;
     this.#media = media;
     this.#engine = engine;
   }
@@ -95,53 +93,32 @@ export class LoadedModel implements ServedModel {
   }
 
   *#prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
-    if (this.#decisions) return yield* this.#prepareDecisions(work, this.#decisions, caller);
     const media = this.#media?.of(work) ?? [];
     if (work.kind === 'tasks') return yield* this.#prepareTasks(work.batch, media, caller);
-    return this.#prepareChat(work.request, media, caller);
+    const { contract } = this.#loaded;
+    if (contract.writes) return this.#prepareChat(work.request, media, caller);
+    const message = `${contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
+    throw new AssayError('unsupported_parameter', message, { param: 'model' });
   }
 
   *#prepareTasks(batch: TaskBatch, media: readonly MediaItem[], caller: CallerFields): Generator<void, PreparedWork> {
-    const { promptTokens, shared, plan, answers } = yield* planTasks(this.#text, batch, this.info);
+    const { promptTokens, answers } = yield* planTasks(this.#loaded, batch, this.info);
     return {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],
       run: async (channel, timeoutMs, prepared) => {
-        const work = { plan: { ...plan, ...jobCaller(caller, batch) }, media, prepared };
-        const measured = await this.#run(work, channel, timeoutMs);
-        const answered = answers(measured.result);
-        channel.reply({ type: 'answers', ...answered });
-        const reason = answered.cut.length > 0 ? 'length' : 'stop';
-        const figures = this.#figures(measured, promptTokens);
-        channel.reply({ type: 'finished', reason, ...figures, usage: { ...figures.usage, ...shared } });
-      },
-    };
-  }
-
-  *#prepareDecisions(work: Work, decisions: LoadedContract, caller: CallerFields): Generator<void, PreparedWork> {
-    if (work.kind === 'chat') {
-      const message = `${decisions.contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
-      throw new AssayError('unsupported_parameter', message, { param: 'model' });
-    }
-    const { promptTokens, answers } = yield* planDecisions(decisions, work.batch, this.info.maxPromptLen);
-    return {
-      promptTokens,
-      run: async (channel, timeoutMs) => {
         const jobs: MeasuredWork[] = [];
         const deadline = performance.now() + timeoutMs;
-        const answered = await answers(async (plan) => {
-          const measured = await this.#run(
-            { plan: { ...plan, ...jobCaller(caller, work.batch) }, media: [], prepared: [] },
-            channel,
-            deadline - performance.now(),
-            jobs.length === 0,
-          );
+        const { usage, ...answered } = await answers(async (plan) => {
+          const work = { plan: { ...plan, ...jobCaller(caller, batch) }, media, prepared };
+          const measured = await this.#run(work, channel, deadline - performance.now(), jobs.length === 0);
           jobs.push(measured);
           return measured.result;
         });
-        channel.reply({ type: 'answers', answers: answered.answers, cut: [] });
-        const figures = this.#figures(together(jobs), answered.promptTokens);
-        channel.reply({ type: 'finished', reason: 'stop', ...figures });
+        channel.reply({ type: 'answers', ...answered });
+        const reason = answered.cut.length > 0 ? 'length' : 'stop';
+        const figures = this.#figures(together(jobs), usage.promptTokens);
+        channel.reply({ type: 'finished', reason, ...figures, usage: { ...figures.usage, ...usage } });
       },
     };
   }
@@ -266,9 +243,11 @@ interface Measured {
 }
 
 /** Adds up the times and counts of the jobs that answered one request, one after another. */
-function together(jobs: readonly Measured[]): Measured {
+function together(jobs: readonly MeasuredWork[]): MeasuredWork {
   const sum = (of: (job: Measured) => number) => jobs.reduce((total, job) => total + of(job), 0);
+  const [first] = jobs;
   return {
+    ...(first?.media ? { media: first.media } : {}),
     result: {
       branches: jobs.flatMap(({ result }) => result.branches),
       promptTokens: sum(({ result }) => result.promptTokens),
@@ -277,7 +256,7 @@ function together(jobs: readonly Measured[]): Measured {
       promptMs: sum(({ result }) => result.promptMs),
       generationMs: sum(({ result }) => result.generationMs),
     },
-    firstTokenMs: null,
+    firstTokenMs: first?.firstTokenMs ?? null,
     totalMs: sum(({ totalMs }) => totalMs),
   };
 }

@@ -1,141 +1,110 @@
 import { at } from '../../lib/at.ts';
-import type { FieldProbability, Task, TaskAnswer, TaskBatch, Usage } from '../../lib/backend.ts';
-import { AssayError } from '../../lib/errors.ts';
+import type { DecideTask, FieldProbability, Task, TaskAnswer, TaskBatch, Usage } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
-import { QuotedTexts } from '../../lib/grammar/text/quoted-texts.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
-import { checkRequestTokens, MOST_REQUEST_TOKENS, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
-import { averaged, indexOfHighest, logSum, normalised } from '../../lib/tasks/logprobs.ts';
-import { orderings, reordered } from '../../lib/tasks/orders.ts';
-import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
+import { checkLength, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
+import { logSum } from '../../lib/tasks/logprobs.ts';
+import type { TaskGrammar } from '../../lib/tasks/task-grammar.ts';
+import {
+  type AskedBranch,
+  longestPath,
+  type PromptLimits,
+  readOptions,
+  type WritingContract,
+} from '../contracts/assay.ts';
+import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
+import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchResult, BranchSpec, JobResult, JobSpec, Sampling, ScoredChoice } from '../engine/job-spec.ts';
-import { checkLength, taskEncoder } from '../text/prompt.ts';
 import type { TextModel } from '../text/text-model.ts';
+
+/** Holds a model's contract, bound to its tokenizer. */
+export type LoadedContract = LoadedDecisions | LoadedWriting;
+type LoadedWriting = { contract: WritingContract; text: TextModel };
+
+/** Holds a decision model's contract, bound to its tokenizer, and how its graph reads labels. */
+export interface LoadedDecisions {
+  contract: DecisionContract;
+  open: OpenContract;
+  /** True if the model has one output for each label of the contract; false if its outputs are the whole vocabulary. */
+  narrow: boolean;
+  /**
+   * Names how rows are read behind the shared tokens: `apart` (`JobSpec.apart`) and `one by one`, so that a question
+   * has the same answer, bit for bit, alone and among others; or `packed`, which is faster than one by one, and equal
+   * up to rounding.
+   */
+  rows: 'apart' | 'one by one' | 'packed';
+}
 
 /** Describes a job of the engine, without its id and deadline. */
 export type JobPlan = Omit<JobSpec, 'id' | 'deadline'>;
 
+/** Plans the jobs that answer a batch: one, and further ones for contracts that read some questions again. */
 export interface TaskPlan {
-  /** Number of prompt tokens: the shared prefix once, and every task's own part (D-27). */
+  /** Number of prompt tokens of the first job. */
   promptTokens: number;
-  /** Tokens of the shared prefix: of its media, and of the rest. */
-  shared: Required<Pick<Usage, 'stateTokens' | 'mediaTokens'>>;
-  plan: JobPlan;
   /**
-   * Returns the answers in the order of the tasks, and the names of the tasks whose answers were cut. Throws
-   * `engine_failed` if probabilities of options were requested and not computed.
+   * Runs all jobs with `run`, and returns the answers in the order of the tasks. Throws `engine_failed` if
+   * probabilities of options were requested and not computed.
    */
-  answers(result: JobResult): { answers: TaskAnswer[]; cut: string[] };
-}
-
-/** Describes a task as one branch answers it, with its options in one order. */
-interface TaskBranch {
-  task: Task;
-  /**
-   * Index of the task in the batch. A question that is asked with several orders of its options has several branches.
-   */
-  index: number;
-  /** Index in the task's options of each option that the branch shows; empty if it shows none. */
-  order: readonly number[];
-}
-
-interface EncodedBranch extends TaskBranch {
-  grammar: TaskGrammar;
-  own: readonly number[];
+  answers(run: (plan: JobPlan) => Promise<JobResult>): Promise<{
+    answers: TaskAnswer[];
+    /** Names of the tasks whose answers were cut. */
+    cut: string[];
+    /** Prompt tokens of all jobs; of a model that writes text, also the tokens that its tasks share. */
+    usage: Pick<Usage, 'promptTokens' | 'stateTokens' | 'mediaTokens'>;
+  }>;
 }
 
 /**
- * Turns a batch into an engine job with one branch for each task and each order of its options, sorted by their claim
- * on the token budget (D-28). Throws `unsupported_modality` for media that the model does not read, `invalid_value`
- * for a task that quotes from an input without text, `unsupported_schema` for an answer that no grammar can enforce,
- * `engine_failed` if the chat template fails, and `input_too_long` if a task with its prefix has more than
- * `maxPromptLen` tokens or, with probabilities, exceeds `contextLength` together with its longest option, or if all
- * tasks together have more than `MOST_REQUEST_TOKENS`.
- *
- * Yields after the prefix and after each branch, so that a large batch does not keep the process from other requests.
- *
- * @param contextLength maximum tokens of a prompt and its answer together
+ * Turns a batch into engine jobs, as the model's contract asks. Throws what `ASSAY.ask` throws, and for a
+ * decision model `unsupported_parameter` for a task that it cannot answer, `unsupported_modality` for media,
+ * `invalid_value` for too many options, and `input_too_long` for a row that is longer than the model or its author
+ * allows. Yields between parts, so that other work may run.
  */
-export function* planTasks(
-  text: TextModel,
+export function* planTasks(loaded: LoadedContract, batch: TaskBatch, limits: PromptLimits): Generator<void, TaskPlan> {
+  if ('narrow' in loaded) return yield* planDecisions(loaded, batch, limits.maxPromptLen);
+  return yield* planWriting(loaded, batch, limits);
+}
+
+/** Turns a batch into one job, with the branches in the order of their claims on the token budget (D-28). */
+export function* planWriting(
+  { contract, text }: LoadedWriting,
   batch: TaskBatch,
-  { maxPromptLen, contextLength }: { maxPromptLen: number; contextLength: number },
-): Generator<void, TaskPlan> {
-  const encoder = taskEncoder(text, batch, maxPromptLen);
-  const { prefix } = encoder;
-  const served: EncodedBranch[] = [];
-  const verbatim = batch.tasks.find((task) => task.type === 'extract' && task.verbatim);
-  const quoted = new QuotedTexts(verbatim ? textsOf(batch) : []);
-  if (verbatim && quoted.beginnings.length === 0) {
-    throw new AssayError('invalid_value', 'verbatim needs a text in the input to quote from; send one, or omit it.', {
-      param: 'verbatim',
-    });
-  }
-  const branchCount = batch.tasks.reduce((sum, task) => sum + orderCount(task, batch), 0);
-  let promptTokens = prefix.length;
-  yield;
-  for (const [index, task] of batch.tasks.entries()) {
-    for (const one of inOrders(task, index, batch)) {
-      const own = encoder.branch(one.task);
-      const grammar = taskGrammar(one.task, text.vocabulary, quoted);
-      // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
-      // further grammars are compiled.
-      checkLength(prefix.length + own.length + grammar.head.length, maxPromptLen, READ_IN_WINDOWS);
-      // With probabilities, options that do not fit in the context are an error, because no probability can express
-      // that.
-      if (batch.probabilities)
-        checkLength(prefix.length + own.length + grammar.head.length + longest(grammar), contextLength);
-      served.push({ ...one, grammar, own });
-      promptTokens += own.length;
-      const tokens = promptTokens - prefix.length;
-      if (tokens > MOST_REQUEST_TOKENS)
-        checkRequestTokens(Math.round((tokens / served.length) * branchCount), 'about ');
-      yield;
-    }
-  }
-  served.sort((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
+  limits: PromptLimits,
+): Generator<void, TaskPlan & { plan: JobPlan }> {
+  const { prefix, branches, promptTokens } = yield* contract.ask(text, batch, limits);
   // Ids beyond the vocabulary stand for features of media.
   const mediaTokens = prefix.filter((id) => id >= text.vocabulary.size).length;
+  const served = branches.toSorted((a, b) => rank(a.task) - rank(b.task) || a.index - b.index);
   const specs = served.map(
-    ({ own, grammar }): BranchSpec => ({
-      suffix: [...own, ...grammar.head],
+    ({ suffix, grammar }): BranchSpec => ({
+      suffix,
       ...choiceOf(grammar),
-      sampling: taskSampling(batch.temperature),
+      sampling: { ...SAMPLING, temperature: batch.temperature },
       maxTokens: batch.maxOutputTokens,
       endTokens: text.vocabulary.end,
       ...(batch.probabilities ? scores(grammar) : {}),
     }),
   );
+  const plan = { apart: true, prefix, branches: specs, budget: batch.maxOutputTokens };
   return {
-    shared: { stateTokens: prefix.length - mediaTokens, mediaTokens },
     promptTokens,
-    plan: { apart: true, prefix, branches: specs, budget: batch.maxOutputTokens },
-    answers({ branches: results }) {
+    plan,
+    async answers(run) {
+      const { branches: results } = await run(plan);
       const byTask = Map.groupBy(
-        served.map((one, i): Answered => ({ ...one, result: at(results, i) })),
+        served.map((one, i): AnsweredBranch => ({ ...one, result: at(results, i) })),
         ({ index }) => index,
       );
       const answered = batch.tasks.map((task, index) => ({ task, branches: byTask.get(index) ?? [] }));
-      const isCut = ({ branches }: { branches: readonly Answered[] }) =>
-        branches.some(({ result }) => result.reason === 'length');
+      const cut = answered.filter((one) => one.branches.some(({ result }) => result.reason === 'length'));
       return {
         answers: answered.map(({ task, branches }) => taskAnswer(task, branches, batch)),
-        cut: answered.filter(isCut).map(({ task }) => task.name),
+        cut: cut.map(({ task }) => task.name),
+        usage: { promptTokens, stateTokens: prefix.length - mediaTokens, mediaTokens },
       };
     },
   };
-}
-
-/** Returns the number of branches of a task (`inOrders`). */
-function orderCount(task: Task, { probabilities }: TaskBatch): number {
-  return task.type === 'decide' && task.options ? Math.min(task.options.length, probabilities?.orders ?? 1) : 1;
-}
-
-/** Returns the task once; with probabilities, once for each order of its options. */
-function inOrders(task: Task, index: number, { probabilities }: TaskBatch): TaskBranch[] {
-  if (task.type === 'extract' || !task.options) return [{ task, index, order: [] }];
-  const orders = orderings(task.options.length, probabilities?.orders ?? 1);
-  return orders.map((order, i) => ({ task: i === 0 ? task : reordered(task, order), index, order }));
 }
 
 /**
@@ -143,19 +112,8 @@ function inOrders(task: Task, index: number, { probabilities }: TaskBatch): Task
  * budget; elsewhere every chosen token is scored.
  */
 function scores(grammar: TaskGrammar): Partial<BranchSpec> {
-  if (grammar.choice) return { unmetered: true, maxTokens: longest(grammar) };
+  if (grammar.choice) return { unmetered: true, maxTokens: longestPath(grammar) };
   return { scored: true, ...(grammar.measured ? { measured: grammar.measured } : {}) };
-}
-
-/** Returns the texts of a batch's input, which values are quoted from. */
-function textsOf({ input }: TaskBatch): string[] {
-  if ('context' in input) return [input.context];
-  return input.messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])));
-}
-
-/** Returns the number of tokens of the longest path of a choice; 0 without a choice. */
-function longest({ choice }: TaskGrammar): number {
-  return Math.max(0, ...(choice?.paths ?? []).map(({ length }) => length));
 }
 
 /** Returns the task's rank in the order in which tasks may use the budget (D-28). */
@@ -170,27 +128,32 @@ function choiceOf(grammar: TaskGrammar): Pick<BranchSpec, 'choice' | 'constraint
   return { choice: { paths, options, after: (path) => grammar.constraint(path) }, constraint: null };
 }
 
-/** Returns sampling settings with a fixed seed: a repeated request gets the same answer at any temperature. */
-function taskSampling(temperature: number): Sampling {
-  return { temperature, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: null };
-}
+/** Sampling settings with a fixed seed: a repeated request gets the same answer at any temperature. */
+const SAMPLING: Sampling = {
+  temperature: 0,
+  topP: 1,
+  seed: 0,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  topLogprobs: null,
+};
 
-type Answered = EncodedBranch & { result: BranchResult };
+type AnsweredBranch = AskedBranch & { result: BranchResult };
 
 /**
  * Combines the results of a task's branches in one answer.
  *
  * @param answered results of the task's branches, one for each order of its options
  */
-function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }: TaskBatch): TaskAnswer {
+function taskAnswer(task: Task, answered: readonly AnsweredBranch[], batch: TaskBatch): TaskAnswer {
   const { name } = task;
   // A cast: every task has at least one branch.
-  const [{ grammar, result }] = answered as [Answered];
-  if (!probabilities) return { name, json: answer(grammar, result) };
+  const [{ grammar, result }] = answered as [AnsweredBranch];
+  if (!batch.probabilities) return { name, json: answer(grammar, result) };
   if (task.type === 'decide' && task.options) {
-    const optionLogprobs = averaged(answered.map(logprobsOfOptions));
-    const json = JSON.stringify({ value: task.options[indexOfHighest(optionLogprobs)] });
-    return { name, json, optionLogprobs, ...labelMassOf(answered) };
+    const order = task.options.map((_, i) => i);
+    const read = answered.map((one) => ({ order, logprobs: readOptions(one, one.result.option?.logprobs) }));
+    return answerOf(task, read, batch, labelMassOf(answered));
   }
   const fields = result.constraint ? fieldProbabilities(result.constraint, result.choices ?? []) : [];
   const certainty = Math.exp((result.choices ?? []).reduce((sum, { logprob }) => sum + logprob, 0));
@@ -202,21 +165,8 @@ function taskAnswer(task: Task, answered: readonly Answered[], { probabilities }
   };
 }
 
-/** Returns the normalized log-probability of each option, in the task's order of options, not the branch's. */
-function logprobsOfOptions({ task, order, grammar, result }: Answered): number[] {
-  const paths = result.option?.logprobs;
-  const options = task.type === 'decide' ? task.options : undefined;
-  if (!paths || !grammar.choice || !options)
-    throw new AssayError('engine_failed', 'A question was not settled. Ask it alone, or with fewer options.');
-  const { options: ofPath } = grammar.choice;
-  const shown = options.map((_, option) => logSum(paths.filter((_, path) => ofPath[path] === option)));
-  const given: number[] = [];
-  for (const [place, option] of order.entries()) given[option] = at(shown, place);
-  return normalised(given);
-}
-
 /** Returns the member `labelMass` of an answer: the mean over the orders; nothing if there was nothing to score. */
-function labelMassOf(answered: readonly Answered[]): { labelMass?: number } {
+function labelMassOf(answered: readonly AnsweredBranch[]): { labelMass?: number } {
   const scored = answered.flatMap(({ result }) => result.option?.logprobs ?? []);
   if (scored.length === answered.length) return {};
   return { labelMass: Math.min(1, Math.exp(logSum(scored)) / answered.length) };
@@ -266,4 +216,125 @@ function sharedLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;
   return length;
+}
+
+/** Reads one question in one order of its options. */
+interface Reader {
+  task: DecideTask;
+  /** For each option as asked, its index in the task. */
+  order: readonly number[];
+  reading: Reading;
+  rows: readonly Row[];
+  logprobs?: readonly number[];
+}
+
+/** Turns a batch into rows of a decision model, one question after another. */
+function* planDecisions(loaded: LoadedDecisions, batch: TaskBatch, maxPromptLen: number): Generator<void, TaskPlan> {
+  const { contract, open } = loaded;
+  const { name } = contract.info;
+  const state = stateOf(batch, true).value;
+  const questions = batch.tasks.map((task) => asListed(contract, questionOf(task, name, contract.limits)));
+  const asking = open.about(state, questions);
+  const limit = Math.min(maxPromptLen, contract.maxTokens);
+  // A cast: `questionOf` throws for all other tasks.
+  const tasks = batch.tasks as readonly DecideTask[];
+  const asked: Reader[] = [];
+  for (const [i, task] of tasks.entries()) {
+    for (const one of inOrders(task, at(questions, i), batch)) {
+      asked.push(begin(task, one));
+      yield;
+    }
+  }
+
+  function begin(task: DecideTask, { question, order }: Asked): Reader {
+    const one: Reader = { task, order, reading: asking.ask(question), rows: [] };
+    proceed(one, []);
+    return one;
+  }
+  /** Gives a reading the logits of its rows, and receives its next rows or its result. */
+  function proceed(one: Reader, logits: readonly (readonly number[])[]): void {
+    const { done, value } = one.reading.next(logits);
+    if (!done) for (const { ids } of value as readonly Row[]) checkLength(ids.length, limit, READ_IN_WINDOWS);
+    one.rows = done ? [] : (value as readonly Row[]);
+    // A cast: a generator that is done returns its result.
+    if (done) one.logprobs = value as readonly number[];
+  }
+
+  /** Returns all rows that are to be read next. */
+  const waiting = () => asked.flatMap(({ rows }) => rows);
+  return {
+    promptTokens: tokensOf(waiting()),
+    async answers(run) {
+      let promptTokens = 0;
+      for (let rows = waiting(); rows.length > 0; rows = waiting()) {
+        promptTokens += tokensOf(rows);
+        const logits = new Map<Row, readonly number[]>();
+        for (const job of jobsOf(rows, loaded)) {
+          const { branches } = await run(job.plan);
+          for (const [i, row] of job.rows.entries()) logits.set(row, logitsOf(row, at(branches, i).rows ?? [], open));
+        }
+        for (const one of asked)
+          if (one.rows.length > 0)
+            proceed(
+              one,
+              one.rows.map((row) => logits.get(row) ?? []),
+            );
+      }
+      const answers = tasks.map((task) => {
+        const own = asked.filter((one) => one.task === task);
+        const read = own.map(({ order, logprobs = [] }) => ({ order, logprobs }));
+        return answerOf(task, read, batch, { confidence: contract.confidence[task.kind ?? 'choice'] });
+      });
+      return { answers, cut: [], usage: { promptTokens } };
+    },
+  };
+}
+
+/** Returns the number of tokens that a row may share; each keeps at least one of its own. */
+function sharedOf({ shared, ids }: Row): number {
+  return Math.min(shared, ids.length - 1);
+}
+
+/**
+ * Returns the jobs that read some rows, which all begin with the same state. A row that is not packed is behind the
+ * same prefix whatever rows are beside it.
+ */
+function jobsOf(rows: readonly Row[], { open, narrow, rows: way }: LoadedDecisions): { plan: JobPlan; rows: Row[] }[] {
+  const least = Math.min(...rows.map(sharedOf));
+  const groups = Map.groupBy(rows, (row) => (way === 'packed' ? least : sharedOf(row)));
+  return [...groups].flatMap(([shared, all]) => {
+    const prefix = at(all, 0).ids.slice(0, shared);
+    const jobs = way === 'one by one' ? all.map((row) => [row]) : [all];
+    return jobs.map((own) => {
+      const branches = own.map((row) => branchOf(row, shared, narrow ? null : open.labels));
+      return { plan: { prefix, branches, budget: 0, apart: way !== 'packed' }, rows: own };
+    });
+  });
+}
+
+function branchOf({ ids, read }: Row, shared: number, labels: readonly number[] | null): BranchSpec {
+  if ('joint' in read) throw new Error('models that read whole prompts have no cache');
+  const positions = 'labels' in read ? [ids.length - 1] : [...read.options, read.decide];
+  const outputs = 'labels' in read ? read.labels.map((label) => (labels ? at(labels, label) : label)) : undefined;
+  return {
+    suffix: ids.slice(shared),
+    read: { positions: positions.map((position) => position - shared), ...(outputs ? { outputs } : {}) },
+    constraint: null,
+    sampling: SAMPLING,
+    maxTokens: 0,
+    endTokens: new Set(),
+    unmetered: true,
+  };
+}
+
+function logitsOf({ read }: Row, outputs: readonly Float32Array[], open: OpenContract): readonly number[] {
+  if ('labels' in read) return [...at(outputs, 0)];
+  if (!open.combine) throw new Error('the contract has no head to combine outputs');
+  return open.combine(outputs.slice(0, -1), at(outputs, outputs.length - 1));
+}
+
+/** Counts the tokens of rows: what all may share once, and each row's own. */
+function tokensOf(rows: readonly Row[]): number {
+  const shared = Math.max(0, ...rows.map(sharedOf));
+  return rows.reduce((sum, row) => sum + row.ids.length - sharedOf(row), shared);
 }

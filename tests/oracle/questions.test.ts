@@ -4,9 +4,10 @@ import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
 import { averaged, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
+import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
-import { planTasks } from '../../runtime/worker/task-job.ts';
+import { planWriting } from '../../runtime/worker/task-job.ts';
 import { atOnce } from '../../runtime/worker/turns.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture, drive, engineFor } from './fixtures.ts';
@@ -70,11 +71,11 @@ test(`probabilities are those of a plain forward, in ${RUNS} batches`, { timeout
           maxOutputTokens: 1,
           probabilities: { orders, calibrated: false },
         };
-        const { plan, answers } = atOnce(planTasks(text, batch, model.manifest));
+        const { plan, answers } = atOnce(planWriting({ contract: ASSAY, text }, batch, model.manifest));
         const engine = engineFor(model);
         const result = engine.submit({ ...plan, id: 'q', deadline: Number.POSITIVE_INFINITY });
         await drive(engine);
-        const answered = answers(await result).answers;
+        const answered = (await answers(() => result)).answers;
         let branch = 0;
         for (const [i, task] of tasks.entries()) {
           const found = answered[i]!.optionLogprobs!.map(Math.exp);

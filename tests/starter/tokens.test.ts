@@ -6,7 +6,7 @@ import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { expandShorthand, isShorthand } from '../../lib/tasks/check-answer-schema.ts';
 import { taskGrammar } from '../../lib/tasks/task-grammar.ts';
-import { taskEncoder } from '../../runtime/text/prompt.ts';
+import { taskEncoder } from '../../runtime/contracts/assay.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 
 /*

@@ -1,5 +1,6 @@
 import { at } from '../../../lib/at.ts';
 import {
+  abilitiesOf,
   asListed,
   type Row as ContractRow,
   type DecisionContract,
@@ -21,14 +22,7 @@ const KINDS = { predicate: 0, choice: 1, score: 2 } as const;
 export function wholeAdapter(contract: DecisionContract, open: OpenContract): Adapter {
   const { limits, maxTokens, confidence } = contract;
   return {
-    capabilities: {
-      decide: 'options',
-      extract: false,
-      chat: false,
-      abstains: false,
-      max_tokens: maxTokens,
-      max_options: limits.options,
-    },
+    capabilities: abilitiesOf(contract, maxTokens),
     limits,
     confidence,
     readsMessages: true,

@@ -93,7 +93,7 @@ function linesOf({ model, refusal, mediaRefusal, contract, base, chosen }: Model
   const lines = [refusal ? `${model} cannot run here: ${refusal}` : `${model} should run here`];
   if (contract) {
     const { name, version, temperature } = contract;
-    lines.push(`     a decision model: ${name}${version ? ` (${version})` : ''}, temperature from ${temperature}`);
+    lines.push(`     asked as ${name}${version ? ` (${version})` : ''}, temperature from ${temperature}`);
   }
   if (base) lines.push(`     an adapter of ${base}, which is fetched, too`);
   if (mediaRefusal) lines.push(`     text only: ${mediaRefusal}`);
