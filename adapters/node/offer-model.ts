@@ -36,8 +36,9 @@ export async function offerModel(
       if (done > tenths) say(`${id}: ${10 * done}% downloaded`);
       tenths = Math.max(tenths, done);
     }
-    const { load_ms } = await host.load(id, {});
-    say(`${id} is loaded after ${(load_ms / 1000).toFixed(1)} s, and answers requests that name it.`);
+    // The bundled model stays: a decision model extracts nothing and does not chat.
+    const { load_ms } = await host.load(id, { keepOthers: true, evict: true });
+    say(`${id} is loaded after ${(load_ms / 1000).toFixed(1)} s, beside the others: requests may name it.`);
   } catch (error) {
     say(`${id} is not loaded. ${messageOf(error)}`);
   }
