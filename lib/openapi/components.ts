@@ -6,30 +6,19 @@ import * as chat from '../schema/chat-request.ts';
 import * as tools from '../schema/chat-tools.ts';
 import * as decisions from '../schema/decisions-request.ts';
 import * as decided from '../schema/decisions-response.ts';
-import { ErrorBody, ErrorDetails } from '../schema/error-body.ts';
+import * as errors from '../schema/error-body.ts';
 import * as extractions from '../schema/extractions-request.ts';
 import * as extracted from '../schema/extractions-response.ts';
 import * as google from '../schema/google-decisions.ts';
-import { Language } from '../schema/language.ts';
+import * as language from '../schema/language.ts';
 import * as message from '../schema/message.ts';
-import { AudioInput, ImageInput } from '../schema/message.ts';
-import { Device, Metrics } from '../schema/metrics.ts';
+import * as metrics from '../schema/metrics.ts';
 import * as list from '../schema/model-list.ts';
 import * as operation from '../schema/model-operations.ts';
 import * as rerank from '../schema/rerank.ts';
 import * as responses from '../schema/responses-request.ts';
 import * as responded from '../schema/responses-response.ts';
-import {
-  EdgeHealth,
-  Health,
-  InferenceModel,
-  InferenceServer,
-  Liveness,
-  MemoryState,
-  ModelReadiness,
-  Readiness,
-  ServerStatus,
-} from '../schema/status.ts';
+import * as status from '../schema/status.ts';
 import * as many from '../schema/systemone-batch.ts';
 import * as systemOne from '../schema/systemone-request.ts';
 import * as answered from '../schema/systemone-response.ts';
@@ -38,260 +27,134 @@ import * as request from '../schema/task-request.ts';
 import * as response from '../schema/task-response.ts';
 
 /**
+ * Returns the schemas that a module exports under these names, which are separated by white space. They have the same
+ * names in the contract.
+ */
+function schemas(module: object, names: string): [name: string, schema: v.GenericSchema][] {
+  const exported = new Map(Object.entries(module));
+  return names.split(/\s+/).map((name) => {
+    const schema = exported.get(name);
+    if (!schema) throw new Error(`There is no schema ${name}.`);
+    return [name, schema];
+  });
+}
+
+/**
  * The schemas of `components.schemas` in the contract, by their names there. Where one contains another, the contract
  * has a `$ref`.
  */
-export const COMPONENTS: Readonly<Record<string, v.GenericSchema>> = {
+export const COMPONENTS: Readonly<Record<string, v.GenericSchema>> = Object.fromEntries([
   // the decision service
-  RunTasksRequest: request.RunTasksRequest,
-  DecideRequest: request.DecideRequest,
-  ExtractRequest: request.ExtractRequest,
-  ResponseFormat: request.ResponseFormat,
-  Task: task.Task,
-  DecideTask: task.DecideTask,
-  MultiTask: task.MultiTask,
-  ExtractTask: task.ExtractTask,
-  ExtractionsRequest: extractions.ExtractionsRequest,
-  ExtractionField: extractions.ExtractionField,
-  MemberField: extractions.MemberField,
-  TextField: extractions.TextField,
-  NumberField: extractions.NumberField,
-  DateField: extractions.DateField,
-  TimeField: extractions.TimeField,
-  DatetimeField: extractions.DatetimeField,
-  DurationField: extractions.DurationField,
-  BooleanField: extractions.BooleanField,
-  EnumField: extractions.EnumField,
-  ListField: extractions.ListField,
-  ObjectField: extractions.ObjectField,
-  EstimateField: extractions.EstimateField,
-  ForecastField: extractions.ForecastField,
-  ExtractionsResponse: extracted.ExtractionsResponse,
-  FieldAnswer: extracted.FieldAnswer,
-  TextAnswer: extracted.TextAnswer,
-  NumberAnswer: extracted.NumberAnswer,
-  DurationAnswer: extracted.DurationAnswer,
-  DateAnswer: extracted.DateAnswer,
-  TimeAnswer: extracted.TimeAnswer,
-  DatetimeAnswer: extracted.DatetimeAnswer,
-  BooleanAnswer: extracted.BooleanAnswer,
-  EnumAnswer: extracted.EnumAnswer,
-  ListAnswer: extracted.ListAnswer,
-  EstimateAnswer: extracted.EstimateAnswer,
-  ObjectAnswer: extracted.ObjectAnswer,
-  RunResponse: extracted.RunResponse,
-  RunErrorBody: extracted.RunErrorBody,
-  Language,
-  Message: message.Message,
-  MessageContent: message.MessageContent,
-  ContentPart: message.ContentPart,
-  TextPart: message.TextPart,
-  ImageUrlPart: message.ImageUrlPart,
-  ImageUrl: message.ImageUrl,
-  ImagePart: message.ImagePart,
-  AudioPart: message.AudioPart,
-  InputAudioPart: message.InputAudioPart,
-  InputAudio: message.InputAudio,
-  ImageInput,
-  AudioInput,
-  RunTasksResponse: response.RunTasksResponse,
-  DecideResponse: response.DecideResponse,
-  ExtractResponse: response.ExtractResponse,
-  DecideResult: response.DecideResult,
-  MultiResult: response.MultiResult,
-  ExtractResult: response.ExtractResult,
-  TaskResult: response.TaskResult,
-  TaskResults: response.TaskResults,
-  Choice: response.Choice,
-  ResponseMessage: response.ResponseMessage,
-  FinishReason: response.FinishReason,
-  Usage: response.Usage,
+  ...schemas(request, 'RunTasksRequest DecideRequest ExtractRequest ResponseFormat'),
+  ...schemas(task, 'Task DecideTask MultiTask ExtractTask'),
+  ...schemas(
+    extractions,
+    `ExtractionsRequest ExtractionField MemberField TextField NumberField DateField TimeField DatetimeField
+     DurationField BooleanField EnumField ListField ObjectField EstimateField ForecastField`,
+  ),
+  ...schemas(
+    extracted,
+    `ExtractionsResponse FieldAnswer TextAnswer NumberAnswer DurationAnswer DateAnswer TimeAnswer DatetimeAnswer
+     BooleanAnswer EnumAnswer ListAnswer EstimateAnswer ObjectAnswer RunResponse RunErrorBody`,
+  ),
+  ...schemas(language, 'Language'),
+  ...schemas(
+    message,
+    `Message MessageContent ContentPart TextPart ImageUrlPart ImageUrl ImagePart AudioPart InputAudioPart InputAudio
+     ImageInput AudioInput`,
+  ),
+  ...schemas(
+    response,
+    `RunTasksResponse DecideResponse ExtractResponse DecideResult MultiResult ExtractResult TaskResult TaskResults
+     Choice ResponseMessage FinishReason Usage`,
+  ),
 
   // OpenAI's Decisions
-  DecisionsRequest: decisions.DecisionsRequest,
-  DecisionItem: decisions.DecisionItem,
-  DecisionPart: decisions.DecisionPart,
-  DecisionText: decisions.DecisionText,
-  DecisionImage: decisions.DecisionImage,
-  DecisionAudio: decisions.DecisionAudio,
-  DecisionJson: decisions.DecisionJson,
-  DecisionOutputText: decisions.DecisionOutputText,
-  DecisionRefusalText: decisions.DecisionRefusalText,
-  DecisionQuestion: decisions.DecisionQuestion,
-  PredicateQuestion: decisions.PredicateQuestion,
-  ChoiceQuestion: decisions.ChoiceQuestion,
-  DecisionChoice: decisions.DecisionChoice,
-  ScoreQuestion: decisions.ScoreQuestion,
-  DecisionLevel: decisions.DecisionLevel,
-  MultiQuestion: decisions.MultiQuestion,
-  ExtractQuestion: decisions.ExtractQuestion,
-  DecisionsResponse: decided.DecisionsResponse,
-  DecisionAnswer: decided.DecisionAnswer,
-  PredicateAnswer: decided.PredicateAnswer,
-  ChoiceAnswer: decided.ChoiceAnswer,
-  ChoiceProbability: decided.ChoiceProbability,
-  ScoreAnswer: decided.ScoreAnswer,
-  LevelProbability: decided.LevelProbability,
-  MultiAnswer: decided.MultiAnswer,
-  ExtractAnswer: decided.ExtractAnswer,
-  ExtractedField: decided.ExtractedField,
-  Evidence: decided.Evidence,
-  DecisionEvidence: decided.DecisionEvidence,
-  RefusalAnswer: decided.RefusalAnswer,
-  DecisionsUsage: decided.DecisionsUsage,
-  OpenAiErrorBody: decided.OpenAiErrorBody,
+  ...schemas(
+    decisions,
+    `DecisionsRequest DecisionItem DecisionPart DecisionText DecisionImage DecisionAudio DecisionJson
+     DecisionOutputText DecisionRefusalText DecisionQuestion PredicateQuestion ChoiceQuestion DecisionChoice
+     ScoreQuestion DecisionLevel MultiQuestion ExtractQuestion`,
+  ),
+  ...schemas(
+    decided,
+    `DecisionsResponse DecisionAnswer PredicateAnswer ChoiceAnswer ChoiceProbability ScoreAnswer LevelProbability
+     MultiAnswer ExtractAnswer ExtractedField Evidence DecisionEvidence RefusalAnswer DecisionsUsage OpenAiErrorBody`,
+  ),
 
   // ranking
-  RerankRequest: rerank.RerankRequest,
-  RerankResponse: rerank.RerankResponse,
-  RankResult: rerank.RankResult,
-  TeiRanks: rerank.TeiRanks,
-  TeiRank: rerank.TeiRank,
+  ...schemas(rerank, 'RerankRequest RerankResponse RankResult TeiRanks TeiRank'),
 
   // Google's Decisions
-  GoogleDecisionsRequest: google.GoogleDecisionsRequest,
-  GooglePart: google.GooglePart,
-  GoogleText: google.GoogleText,
-  GoogleImage: google.GoogleImage,
-  GoogleAudio: google.GoogleAudio,
-  GoogleQuestion: google.GoogleQuestion,
-  GoogleNoul: google.GoogleNoul,
-  GoogleChoice: google.GoogleChoice,
-  GoogleScore: google.GoogleScore,
-  GoogleMulti: google.GoogleMulti,
-  GoogleDecisionsResponse: google.GoogleDecisionsResponse,
-  GoogleAnswer: google.GoogleAnswer,
-  GoogleNoulAnswer: google.GoogleNoulAnswer,
-  GoogleChoiceAnswer: google.GoogleChoiceAnswer,
-  GoogleScoreAnswer: google.GoogleScoreAnswer,
-  GoogleMultiAnswer: google.GoogleMultiAnswer,
-  GoogleErrorBody: google.GoogleErrorBody,
+  ...schemas(
+    google,
+    `GoogleDecisionsRequest GooglePart GoogleText GoogleImage GoogleAudio GoogleQuestion GoogleNoul GoogleChoice
+     GoogleScore GoogleMulti GoogleDecisionsResponse GoogleAnswer GoogleNoulAnswer GoogleChoiceAnswer
+     GoogleScoreAnswer GoogleMultiAnswer GoogleErrorBody`,
+  ),
 
   // System One
-  SystemOneRequest: systemOne.SystemOneRequest,
-  SystemOneQuestion: systemOne.SystemOneQuestion,
-  NoulQuestion: systemOne.NoulQuestion,
-  LabelChoiceQuestion: systemOne.LabelChoiceQuestion,
-  LevelQuestion: systemOne.LevelQuestion,
-  LabelMultiQuestion: systemOne.LabelMultiQuestion,
-  NamedExtractQuestion: systemOne.NamedExtractQuestion,
-  SystemOneResponse: answered.SystemOneResponse,
-  SystemOneAnswer: answered.SystemOneAnswer,
-  NoulAnswer: answered.NoulAnswer,
-  LabelChoiceAnswer: answered.LabelChoiceAnswer,
-  LevelAnswer: answered.LevelAnswer,
-  LabelMultiAnswer: answered.LabelMultiAnswer,
-  NamedExtractAnswer: answered.NamedExtractAnswer,
-  SystemOneErrorBody: answered.SystemOneErrorBody,
-  FileObject: batches.FileObject,
-  FileList: batches.FileList,
-  FileDeleted: batches.FileDeleted,
-  CreateBatchRequest: batches.CreateBatchRequest,
-  Batch: batches.Batch,
-  BatchList: batches.BatchList,
-  SystemOneBatchRequest: many.SystemOneBatchRequest,
-  SystemOneBatchResponse: many.SystemOneBatchResponse,
-  SystemOneBatchLine: many.SystemOneBatchLine,
-  SystemOneFailure: many.SystemOneFailure,
-  InvalidValue: answered.InvalidValue,
+  ...schemas(
+    systemOne,
+    `SystemOneRequest SystemOneQuestion NoulQuestion LabelChoiceQuestion LevelQuestion LabelMultiQuestion
+     NamedExtractQuestion`,
+  ),
+  ...schemas(
+    answered,
+    `SystemOneResponse SystemOneAnswer NoulAnswer LabelChoiceAnswer LevelAnswer LabelMultiAnswer NamedExtractAnswer
+     SystemOneErrorBody`,
+  ),
+  ...schemas(batches, 'FileObject FileList FileDeleted CreateBatchRequest Batch BatchList'),
+  ...schemas(many, 'SystemOneBatchRequest SystemOneBatchResponse SystemOneBatchLine SystemOneFailure'),
+  ...schemas(answered, 'InvalidValue'),
 
   // the model server
-  ServerStatus,
-  Health,
-  EdgeHealth,
-  Liveness,
-  Readiness,
-  InferenceServer,
-  InferenceModel,
-  ModelReadiness,
-  SlotState: MemoryState,
-  Device,
-  ModelId: list.ModelIdText,
-  NamedModel: list.NamedModel,
-  ModelList: list.ModelList,
-  Model: list.Model,
-  ModelCalibration: list.ModelCalibration,
-  CalibratedKinds: calibration.CalibratedKinds,
-  TemperatureFit: calibration.TemperatureFit,
-  CalibrationErrors: calibration.CalibrationErrors,
-  Thresholds: calibration.Thresholds,
-  CertifiedThresholds: calibration.CertifiedThresholds,
-  GroupThreshold: calibration.GroupThreshold,
-  ModelStatus: list.ModelStatus,
-  LoadRequest: operation.LoadRequest,
-  LoadResponse: operation.LoadResponse,
-  UnloadResponse: operation.UnloadResponse,
-  DownloadRequest: operation.DownloadRequest,
-  DownloadResponse: operation.DownloadResponse,
-  DownloadProgress: operation.DownloadProgress,
-  DownloadEvent: operation.DownloadEvent,
-  DeleteRequest: operation.DeleteRequest,
-  DeleteResponse: operation.DeleteResponse,
-  RemovedFiles: operation.RemovedFiles,
-  ChatCompletionRequest: chat.ChatCompletionRequest,
-  CompletionRequest: chat.CompletionRequest,
-  ChatMessage: chat.ChatMessage,
-  ChatContentPart: chat.ChatContentPart,
-  ChatTextPart: chat.ChatTextPart,
-  ChatImageUrlPart: chat.ChatImageUrlPart,
-  ChatImagePart: chat.ChatImagePart,
-  ChatAudioPart: chat.ChatAudioPart,
-  ChatInputAudioPart: chat.ChatInputAudioPart,
-  ChatRefusalPart: chat.ChatRefusalPart,
-  ChatThinkingPart: chat.ChatThinkingPart,
-  ChatReasoningPart: chat.ChatReasoningPart,
-  ChatTool: tools.ChatTool,
-  ChatToolChoice: tools.ChatToolChoice,
-  ChatNamedTool: tools.ChatNamedTool,
-  ChatAllowedTools: tools.ChatAllowedTools,
-  ResponsesTool: tools.ResponsesTool,
-  ResponsesToolChoice: tools.ResponsesToolChoice,
-  ResponsesNamedTool: tools.ResponsesNamedTool,
-  ResponsesAllowedTools: tools.ResponsesAllowedTools,
-  ChatToolCall: tools.ChatToolCall,
-  ChatToolCallDelta: tools.ChatToolCallDelta,
-  ChatResponseFormat: chat.ChatResponseFormat,
-  TextFormat: chat.TextFormat,
-  JsonObjectFormat: chat.JsonObjectFormat,
-  JsonSchemaFormat: chat.JsonSchemaFormat,
-  ChatCompletion: completion.ChatCompletion,
-  ChatChoice: completion.ChatChoice,
-  ChatAnswer: completion.ChatAnswer,
-  ChatFinishReason: completion.ChatFinishReason,
-  ChatCompletionChunk: completion.ChatCompletionChunk,
-  Completion: completion.Completion,
-  ChatChunkChoice: completion.ChatChunkChoice,
-  ChatDelta: completion.ChatDelta,
-  ChatUsage: completion.ChatUsage,
-  ChatLogprobs: completion.ChatLogprobs,
-  TokenLogprob: completion.TokenLogprob,
-  TokenAlternative: completion.TokenAlternative,
-  Metrics,
-  ResponsesRequest: responses.ResponsesRequest,
-  ResponsesItem: responses.ResponsesItem,
-  ResponsesPart: responses.ResponsesPart,
-  ResponsesTextFormat: responses.ResponsesTextFormat,
-  ResponsesJsonSchemaFormat: responses.ResponsesJsonSchemaFormat,
-  ResponsesAnswer: responded.ResponsesAnswer,
-  ResponsesOutputItem: responded.ResponsesOutputItem,
-  ResponsesMessage: responded.ResponsesMessage,
-  ResponsesReasoning: responded.ResponsesReasoning,
-  ResponsesFunctionCall: responded.ResponsesFunctionCall,
-  ResponsesOutputText: responded.ResponsesOutputText,
-  ResponsesReasoningText: responses.ResponsesReasoningText,
-  ResponsesLogprob: responded.ResponsesLogprob,
-  ResponsesUsage: responded.ResponsesUsage,
-  ResponsesEvent: responded.ResponsesEvent,
-  ResponsesLifeCycleEvent: responded.ResponsesLifeCycleEvent,
-  ResponsesItemEvent: responded.ResponsesItemEvent,
-  ResponsesPartEvent: responded.ResponsesPartEvent,
-  ResponsesDeltaEvent: responded.ResponsesDeltaEvent,
-  ResponsesDoneEvent: responded.ResponsesDoneEvent,
-  ResponsesArgumentsDeltaEvent: responded.ResponsesArgumentsDeltaEvent,
-  ResponsesArgumentsDoneEvent: responded.ResponsesArgumentsDoneEvent,
-  ResponsesErrorEvent: responded.ResponsesErrorEvent,
+  ...schemas(status, `ServerStatus Health EdgeHealth Liveness Readiness InferenceServer InferenceModel ModelReadiness`),
+  ['SlotState', status.MemoryState],
+  ...schemas(metrics, 'Device'),
+  ['ModelId', list.ModelIdText],
+  ...schemas(list, 'NamedModel ModelList Model ModelCalibration'),
+  ...schemas(
+    calibration,
+    `CalibratedKinds TemperatureFit CalibrationErrors Thresholds CertifiedThresholds GroupThreshold`,
+  ),
+  ...schemas(list, 'ModelStatus'),
+  ...schemas(
+    operation,
+    `LoadRequest LoadResponse UnloadResponse DownloadRequest DownloadResponse DownloadProgress DownloadEvent
+     DeleteRequest DeleteResponse RemovedFiles`,
+  ),
+  ...schemas(
+    chat,
+    `ChatCompletionRequest CompletionRequest ChatMessage ChatContentPart ChatTextPart ChatImageUrlPart ChatImagePart
+     ChatAudioPart ChatInputAudioPart ChatRefusalPart ChatThinkingPart ChatReasoningPart`,
+  ),
+  ...schemas(
+    tools,
+    `ChatTool ChatToolChoice ChatNamedTool ChatAllowedTools ResponsesTool ResponsesToolChoice ResponsesNamedTool
+     ResponsesAllowedTools ChatToolCall ChatToolCallDelta`,
+  ),
+  ...schemas(chat, 'ChatResponseFormat TextFormat JsonObjectFormat JsonSchemaFormat'),
+  ...schemas(
+    completion,
+    `ChatCompletion ChatChoice ChatAnswer ChatFinishReason ChatCompletionChunk Completion ChatChunkChoice ChatDelta
+     ChatUsage ChatLogprobs TokenLogprob TokenAlternative`,
+  ),
+  ...schemas(metrics, 'Metrics'),
+  ...schemas(responses, 'ResponsesRequest ResponsesItem ResponsesPart ResponsesTextFormat ResponsesJsonSchemaFormat'),
+  ...schemas(
+    responded,
+    `ResponsesAnswer ResponsesOutputItem ResponsesMessage ResponsesReasoning ResponsesFunctionCall
+     ResponsesOutputText`,
+  ),
+  ...schemas(responses, 'ResponsesReasoningText'),
+  ...schemas(
+    responded,
+    `ResponsesLogprob ResponsesUsage ResponsesEvent ResponsesLifeCycleEvent ResponsesItemEvent ResponsesPartEvent
+     ResponsesDeltaEvent ResponsesDoneEvent ResponsesArgumentsDeltaEvent ResponsesArgumentsDoneEvent
+     ResponsesErrorEvent`,
+  ),
 
   // both APIs
-  ErrorBody,
-  ErrorDetails,
-};
+  ...schemas(errors, 'ErrorBody ErrorDetails'),
+]);
