@@ -143,23 +143,10 @@ function refuseChangedNumbers(schema: JsonSchema, path: string): void {
       const rule = KEYWORDS.get(keyword);
       if (rule?.holds !== 'value' || rule.annotation) continue;
       // No number is generated beyond 2^53, so a double may change a bound there, unless a constant is compared.
-      if (large || !BOUNDS.has(keyword)) checkValue(one, keyword, value, pathTo(at, keyword));
+      if (large || !rule.bounds) checkValue(one, keyword, value, pathTo(at, keyword));
     }
   }
 }
-
-const BOUNDS: ReadonlySet<string> = new Set([
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'minLength',
-  'maxLength',
-  'minItems',
-  'maxItems',
-  'minProperties',
-  'maxProperties',
-]);
 
 /** Tells whether a value is or contains a number beyond 2^53. */
 function isLarge(value: Json | undefined): boolean {

@@ -1,7 +1,7 @@
 import type { NumberRules } from '../number/number-language.ts';
 import type { Subschema, TypeName } from '../schema/document.ts';
-import type { StringFormat } from '../schema/keywords.ts';
-import type { StringRules } from '../text/compile-string.ts';
+import { KEYWORDS } from '../schema/keywords.ts';
+import type { StringFormat, StringRules } from '../text/compile-string.ts';
 
 /**
  * Holds the types that a value may have: those that all subschemas allow (`allowed`), and those of them that are
@@ -15,26 +15,6 @@ export interface Types {
 }
 
 const BASE: readonly TypeName[] = ['object', 'array', 'string', 'number', 'boolean', 'null'];
-
-/** Keywords that apply to one type only. In a schema without `type`, they imply that type. */
-const TYPE_KEYWORDS: readonly (readonly [TypeName, readonly string[]])[] = [
-  [
-    'object',
-    [
-      'properties',
-      'required',
-      'additionalProperties',
-      'patternProperties',
-      'propertyNames',
-      'unevaluatedProperties',
-      'minProperties',
-      'maxProperties',
-    ],
-  ],
-  ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
-  ['string', ['minLength', 'maxLength', 'pattern', 'format']],
-  ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
-];
 
 /**
  * Returns the types that all subschemas allow. If none has `type`, but some have keywords of one type such as
@@ -51,10 +31,8 @@ export function mergeTypes(constraints: readonly Subschema[]): Types {
     allowed = new Set([...allowed].filter((type) => names.includes(type)));
     if (types.includes('integer') && !types.includes('number')) integer = true;
   }
-  const hints = TYPE_KEYWORDS.filter(([, keywords]) =>
-    constraints.some(({ has }) => keywords.some((keyword) => has.has(keyword))),
-  );
-  const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints.map(([type]) => type);
+  const hints = constraints.flatMap(({ has }) => [...has].flatMap((keyword) => KEYWORDS.get(keyword)?.of ?? []));
+  const meant: readonly TypeName[] = named || hints.length === 0 ? BASE : hints;
   const generated = new Set([...allowed].filter((type) => meant.includes(type)));
   return { allowed, generated, integer };
 }

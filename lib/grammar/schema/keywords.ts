@@ -4,35 +4,6 @@ import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
 import { isSchemaObject, refuse, show } from './problem.ts';
 
-/**
- * The values of `format` that are enforced for strings. All others are annotations, as JSON Schema 2020-12 has it; the
- * names of number types also bound a number (`NUMBER_FORMATS`).
- */
-export const FORMATS = [
-  'date',
-  'time',
-  'date-time',
-  'local-time',
-  'local-date-time',
-  'duration',
-  'email',
-  'idn-email',
-  'hostname',
-  'idn-hostname',
-  'ipv4',
-  'ipv6',
-  'uri',
-  'uri-reference',
-  'iri',
-  'iri-reference',
-  'uuid',
-  'uuid4',
-  'json-pointer',
-  'relative-json-pointer',
-  'regex',
-] as const;
-export type StringFormat = (typeof FORMATS)[number];
-
 /** Ranges of the formats that OpenAPI and schemars give to integers, as far as a double distinguishes them. */
 export const NUMBER_FORMATS: ReadonlyMap<string, readonly [minimum: number, maximum: number]> = new Map([
   ...[8, 16, 32].flatMap((bits) => [
@@ -43,12 +14,23 @@ export const NUMBER_FORMATS: ReadonlyMap<string, readonly [minimum: number, maxi
 ]);
 
 /** Describes the value of a keyword: a schema, a list or map of schemas, or a value that `check` validates. */
-type Keyword =
+type Keyword = {
+  /** The only type of values that the keyword applies to. In a schema without `type`, it implies that type. */
+  of?: TypeName;
+} & (
   | { holds: 'schema' | 'schemas' | 'schema map' }
-  /** `annotation` is true if the keyword has no effect on the answer. */
-  | { holds: 'value'; check(value: Json, path: string): void; annotation?: true };
+  | {
+      holds: 'value';
+      check(value: Json, path: string): void;
+      /** True if the keyword has no effect on the answer. */
+      annotation?: true;
+      /** True if the value bounds a number, a length or a count. */
+      bounds?: true;
+    }
+);
 
 const value = (check: (value: Json, path: string) => void): Keyword => ({ holds: 'value', check });
+const bound = (check: (value: Json, path: string) => void): Keyword => ({ holds: 'value', check, bounds: true });
 const annotation = (check: (value: Json, path: string) => void): Keyword => ({
   holds: 'value',
   check,
@@ -69,11 +51,11 @@ const hint = annotation(checkFlag);
 const checkFinite = (v: Json, path: string): void => {
   if (typeof v !== 'number' || !Number.isFinite(v)) wrongType(path, 'a number', v);
 };
-const finite = value(checkFinite);
-const exclusive = value((v, path) => {
+const finite = bound(checkFinite);
+const exclusive = bound((v, path) => {
   if (typeof v !== 'boolean') checkFinite(v, path);
 });
-const count = value((v, path) => {
+const count = bound((v, path) => {
   if (typeof v !== 'number') wrongType(path, 'a whole number', v);
   if (!Number.isInteger(v) || v < 0) refuse(path, `must be a whole number from 0, not ${show(v)}.`, 'invalid_value');
 });
@@ -84,20 +66,20 @@ const count = value((v, path) => {
  */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['type', value(checkType)],
-  ['properties', { holds: 'schema map' }],
-  ['required', value(checkRequired)],
-  ['additionalProperties', { holds: 'schema' }],
-  ['patternProperties', { holds: 'schema map' }],
-  ['propertyNames', { holds: 'schema' }],
-  ['unevaluatedProperties', { holds: 'schema' }],
-  ['minProperties', count],
-  ['maxProperties', count],
-  ['items', { holds: 'schema' }],
-  ['prefixItems', { holds: 'schemas' }],
+  ['properties', { holds: 'schema map', of: 'object' }],
+  ['required', { ...value(checkRequired), of: 'object' }],
+  ['additionalProperties', { holds: 'schema', of: 'object' }],
+  ['patternProperties', { holds: 'schema map', of: 'object' }],
+  ['propertyNames', { holds: 'schema', of: 'object' }],
+  ['unevaluatedProperties', { holds: 'schema', of: 'object' }],
+  ['minProperties', { ...count, of: 'object' }],
+  ['maxProperties', { ...count, of: 'object' }],
+  ['items', { holds: 'schema', of: 'array' }],
+  ['prefixItems', { holds: 'schemas', of: 'array' }],
   ['additionalItems', { holds: 'schema' }],
-  ['minItems', count],
-  ['maxItems', count],
-  ['uniqueItems', flag],
+  ['minItems', { ...count, of: 'array' }],
+  ['maxItems', { ...count, of: 'array' }],
+  ['uniqueItems', { ...flag, of: 'array' }],
   ['enum', value(checkEnum)],
   ['const', value(anything)],
   ['anyOf', { holds: 'schemas' }],
@@ -109,16 +91,16 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['$anchor', note],
   ['$defs', { holds: 'schema map' }],
   ['definitions', { holds: 'schema map' }],
-  ['minLength', count],
-  ['maxLength', count],
-  ['pattern', text],
-  ['format', text],
-  ['minimum', finite],
-  ['maximum', finite],
+  ['minLength', { ...count, of: 'string' }],
+  ['maxLength', { ...count, of: 'string' }],
+  ['pattern', { ...text, of: 'string' }],
+  ['format', { ...text, of: 'string' }],
+  ['minimum', { ...finite, of: 'number' }],
+  ['maximum', { ...finite, of: 'number' }],
   // True or false in the drafts before 6 and in OpenAPI 3.0, where `minimum` has the bound.
-  ['exclusiveMinimum', exclusive],
-  ['exclusiveMaximum', exclusive],
-  ['multipleOf', value(checkMultipleOf)],
+  ['exclusiveMinimum', { ...exclusive, of: 'number' }],
+  ['exclusiveMaximum', { ...exclusive, of: 'number' }],
+  ['multipleOf', { ...value(checkMultipleOf), of: 'number' }],
   ['title', note],
   ['description', note],
   ['default', annotation(anything)],

@@ -2,17 +2,9 @@ import { at } from '../../at.ts';
 import type { Json, JsonSchema } from '../../contract/answer-shape.ts';
 import { pathTo } from '../../param-path.ts';
 import { canonical, isOfType } from '../resolve/matches.ts';
+import { isStringFormat } from '../text/compile-string.ts';
 import { checkSize, type SchemaDocument, type Subschema, type TypeName } from './document.ts';
-import {
-  checkUnknown,
-  childrenOf,
-  FORMATS,
-  holdingOf,
-  isAnnotation,
-  KEYWORDS,
-  NUMBER_FORMATS,
-  wrongType,
-} from './keywords.ts';
+import { checkUnknown, childrenOf, holdingOf, isAnnotation, KEYWORDS, NUMBER_FORMATS, wrongType } from './keywords.ts';
 import { isSchemaObject, refuse, show } from './problem.ts';
 
 /**
@@ -79,7 +71,7 @@ function read(draft: Draft, add: Add): void {
     if (!rule) checkUnknown(keyword, value, json, path);
     else if (rule.holds === 'value') {
       rule.check(value, path);
-      store(draft, keyword, value);
+      if (!rule.annotation) store(draft, keyword, value);
     } else if (holds !== 'value') {
       const ids = new Map(
         childrenOf(keyword, holds, value, path).map(([name, child]) => [
@@ -153,39 +145,23 @@ function store(draft: Draft, keyword: string, value: Json): void {
     case 'not':
       draft.nothing = value !== false;
       break;
-    case 'required':
-      draft.required = value as string[];
-      break;
     case '$ref':
       draft.refText = value as string;
       break;
     case 'format':
-      // Compares only. Any other format says nothing about the text.
-      if ((FORMATS as readonly Json[]).includes(value)) draft.format = value as string;
+      // Any other format says nothing about the text.
+      if (isStringFormat(value)) draft.format = value;
       else draft.has = new Set([...draft.has].filter((name) => name !== 'format'));
-      break;
-    case 'pattern':
-      draft[keyword] = value as string;
-      break;
-    case 'uniqueItems':
-      draft[keyword] = value as boolean;
-      break;
-    case 'minItems':
-    case 'maxItems':
-    case 'minProperties':
-    case 'maxProperties':
-    case 'minLength':
-    case 'maxLength':
-    case 'minimum':
-    case 'maximum':
-    case 'multipleOf':
-      draft[keyword] = value as number;
       break;
     case 'exclusiveMinimum':
     case 'exclusiveMaximum':
       if (typeof value === 'number') draft[keyword] = value;
       break;
-    default: // annotations
+    case 'nullable':
+      break;
+    // A subschema has the other keywords as they are.
+    default:
+      Object.assign(draft, { [keyword]: value });
   }
 }
 

@@ -1,6 +1,5 @@
 import { Fuel, TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
-import { FORMATS, type StringFormat } from '../schema/keywords.ts';
 import { combine } from './combine.ts';
 import type { Dfa } from './dfa.ts';
 import { parsePattern, strictPattern } from './pattern.ts';
@@ -30,8 +29,7 @@ export function formatDfa(format: StringFormat, side: 'generates' | 'accepts'): 
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
   if (!dfa) {
-    if (!FORMATS.includes(format)) throw new Error(`no such format: ${format}`);
-    const rules = FORMAT_RULES[format];
+    const rules: FormatRule = FORMAT_RULES[format];
     const fuel = new Fuel();
     const parts = side === 'accepts' ? [rules.accepts] : rules.generates;
     dfa = parts.map((pattern) => parsedDfa(pattern, fuel)).reduce((a, b) => combine(a, b, 'and', fuel));
@@ -98,7 +96,8 @@ export function stringLanguage(
 /** Returns the greatest length of the texts that satisfy all rules. */
 function longest({ max, formats }: StringRules, side: 'generates' | 'accepts'): number {
   if (side === 'accepts') return max;
-  return Math.min(max, ...formats.map((format) => FORMAT_RULES[format].longest ?? Number.POSITIVE_INFINITY));
+  const rules: readonly FormatRule[] = formats.map((format) => FORMAT_RULES[format]);
+  return Math.min(max, ...rules.map(({ longest = Number.POSITIVE_INFINITY }) => longest));
 }
 
 /** Returns the language of a format without other rules. All schemas share it, and with it its token masks. */
@@ -177,7 +176,7 @@ const pointer = '(?:/(?:[^~/]|~[01])*)*';
  * - regex: a pattern without groups.
  * - uuid4: a UUID of version 4, as Pydantic names it. json-pointer: RFC 6901.
  */
-const FORMAT_RULES: { readonly [F in StringFormat]: FormatRule } = {
+const FORMAT_RULES = {
   date: { generates: [`^${date}$`], accepts: String.raw`^\d{4}-\d\d-\d\d$` },
   time: { generates: [`^${time}$`], accepts: String.raw`^\d\d:` },
   'date-time': { generates: [`^${date}T${time}$`], accepts: String.raw`^\d{4}-\d\d-\d\d[Tt\s]\d\d:` },
@@ -205,7 +204,18 @@ const FORMAT_RULES: { readonly [F in StringFormat]: FormatRule } = {
     generates: ['^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'],
     accepts: '^(?:urn:uuid:)?[0-9A-Fa-f]{8}-',
   },
-};
+} as const satisfies { readonly [name: string]: FormatRule };
+
+/**
+ * A value of `format` that is enforced for strings. All others are annotations, as JSON Schema 2020-12 has it; the names
+ * of number types also bound a number (`NUMBER_FORMATS`).
+ */
+export type StringFormat = keyof typeof FORMAT_RULES;
+
+/** Tells whether a value of `format` is enforced for strings. */
+export function isStringFormat(name: unknown): name is StringFormat {
+  return typeof name === 'string' && Object.hasOwn(FORMAT_RULES, name);
+}
 
 function duration(): string {
   const n = String.raw`\d{1,6}`;
