@@ -6,6 +6,7 @@ import * as v from 'valibot';
 import { PRIORITIES } from '../../lib/backend.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { hashSecret, KeyLimits, type StoredKey } from '../../lib/keys.ts';
+import { whole } from '../../lib/schema/values.ts';
 import { type HeldLock, lock } from '../../runtime/store/lock.ts';
 import { COMMAND } from './command.ts';
 import { UsageError } from './usage-error.ts';
@@ -15,8 +16,8 @@ export const StoredKeySchema = v.object({
   name: v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   models: v.pipe(v.array(v.string()), v.minLength(1)),
-  requestsPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
-  tokensPerMinute: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  requestsPerMinute: v.exactOptional(whole(1)),
+  tokensPerMinute: v.exactOptional(whole(1)),
   limits: KeyLimits,
   sharesCache: v.exactOptional(v.boolean()),
   priority: v.exactOptional(v.picklist(PRIORITIES)),

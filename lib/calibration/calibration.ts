@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { at } from '../at.ts';
+import { count, described, exactOptional, probability } from '../schema/values.ts';
 import { normalised } from '../tasks/logprobs.ts';
 
 /**
@@ -10,25 +11,21 @@ export const CALIBRATED_KINDS = ['predicate', 'choice', 'score', 'field', 'absen
 export type CalibratedKind = (typeof CALIBRATED_KINDS)[number];
 
 const share = v.pipe(v.number(), v.minValue(0));
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Measures of how far predicted probabilities are from observed frequencies. Lower is better; 0 is perfect. */
 export const CalibrationErrors = v.object({
-  ece: v.pipe(share, v.description('Expected calibration error with ten bins.')),
-  brier: v.pipe(
-    share,
-    v.description('Brier score: squared errors summed over the options, averaged over the questions.'),
-  ),
+  ece: described(share, 'Expected calibration error with ten bins.'),
+  brier: described(share, 'Brier score: squared errors summed over the options, averaged over the questions.'),
 });
 export type CalibrationErrors = v.InferOutput<typeof CalibrationErrors>;
 
 export const TemperatureFit = v.object({
   temperature: v.pipe(v.number(), v.minValue(0.01), v.maxValue(100)),
-  labels: v.pipe(count, v.description('Number of labelled questions that the temperature was fitted on.')),
+  labels: described(count, 'Number of labelled questions that the temperature was fitted on.'),
   before: CalibrationErrors,
-  after: v.pipe(
+  after: described(
     CalibrationErrors,
-    v.description('Errors with the temperature, on questions that it was not fitted on (five-fold cross-validation).'),
+    'Errors with the temperature, on questions that it was not fitted on (five-fold cross-validation).',
   ),
 });
 export type TemperatureFit = v.InferOutput<typeof TemperatureFit>;
@@ -42,26 +39,25 @@ export const CalibratedKinds = v.object({
   absent: v.exactOptional(TemperatureFit),
 });
 
-const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 export const GroupThreshold = v.object({
-  threshold: v.pipe(
+  threshold: described(
     v.nullable(probability),
-    v.description('Least probability of the likeliest option with which an answer may be automated; null: none.'),
+    'Least probability of the likeliest option with which an answer may be automated; null: none.',
   ),
-  labels: v.pipe(count, v.description('Number of labels on which the thresholds were tested.')),
-  accepted: v.pipe(count, v.description('Number of these with at least the threshold.')),
-  errors: v.pipe(count, v.description('Number of the accepted answers that were wrong.')),
-  error_upper: v.pipe(v.nullable(probability), v.description('Upper bound of the error of accepted answers.')),
-  coverage: v.pipe(probability, v.description('Share of the labels that were accepted.')),
-  reason: v.exactOptional(v.pipe(v.string(), v.description('Why there is no threshold.'))),
+  labels: described(count, 'Number of labels on which the thresholds were tested.'),
+  accepted: described(count, 'Number of these with at least the threshold.'),
+  errors: described(count, 'Number of the accepted answers that were wrong.'),
+  error_upper: described(v.nullable(probability), 'Upper bound of the error of accepted answers.'),
+  coverage: described(probability, 'Share of the labels that were accepted.'),
+  reason: exactOptional(v.string(), 'Why there is no threshold.'),
 });
 export type GroupThreshold = v.InferOutput<typeof GroupThreshold>;
 
 export const CertifiedThresholds = v.object({
-  target_error: v.pipe(probability, v.description('Largest error of the accepted answers.')),
-  groups: v.pipe(
+  target_error: described(probability, 'Largest error of the accepted answers.'),
+  groups: described(
     v.record(v.string(), GroupThreshold),
-    v.description('By kind of question, such as choice, or by question, such as question:urgent.'),
+    'By kind of question, such as choice, or by question, such as question:urgent.',
   ),
 });
 export type CertifiedThresholds = v.InferOutput<typeof CertifiedThresholds>;
@@ -69,16 +65,12 @@ export type CertifiedThresholds = v.InferOutput<typeof CertifiedThresholds>;
 /** Thresholds for `max_error`, with what they are valid for. */
 export const Thresholds = v.object({
   method: v.literal('ltt-fixed-sequence'),
-  confidence: v.pipe(
-    probability,
-    v.description('Probability, over the labels, that a threshold keeps its target error.'),
+  confidence: described(probability, 'Probability, over the labels, that a threshold keeps its target error.'),
+  fingerprint: described(
+    v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+    "The model's policy_fingerprint that the thresholds are valid for.",
   ),
-  fingerprint: v.pipe(
-    v.string(),
-    v.regex(/^[0-9a-f]{64}$/),
-    v.description("The model's policy_fingerprint that the thresholds are valid for."),
-  ),
-  orders: v.pipe(count, v.minValue(1), v.description('Number of orders of the options that they are valid for.')),
+  orders: described(v.pipe(count, v.minValue(1)), 'Number of orders of the options that they are valid for.'),
   targets: v.pipe(v.array(CertifiedThresholds), v.maxLength(8)),
 });
 export type Thresholds = v.InferOutput<typeof Thresholds>;

@@ -2,9 +2,10 @@ import * as v from 'valibot';
 import { asModelId, type ModelId } from '../model-id.ts';
 import { Language } from '../schema/language.ts';
 import { ConfidenceFormula, MOST_ORDERS } from '../schema/question-fields.ts';
+import { count, probability } from '../schema/values.ts';
 import { isObject, strictObject, variant } from '../validation/objects.ts';
 import type { JsonSchema, AnswerShape as Shape } from './answer-shape.ts';
-import { ChatMessage, count, list, MediaPart, real, short, text } from './conversation.ts';
+import { ChatMessage, list, MediaPart, real, short, text } from './conversation.ts';
 
 /* A batch of tasks and its answer, as handlers, edge and engine process pass them on. Unknown members are refused. */
 
@@ -138,8 +139,6 @@ export const TaskBatch = strictObject({
   cacheSalt: v.exactOptional(text),
 });
 export type TaskBatch = v.InferOutput<typeof TaskBatch>;
-
-const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 
 const FieldProbability = strictObject({
   /** JSON Pointer (RFC 6901) of the value in the answer: `/lines/0/sku`. */

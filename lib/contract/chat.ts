@@ -2,9 +2,10 @@ import * as v from 'valibot';
 import { MOST_TOOLS } from '../schema/chat-tools.ts';
 import { Metrics } from '../schema/metrics.ts';
 import { EFFORTS } from '../schema/reasoning-fields.ts';
+import { count } from '../schema/values.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import { AnswerShapeSchema, CheckedSchema, FinishReason, Model, Usage } from './batch.ts';
-import { ChatMessage, count, list, real, short, text } from './conversation.ts';
+import { ChatMessage, list, real, short, text } from './conversation.ts';
 
 /* A chat and the events that answer it, as handlers, edge and engine process pass them on. */
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { MOST_CALLS } from '../schema/chat-tools.ts';
+import { count } from '../schema/values.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 
 /*
@@ -10,7 +11,6 @@ import { strictObject, variant } from '../validation/objects.ts';
 /** A text of a request or an answer, at most 20 Mi characters: a request body has at most 20 MiB. */
 export const text = v.pipe(v.string(), v.maxLength(20 * 1024 * 1024));
 export const short = v.pipe(v.string(), v.maxLength(4096));
-export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const real = v.pipe(v.number(), v.finite());
 
 /** Returns the schema of a list of at most `most` items. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { object, record } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
+import { count, described, nonEmpty, whole } from './values.ts';
 
 /* Files and batches as OpenAI's client sends and reads them (npm `openai` 7.55.0, `resources/files` and `batches`). */
 
@@ -15,7 +16,7 @@ export const BATCH_ENDPOINTS = [
 ] as const;
 
 const time = v.pipe(v.number(), v.integer());
-const seconds = v.pipe(v.number(), v.integer(), v.minValue(3600), v.maxValue(2_592_000));
+const seconds = whole(3600, 2_592_000);
 export const ExpiresAfter = object({ anchor: v.literal('created_at'), seconds });
 
 export const FileObject = v.object({
@@ -26,7 +27,7 @@ export const FileObject = v.object({
   expires_at: v.exactOptional(time),
   filename: v.string(),
   purpose: v.picklist(['batch', 'batch_output']),
-  status: v.pipe(v.literal('processed'), v.description('Deprecated by OpenAI.')),
+  status: described(v.literal('processed'), 'Deprecated by OpenAI.'),
 });
 export type FileObject = v.InferOutput<typeof FileObject>;
 
@@ -40,7 +41,7 @@ export const FileList = v.object({ ...page, data: v.array(FileObject) });
 export const FileDeleted = v.object({ id: v.string(), object: v.literal('file'), deleted: v.literal(true) });
 
 export const CreateBatchRequest = object({
-  input_file_id: v.pipe(v.string(), v.minLength(1)),
+  input_file_id: nonEmpty,
   endpoint: v.picklist(BATCH_ENDPOINTS),
   completion_window: v.pipe(
     v.string(),
@@ -79,7 +80,6 @@ export const BatchError = v.object({
 export type BatchError = v.InferOutput<typeof BatchError>;
 
 const when = v.exactOptional(time);
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const Batch = v.object({
   id: v.string(),
   object: v.literal('batch'),

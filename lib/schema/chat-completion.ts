@@ -3,17 +3,16 @@ import { ChatToolCall, ChatToolCallDelta } from './chat-tools.ts';
 import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { FINISH_REASONS } from './task-response.ts';
+import { count, described, optional } from './values.ts';
 
 // Responses of POST /v1/chat/completions, in the shape of OpenAI's Chat Completions API, with `reasoning_content` and
 // `metrics` (docs/model-api.md, M-15 and M-16).
 
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
-
 export const ChatUsage = v.object({
-  prompt_tokens: Count,
-  completion_tokens: Count,
-  total_tokens: Count,
-  prompt_tokens_details: v.optional(v.object({ cached_tokens: Count })),
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  prompt_tokens_details: v.optional(v.object({ cached_tokens: count })),
 });
 export type ChatUsage = v.InferOutput<typeof ChatUsage>;
 
@@ -27,34 +26,25 @@ export const ChatLogprobs = v.object({
 });
 export type ChatLogprobs = v.InferOutput<typeof ChatLogprobs>;
 
-const head = { id: v.string(), created: Count, model: ModelIdText };
-const reasoning = v.optional(
-  v.pipe(v.string(), v.description("The model's reasoning, if it is a model that reasons.")),
-);
+const head = { id: v.string(), created: count, model: ModelIdText };
+const reasoning = optional(v.string(), "The model's reasoning, if it is a model that reasons.");
 
 export const ChatAnswer = v.object({
   role: v.literal('assistant'),
-  content: v.pipe(
-    v.nullable(v.string()),
-    v.description('The text of the answer; null if the answer has only tool calls.'),
-  ),
+  content: described(v.nullable(v.string()), 'The text of the answer; null if the answer has only tool calls.'),
   reasoning_content: reasoning,
   tool_calls: v.optional(v.array(ChatToolCall)),
 });
 
-export const ChatFinishReason = v.pipe(
+export const ChatFinishReason = described(
   v.picklist([...FINISH_REASONS, 'tool_calls']),
-  v.description(
-    'stop: the answer is complete. tool_calls: it is complete and calls tools. length: the output limit cut it, ' +
-      'possibly within the arguments of a tool call. content_filter: no answer; sending the same input again does not help.',
-  ),
+  'stop: the answer is complete. tool_calls: it is complete and calls tools. length: the output limit cut it, ' +
+    'possibly within the arguments of a tool call. content_filter: no answer; sending the same input again does not help.',
 );
 
-const stopReason = v.optional(
-  v.pipe(
-    v.literal('repetition'),
-    v.description('Present if the answer was cut because it only repeated itself, not by a limit of tokens.'),
-  ),
+const stopReason = optional(
+  v.literal('repetition'),
+  'Present if the answer was cut because it only repeated itself, not by a limit of tokens.',
 );
 
 export const ChatChoice = v.object({
@@ -98,14 +88,10 @@ export const ChatChunkChoice = v.object({
 export const ChatCompletionChunk = v.object({
   ...head,
   object: v.literal('chat.completion.chunk'),
-  choices: v.pipe(
-    v.array(ChatChunkChoice),
-    v.maxLength(1),
-    v.description('One choice; none in the event with the usage.'),
-  ),
-  usage: v.pipe(
+  choices: described(v.pipe(v.array(ChatChunkChoice), v.maxLength(1)), 'One choice; none in the event with the usage.'),
+  usage: described(
     v.nullish(ChatUsage),
-    v.description('In the last event. With stream_options.include_usage, it is null in all others.'),
+    'In the last event. With stream_options.include_usage, it is null in all others.',
   ),
   metrics: v.optional(Metrics),
 });

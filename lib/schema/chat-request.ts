@@ -9,6 +9,7 @@ import { AudioPart, ImagePart, ImageUrl, InputAudio, TextPart } from './message.
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
 import { cacheSalt } from './sampling-fields.ts';
+import { described, nonEmpty, nullish } from './values.ts';
 
 // Requests of POST /v1/chat/completions. Unknown fields are ignored, because clients send extra ones. Null counts as
 // not sent, because OpenAI's own clients send it for absent fields (docs/model-api.md, M-14).
@@ -91,21 +92,18 @@ export const ChatContentPart = variant('type', [
 
 export const ChatMessage = v.pipe(
   object({
-    role: v.pipe(
+    role: described(
       v.picklist(['system', 'developer', 'user', 'assistant', 'tool']),
-      v.description('developer is treated as system. tool is the output of a tool call.'),
+      'developer is treated as system. tool is the output of a tool call.',
     ),
     content: v.nullish(v.union([v.string(), v.pipe(v.array(ChatContentPart), v.minLength(1), v.maxLength(1024))])),
     name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
-    prefix: v.nullish(
-      v.pipe(v.boolean(), v.description('For the last message, of the assistant: as continue_final_message.')),
-    ),
-    partial: v.nullish(v.pipe(v.boolean(), v.description('Another name of prefix.'))),
-    tool_calls: v.nullish(
-      v.pipe(chatToolCalls, v.description('For an assistant message: the tool calls that it made.')),
-    ),
-    tool_call_id: v.nullish(
-      v.pipe(v.string(), v.maxLength(256), v.description('For a tool message: the id of the call that it answers.')),
+    prefix: nullish(v.boolean(), 'For the last message, of the assistant: as continue_final_message.'),
+    partial: nullish(v.boolean(), 'Another name of prefix.'),
+    tool_calls: nullish(chatToolCalls, 'For an assistant message: the tool calls that it made.'),
+    tool_call_id: nullish(
+      v.pipe(v.string(), v.maxLength(256)),
+      'For a tool message: the id of the call that it answers.',
     ),
   }),
   rule((message) =>
@@ -125,21 +123,16 @@ export type ChatMessage = v.InferOutput<typeof ChatMessage>;
 export const TextFormat = object({ type: v.literal('text') });
 export const JsonObjectFormat = object({
   type: v.literal('json_object'),
-  schema: v.nullish(
-    v.pipe(jsonObject, v.description('JSON Schema of the answer, as in json_schema; some clients send it here.')),
-  ),
+  schema: nullish(jsonObject, 'JSON Schema of the answer, as in json_schema; some clients send it here.'),
 });
 /**
  * Fields of the response format `json_schema` besides `type`: nested in `json_schema` in Chat Completions, beside
  * `type` in Responses.
  */
 export const jsonSchemaMembers = {
-  name: v.nullish(v.pipe(v.string(), v.maxLength(256), v.description('Has no effect.'))),
+  name: nullish(v.pipe(v.string(), v.maxLength(256)), 'Has no effect.'),
   description: v.nullish(v.string()),
-  schema: v.pipe(
-    jsonObject,
-    v.description('JSON Schema 2020-12. The answer always obeys it, with or without `strict`.'),
-  ),
+  schema: described(jsonObject, 'JSON Schema 2020-12. The answer always obeys it, with or without `strict`.'),
   strict: v.nullish(v.boolean()),
 };
 export const JsonSchemaFormat = object({
@@ -158,27 +151,20 @@ const one = { code: 'unsupported_parameter', message: 'must be 1: send a request
 
 /** Fields that text completions share with chats. */
 const sharedFields = {
-  model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
+  model: nullish(nonEmpty, 'Id of the model. Default: the active model.'),
   temperature: sampling.temperature,
   top_p: sampling.topP,
-  seed: v.nullish(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(-(2 ** 64)),
-      v.maxValue(2 ** 64),
-      v.description('A whole number of up to 64 bits. Beyond 2^53, seeds that a double cannot tell apart are equal.'),
-    ),
+  seed: nullish(
+    v.pipe(v.number(), v.integer(), v.minValue(-(2 ** 64)), v.maxValue(2 ** 64)),
+    'A whole number of up to 64 bits. Beyond 2^53, seeds that a double cannot tell apart are equal.',
   ),
   stop: v.nullish(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
   stream: v.nullish(v.boolean()),
   stream_options: v.nullish(
     object({
-      include_usage: v.nullish(
-        v.pipe(
-          v.boolean(),
-          v.description('Whether the usage is in an event of its own, without choices, at the end. Default: false.'),
-        ),
+      include_usage: nullish(
+        v.boolean(),
+        'Whether the usage is in an event of its own, without choices, at the end. Default: false.',
       ),
     }),
   ),
@@ -202,11 +188,11 @@ const sharedFields = {
 /** Request of `POST /v1/completions`: the prompt is sent as one user message (docs/model-api.md, M-30). */
 export const CompletionRequest = object({
   ...sharedFields,
-  prompt: v.pipe(
+  prompt: described(
     v.union([v.string(), v.pipe(v.array(v.string()), v.length(1))]),
-    v.description('The text. It is shown to the model as the message of a user, by its chat template.'),
+    'The text. It is shown to the model as the message of a user, by its chat template.',
   ),
-  max_tokens: v.pipe(sampling.tokenCount, v.description(maxTokens)),
+  max_tokens: described(sampling.tokenCount, maxTokens),
   suffix: unsupported((value) => value === '', 'is not supported: remove it'),
   echo: unsupported((value) => value === false, 'is not supported: remove it'),
   best_of: unsupported((value) => value === 1, 'must be 1'),
@@ -220,29 +206,25 @@ export const ChatCompletionRequest = v.pipe(
   object({
     ...sharedFields,
     messages: v.pipe(v.array(ChatMessage), v.minLength(1), v.maxLength(4096)),
-    max_completion_tokens: v.pipe(sampling.tokenCount, v.description(maxTokens)),
-    max_tokens: v.pipe(sampling.tokenCount, v.description('Deprecated alias of max_completion_tokens.')),
+    max_completion_tokens: described(sampling.tokenCount, maxTokens),
+    max_tokens: described(sampling.tokenCount, 'Deprecated alias of max_completion_tokens.'),
     response_format: v.nullish(ChatResponseFormat),
     logprobs: v.nullish(v.boolean()),
     top_logprobs: sampling.topLogprobs,
     tools: v.nullish(chatTools),
     tool_choice: v.nullish(ChatToolChoice),
-    parallel_tool_calls: v.nullish(
-      v.pipe(
-        v.boolean(),
-        v.description('Whether an answer may have several tool calls, if the model supports that. Default: true.'),
-      ),
+    parallel_tool_calls: nullish(
+      v.boolean(),
+      'Whether an answer may have several tool calls, if the model supports that. Default: true.',
     ),
     functions: noFunctions,
     function_call: noFunctionCall,
     ...otherForms('response_format'),
     text: unsupported((value) => !hasForm(value), 'is of the Responses API: send response_format'),
     ...reasoningFields,
-    continue_final_message: v.nullish(
-      v.pipe(
-        v.boolean(),
-        v.description('Whether the answer continues the last message, which is an assistant message. Default: false.'),
-      ),
+    continue_final_message: nullish(
+      v.boolean(),
+      'Whether the answer continues the last message, which is an assistant message. Default: false.',
     ),
     add_generation_prompt: v.nullish(v.boolean()),
     modalities: unsupported(

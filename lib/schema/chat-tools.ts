@@ -3,6 +3,7 @@ import { excessOf } from '../json/scan.ts';
 import { object, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
+import { count, described, nullish } from './values.ts';
 
 // The tools of a chat, in requests and answers, in the shape of OpenAI's Chat Completions API (docs/model-api.md,
 // M-26 and M-27).
@@ -30,14 +31,10 @@ const functionType = v.pipe(
 const functionMembers = {
   name: toolName,
   description: v.nullish(v.string()),
-  parameters: v.nullish(
-    v.pipe(
-      jsonObject,
-      v.description(
-        'JSON Schema 2020-12 of the arguments, which are an object. Absent: the function has no parameters. The arguments ' +
-          'always obey the schema, with or without `strict`. They have unlisted members only if it sets additionalProperties.',
-      ),
-    ),
+  parameters: nullish(
+    jsonObject,
+    'JSON Schema 2020-12 of the arguments, which are an object. Absent: the function has no parameters. The arguments ' +
+      'always obey the schema, with or without `strict`. They have unlisted members only if it sets additionalProperties.',
   ),
   strict: v.nullish(v.boolean()),
 };
@@ -64,11 +61,9 @@ export const ChatAllowedTools = object({
   type: v.literal('allowed_tools'),
   allowed_tools: object(allowed(ChatNamedTool)),
 });
-export const ChatToolChoice = v.pipe(
+export const ChatToolChoice = described(
   v.union([v.picklist(['none', 'auto', 'required']), variant('type', [ChatNamedTool, ChatAllowedTools])]),
-  v.description(
-    'auto (default): the model decides whether to call tools. required: it calls at least one. A named function: it calls that one, once. none: it calls none. allowed_tools: as mode says, and only these.',
-  ),
+  'auto (default): the model decides whether to call tools. required: it calls at least one. A named function: it calls that one, once. none: it calls none. allowed_tools: as mode says, and only these.',
 );
 
 export const ResponsesTool = object({ type: v.literal('function'), ...functionMembers });
@@ -94,15 +89,17 @@ export type ResponsesSentTool = v.InferOutput<typeof ResponsesSentTool>;
 export const isFunctionTool = (tool: ResponsesSentTool): tool is ResponsesSentTool & ResponsesTool =>
   tool.type === 'function';
 
-export const responsesTools = v.pipe(
-  v.array(ResponsesSentTool),
-  v.maxLength(MOST_TOOLS),
-  rule((tools) => {
-    const names = tools.map((tool) => (isFunctionTool(tool) ? tool.name : null));
-    const repeated = names.findIndex((name, i) => name !== null && names.indexOf(name) < i);
-    return repeated < 0 ? null : { code: 'invalid_value', at: [repeated, 'name'], message: 'repeats an earlier one' };
-  }),
-  v.description('Functions. Tools of other types are left out, and the response header assay-warning names them.'),
+export const responsesTools = described(
+  v.pipe(
+    v.array(ResponsesSentTool),
+    v.maxLength(MOST_TOOLS),
+    rule((tools) => {
+      const names = tools.map((tool) => (isFunctionTool(tool) ? tool.name : null));
+      const repeated = names.findIndex((name, i) => name !== null && names.indexOf(name) < i);
+      return repeated < 0 ? null : { code: 'invalid_value', at: [repeated, 'name'], message: 'repeats an earlier one' };
+    }),
+  ),
+  'Functions. Tools of other types are left out, and the response header assay-warning names them.',
 );
 
 export const ResponsesNamedTool = object({ type: v.literal('function'), name: toolName });
@@ -110,17 +107,19 @@ export const ResponsesAllowedTools = object({
   type: v.literal('allowed_tools'),
   ...allowed(ResponsesNamedTool),
 });
-export const ResponsesToolChoice = v.pipe(
+export const ResponsesToolChoice = described(
   v.union([v.picklist(['none', 'auto', 'required']), variant('type', [ResponsesNamedTool, ResponsesAllowedTools])]),
-  v.description('As tool_choice of a chat completion; the name of a function is beside its type.'),
+  'As tool_choice of a chat completion; the name of a function is beside its type.',
 );
 
-const argumentsJson = v.pipe(
-  v.string(),
-  rule((text) =>
-    isObjectText(text) ? null : { code: 'invalid_value', message: 'must be the JSON text of an object, such as {}' },
+const argumentsJson = described(
+  v.pipe(
+    v.string(),
+    rule((text) =>
+      isObjectText(text) ? null : { code: 'invalid_value', message: 'must be the JSON text of an object, such as {}' },
+    ),
   ),
-  v.description('The arguments as the JSON text of an object. An empty text counts as {}.'),
+  'The arguments as the JSON text of an object. An empty text counts as {}.',
 );
 
 /** The arguments of a call in a request: also as an object, as Ollama's API has them. */
@@ -149,7 +148,7 @@ export const chatToolCalls = v.pipe(v.array(SentToolCall), v.maxLength(MOST_CALL
 
 /** A part of a tool call in a streamed answer. Only the first part of a call has its id, type and name. */
 export const ChatToolCallDelta = object({
-  index: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  index: count,
   id: v.optional(v.string()),
   type: v.optional(v.literal('function')),
   function: object({ name: v.optional(v.string()), arguments: v.string() }),

@@ -16,6 +16,7 @@ import {
   settings,
   unsure,
 } from './question-fields.ts';
+import { described, nonEmpty, nullish } from './values.ts';
 
 /*
  * Requests of `POST /v1/decisions` as OpenAI's client sends them (npm `openai` 7.55.0, `resources/decisions`), with the
@@ -24,10 +25,9 @@ import {
  */
 
 const cached = { prompt_cache_breakpoint: v.nullish(v.unknown()) };
-const address = v.pipe(
-  v.string(),
-  v.minLength(1),
-  v.description('An https address or a data URL with base64. Addresses need a host that the server allows.'),
+const address = described(
+  nonEmpty,
+  'An https address or a data URL with base64. Addresses need a host that the server allows.',
 );
 
 export const DecisionText = object({ type: v.literal('input_text'), text: v.string(), ...cached });
@@ -38,21 +38,23 @@ export const DecisionImage = object({
   ...cached,
 });
 export type DecisionImage = v.InferOutput<typeof DecisionImage>;
-export const DecisionAudio = v.pipe(
-  object({
-    type: v.literal('input_audio'),
-    input_audio: v.nullish(object(InputAudio.entries)),
-    audio_url: v.nullish(address),
-    ...cached,
-  }),
-  rule(({ input_audio, audio_url }) => {
-    if (input_audio && audio_url) {
-      return { code: 'invalid_value', at: ['audio_url'], message: 'cannot be sent beside input_audio' };
-    }
-    if (input_audio || audio_url) return null;
-    return { code: 'missing_field', at: ['input_audio'], message: 'is required, or audio_url in its place' };
-  }),
-  v.description("A recording: base64 with its format, as in OpenAI's API, or (an extension) an address or data URL."),
+export const DecisionAudio = described(
+  v.pipe(
+    object({
+      type: v.literal('input_audio'),
+      input_audio: v.nullish(object(InputAudio.entries)),
+      audio_url: v.nullish(address),
+      ...cached,
+    }),
+    rule(({ input_audio, audio_url }) => {
+      if (input_audio && audio_url) {
+        return { code: 'invalid_value', at: ['audio_url'], message: 'cannot be sent beside input_audio' };
+      }
+      if (input_audio || audio_url) return null;
+      return { code: 'missing_field', at: ['input_audio'], message: 'is required, or audio_url in its place' };
+    }),
+  ),
+  "A recording: base64 with its format, as in OpenAI's API, or (an extension) an address or data URL.",
 );
 export type DecisionAudio = v.InferOutput<typeof DecisionAudio>;
 export const DecisionJson = object({
@@ -84,24 +86,26 @@ const REQUIRED_MEMBERS = {
 } as const;
 export type DecisionItemType = keyof typeof REQUIRED_MEMBERS;
 
-export const DecisionItem = v.pipe(
-  object({
-    // The cast restores the type of the keys, which `Object.keys` returns as strings.
-    type: v.exactOptional(v.picklist(Object.keys(REQUIRED_MEMBERS) as DecisionItemType[])),
-    role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
-    content: v.exactOptional(content),
-    call_id: v.exactOptional(v.string()),
-    name: v.exactOptional(v.string()),
-    arguments: v.exactOptional(v.string()),
-    input: v.exactOptional(v.string()),
-    output: v.exactOptional(content),
-  }),
-  rule((item) => {
-    const type = item.type ?? 'message';
-    const missing = REQUIRED_MEMBERS[type].find((name) => !Object.hasOwn(item, name));
-    return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
-  }),
-  v.description('A message with role and content, a tool call, or the output of a tool.'),
+export const DecisionItem = described(
+  v.pipe(
+    object({
+      // The cast restores the type of the keys, which `Object.keys` returns as strings.
+      type: v.exactOptional(v.picklist(Object.keys(REQUIRED_MEMBERS) as DecisionItemType[])),
+      role: v.exactOptional(v.picklist(['user', 'developer', 'system', 'assistant'])),
+      content: v.exactOptional(content),
+      call_id: v.exactOptional(v.string()),
+      name: v.exactOptional(v.string()),
+      arguments: v.exactOptional(v.string()),
+      input: v.exactOptional(v.string()),
+      output: v.exactOptional(content),
+    }),
+    rule((item) => {
+      const type = item.type ?? 'message';
+      const missing = REQUIRED_MEMBERS[type].find((name) => !Object.hasOwn(item, name));
+      return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
+    }),
+  ),
+  'A message with role and content, a tool call, or the output of a tool.',
 );
 export type DecisionItem = v.InferOutput<typeof DecisionItem>;
 
@@ -117,15 +121,15 @@ const answeredCalls = rule<DecisionItem[]>((items) => {
   return null;
 });
 
-const instructions = v.pipe(
-  v.union([v.pipe(v.string(), v.minLength(1)), v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(256))]),
-  v.description('The question, as text or content parts.'),
+const instructions = described(
+  v.union([nonEmpty, v.pipe(v.array(DecisionPart), v.minLength(1), v.maxLength(256))]),
+  'The question, as text or content parts.',
 );
 const asked = { name: v.nullish(questionName) };
 const description = v.nullish(v.string());
 const label = v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH));
 
-export const PredicateQuestion = v.pipe(
+export const PredicateQuestion = described(
   strictObject({
     type: v.literal('predicate'),
     instructions,
@@ -134,9 +138,7 @@ export const PredicateQuestion = v.pipe(
     evidence,
     ...asked,
   }),
-  v.description(
-    'Ask how likely it is that a statement is true. criteria, an extension, says when it is true and when it is not.',
-  ),
+  'Ask how likely it is that a statement is true. criteria, an extension, says when it is true and when it is not.',
 );
 
 export const DecisionChoice = strictObject({ value: v.union([label, v.boolean()]), description });
@@ -151,19 +153,21 @@ const choices = v.pipe(
     () => ['value'],
   ),
 );
-export const ChoiceQuestion = v.pipe(
+export const ChoiceQuestion = described(
   strictObject({ type: v.literal('choice'), instructions, choices, unsure, evidence, ...asked }),
-  v.description('Choose one of the choices. A string and a boolean with the same text count as two choices.'),
+  'Choose one of the choices. A string and a boolean with the same text count as two choices.',
 );
 
-export const MultiQuestion = v.pipe(
-  strictObject({ type: v.literal('multi'), instructions, choices, ...selection, ...asked }),
-  selectable(({ choices }) => choices.length),
-  v.description('Choose all of the choices that apply. Each is asked about on its own. An extension.'),
+export const MultiQuestion = described(
+  v.pipe(
+    strictObject({ type: v.literal('multi'), instructions, choices, ...selection, ...asked }),
+    selectable(({ choices }) => choices.length),
+  ),
+  'Choose all of the choices that apply. Each is asked about on its own. An extension.',
 );
 
 export const DecisionLevel = strictObject({ label, description });
-export const ScoreQuestion = v.pipe(
+export const ScoreQuestion = described(
   strictObject({
     type: v.literal('score'),
     instructions,
@@ -182,13 +186,12 @@ export const ScoreQuestion = v.pipe(
     evidence,
     ...asked,
   }),
-  v.description('Rate the input on a scale of levels, from the lowest to the highest.'),
+  'Rate the input on a scale of levels, from the lowest to the highest.',
 );
 
-export const ExtractQuestion = v.pipe(
-  strictObject({ ...extraction, instructions, ...asked }),
-  lateRule(answerShape),
-  v.description("Extract an object from the input. An extension of OpenAI's format."),
+export const ExtractQuestion = described(
+  v.pipe(strictObject({ ...extraction, instructions, ...asked }), lateRule(answerShape)),
+  "Extract an object from the input. An extension of OpenAI's format.",
 );
 
 export const DecisionQuestion = variant('type', [
@@ -200,13 +203,13 @@ export const DecisionQuestion = variant('type', [
 ]);
 export type DecisionQuestion = v.InferOutput<typeof DecisionQuestion>;
 
-const unused = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));
+const unused = nullish(v.unknown(), 'Accepted and ignored.');
 
 export const DecisionsRequest = strictObject({
-  model: v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.')),
-  input: v.pipe(
+  model: described(nonEmpty, 'Id of the loaded model, such as assay/starter.'),
+  input: described(
     v.union([v.string(), v.pipe(v.array(DecisionItem), v.minLength(1), v.maxLength(4096), answeredCalls)]),
-    v.description('The text or the messages that all questions are about.'),
+    'The text or the messages that all questions are about.',
   ),
   questions: v.pipe(v.array(DecisionQuestion), v.minLength(1), v.maxLength(400)),
   safety_identifier: unused,

@@ -4,6 +4,7 @@ import { distinct, rule } from '../validation/rules.ts';
 import { finiteNumbers, jsonObject } from './json-object.ts';
 import { OPTION_LENGTH, SPAN_UNITS, settings } from './question-fields.ts';
 import { SystemOneQuestion } from './systemone-request.ts';
+import { described, exactOptional, nonEmpty, nullish, whole } from './values.ts';
 
 /*
  * Requests of `POST /v1/extractions` and of Workers AI's run paths, as Cloudflare's Clairic, LiteLLM, OpenRouter and
@@ -22,37 +23,23 @@ export const DURATION_UNITS = ['seconds', 'minutes', 'hours', 'days', 'weeks', '
 
 const structured = v.pipe(v.union([v.string(), jsonObject, v.array(v.unknown())]), finiteNumbers());
 const asked = {
-  instructions: v.nullish(v.pipe(structured, v.description('What to extract; by default the name of the field.'))),
+  instructions: nullish(structured, 'What to extract; by default the name of the field.'),
 };
-const unit = v.exactOptional(v.pipe(v.string(), v.maxLength(256), v.description('Unit of the value, for the model.')));
+const unit = exactOptional(v.pipe(v.string(), v.maxLength(256)), 'Unit of the value, for the model.');
 const nullThreshold = {
-  null_threshold: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.gtValue(0),
-      v.maxValue(1),
-      v.description('The value is null if p_null is greater than this. Default: 0.5.'),
-    ),
+  null_threshold: exactOptional(
+    v.pipe(v.number(), v.gtValue(0), v.maxValue(1)),
+    'The value is null if p_null is greater than this. Default: 0.5.',
   ),
 };
 const digits = {
-  integer: v.exactOptional(v.pipe(v.boolean(), v.description('Whether the number is whole. Default: false.'))),
-  decimals: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(0),
-      v.maxValue(6),
-      v.description('Number of decimals to which the number is rounded.'),
-    ),
-  ),
+  integer: exactOptional(v.boolean(), 'Whether the number is whole. Default: false.'),
+  decimals: exactOptional(whole(0, 6), 'Number of decimals to which the number is rounded.'),
 };
 const free = {
-  free: v.exactOptional(
-    v.pipe(
-      v.boolean(),
-      v.description('Whether the text may be worded freely. By default it is quoted from the state, with its span.'),
-    ),
+  free: exactOptional(
+    v.boolean(),
+    'Whether the text may be worded freely. By default it is quoted from the state, with its span.',
   ),
 };
 
@@ -64,7 +51,7 @@ export const DatetimeField = strictObject({ type: v.literal('datetime'), ...aske
 export const DurationField = strictObject({
   type: v.literal('duration'),
   ...asked,
-  unit: v.exactOptional(v.pipe(v.picklist(DURATION_UNITS), v.description('Default: seconds.'))),
+  unit: exactOptional(v.picklist(DURATION_UNITS), 'Default: seconds.'),
   ...digits,
   ...nullThreshold,
 });
@@ -72,12 +59,14 @@ export const BooleanField = strictObject({ type: v.literal('boolean'), ...asked,
 export const EnumField = strictObject({
   type: v.literal('enum'),
   ...asked,
-  options: v.pipe(
-    v.array(v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH))),
-    v.minLength(1),
-    v.maxLength(MOST_ENUM_OPTIONS),
-    distinct('invalid_value', (option) => option),
-    v.description('The allowed values.'),
+  options: described(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH))),
+      v.minLength(1),
+      v.maxLength(MOST_ENUM_OPTIONS),
+      distinct('invalid_value', (option) => option),
+    ),
+    'The allowed values.',
   ),
   ...nullThreshold,
 });
@@ -96,17 +85,13 @@ export const EstimateField = v.pipe(
     type: v.literal('estimate'),
     ...asked,
     unit,
-    min: v.pipe(bound, v.description('Least value: a number, or a date (YYYY-MM-DD).')),
-    max: v.pipe(bound, v.description('Greatest value, of the same type as min.')),
-    step: v.exactOptional(
-      v.pipe(
-        v.union([v.pipe(v.number(), v.gtValue(0)), v.picklist(['month', 'year'])]),
-        v.description('Distance of the values of the grid; days, month or year between dates.'),
-      ),
+    min: described(bound, 'Least value: a number, or a date (YYYY-MM-DD).'),
+    max: described(bound, 'Greatest value, of the same type as min.'),
+    step: exactOptional(
+      v.union([v.pipe(v.number(), v.gtValue(0)), v.picklist(['month', 'year'])]),
+      'Distance of the values of the grid; days, month or year between dates.',
     ),
-    scale: v.exactOptional(
-      v.pipe(v.picklist(['linear', 'log']), v.description('Spacing of a grid without step. Default: linear.')),
-    ),
+    scale: exactOptional(v.picklist(['linear', 'log']), 'Spacing of a grid without step. Default: linear.'),
   }),
   rule(({ min, max, step, scale }) => {
     const wrong = (at: string, message: string) => ({ code: 'invalid_value' as const, at: [at], message });
@@ -143,16 +128,22 @@ export type MemberField = v.InferOutput<typeof MemberField>;
 export const ObjectField = strictObject({
   type: v.literal('object'),
   ...asked,
-  fields: v.pipe(
-    record(fieldName, MemberField),
-    fieldsRule(),
-    rule((fields) => {
-      const name = Object.keys(fields).find((one) => Object.hasOwn(fields[one] ?? {}, 'null_threshold'));
-      return name === undefined
-        ? null
-        : { code: 'invalid_value', at: [name, 'null_threshold'], message: 'has no effect inside an object; remove it' };
-    }),
-    v.description('The members of the object: fields of any type but estimate and object, each of which may be null.'),
+  fields: described(
+    v.pipe(
+      record(fieldName, MemberField),
+      fieldsRule(),
+      rule((fields) => {
+        const name = Object.keys(fields).find((one) => Object.hasOwn(fields[one] ?? {}, 'null_threshold'));
+        return name === undefined
+          ? null
+          : {
+              code: 'invalid_value',
+              at: [name, 'null_threshold'],
+              message: 'has no effect inside an object; remove it',
+            };
+      }),
+    ),
+    'The members of the object: fields of any type but estimate and object, each of which may be null.',
   ),
 });
 
@@ -162,53 +153,40 @@ export const ForecastField = object({ type: v.literal('forecast') });
 export const ExtractionField = variant('type', [...valueFields, ObjectField, EstimateField, ForecastField]);
 export type ExtractionField = v.InferOutput<typeof ExtractionField>;
 
-const media = v.pipe(v.unknown(), v.description('An image: a data URL, or an object with content_type and base64.'));
-const ignored = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));
+const media = described(v.unknown(), 'An image: a data URL, or an object with content_type and base64.');
+const ignored = nullish(v.unknown(), 'Accepted and ignored.');
 
 export const ExtractionsRequest = v.pipe(
   strictObject({
-    model: v.nullish(
-      v.pipe(
-        v.string(),
-        v.minLength(1),
-        v.description('Id of a loaded model. Default, and for clairic: the loaded one.'),
-      ),
-    ),
+    model: nullish(nonEmpty, 'Id of a loaded model. Default, and for clairic: the loaded one.'),
     state: v.exactOptional(
-      v.pipe(structured, v.description('The text or JSON value that the fields are extracted from. Default: empty.')),
+      described(structured, 'The text or JSON value that the fields are extracted from. Default: empty.'),
       '',
     ),
-    fields: v.exactOptional(
-      v.pipe(
-        record(fieldName, ExtractionField),
-        fieldsRule(),
-        v.description('The fields by name. The answers have the same names and order.'),
-      ),
+    fields: exactOptional(
+      v.pipe(record(fieldName, ExtractionField), fieldsRule()),
+      'The fields by name. The answers have the same names and order.',
     ),
-    questions: v.exactOptional(
-      v.pipe(
-        record(v.pipe(v.string(), v.maxLength(1024)), SystemOneQuestion),
-        v.description('Questions of the System One format, answered from the same reading of the state.'),
-      ),
+    questions: exactOptional(
+      record(v.pipe(v.string(), v.maxLength(1024)), SystemOneQuestion),
+      'Questions of the System One format, answered from the same reading of the state.',
     ),
     images: v.nullish(v.pipe(v.array(media), v.maxLength(4))),
     assets: v.nullish(jsonObject),
-    reference_date: v.nullish(
-      v.pipe(v.string(), v.isoDate(), v.description('Date of today, to which relative dates refer (YYYY-MM-DD).')),
+    reference_date: nullish(
+      v.pipe(v.string(), v.isoDate()),
+      'Date of today, to which relative dates refer (YYYY-MM-DD).',
     ),
     options: v.nullish(
       strictObject({
-        include_quantiles: v.nullish(
-          v.pipe(v.boolean(), v.description('Whether estimates have 99 quantiles. Default: false.')),
+        include_quantiles: nullish(v.boolean(), 'Whether estimates have 99 quantiles. Default: false.'),
+        return_state_text: nullish(
+          v.boolean(),
+          'Whether the answer has state_text. Default: only if state is no string.',
         ),
-        return_state_text: v.nullish(
-          v.pipe(v.boolean(), v.description('Whether the answer has state_text. Default: only if state is no string.')),
-        ),
-        span_unit: v.nullish(
-          v.pipe(
-            v.picklist(SPAN_UNITS),
-            v.description('Unit of spans. Default: code_point, as a Python string counts; utf16 as JavaScript counts.'),
-          ),
+        span_unit: nullish(
+          v.picklist(SPAN_UNITS),
+          'Unit of spans. Default: code_point, as a Python string counts; utf16 as JavaScript counts.',
         ),
       }),
     ),
@@ -225,14 +203,9 @@ export const ExtractionsRequest = v.pipe(
     metadata: ignored,
     calibrated: settings.calibrated,
     windows: settings.windows,
-    max_output_tokens: v.exactOptional(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(1),
-        v.maxValue(16_384),
-        v.description('Limit of output tokens for all fields together. Default: 4096.'),
-      ),
+    max_output_tokens: exactOptional(
+      whole(1, 16_384),
+      'Limit of output tokens for all fields together. Default: 4096.',
     ),
   }),
   rule(({ fields, questions }) =>

@@ -1,23 +1,21 @@
 import * as v from 'valibot';
-import { probability, windowed } from './decisions-response.ts';
+import { windowed } from './decisions-response.ts';
 import { DURATION_UNITS } from './extractions-request.ts';
 import { SystemOneAnswer } from './systemone-response.ts';
+import { count, described, exactOptional, probability } from './values.ts';
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const p_null = v.pipe(probability, v.description('Probability that the state does not contain the value.'));
-const confidence = v.pipe(probability, v.description('Probability that guess is right if the state contains a value.'));
-const span = v.pipe(
+const p_null = described(probability, 'Probability that the state does not contain the value.');
+const confidence = described(probability, 'Probability that guess is right if the state contains a value.');
+const span = described(
   v.tuple([count, count]),
-  v.description('Where the state has the value: the first index, and the index after its end.'),
+  'Where the state has the value: the first index, and the index after its end.',
 );
 const cut = {
-  x_cut: v.exactOptional(
-    v.pipe(v.boolean(), v.description('true if the limit of output tokens has cut the answer; send a larger one.')),
-  ),
+  x_cut: exactOptional(v.boolean(), 'true if the limit of output tokens has cut the answer; send a larger one.'),
 };
 const decided = <TValue extends v.GenericSchema>(value: TValue) => ({
-  value: v.pipe(v.nullable(value), v.description('The value; null if p_null is greater than null_threshold.')),
-  guess: v.exactOptional(v.pipe(value, v.description('The most probable value, also if value is null.'))),
+  value: described(v.nullable(value), 'The value; null if p_null is greater than null_threshold.'),
+  guess: exactOptional(value, 'The most probable value, also if value is null.'),
   p_null,
   confidence,
   ...windowed,
@@ -54,38 +52,39 @@ export const BooleanAnswer = v.object({
 export const EnumAnswer = v.object({
   type: v.literal('enum'),
   ...decided(text),
-  probabilities: v.exactOptional(
-    v.pipe(v.record(text, probability), v.description('Probability of each option if the state contains a value.')),
+  probabilities: exactOptional(
+    v.record(text, probability),
+    'Probability of each option if the state contains a value.',
   ),
 });
 export const ListAnswer = v.object({
   type: v.literal('list'),
   value: v.array(v.union([text, v.number()])),
   spans: v.exactOptional(v.array(span)),
-  confidences: v.pipe(v.array(probability), v.description('Probability of each item.')),
-  confidence: v.pipe(probability, v.description('Probability of the whole list.')),
+  confidences: described(v.array(probability), 'Probability of each item.'),
+  confidence: described(probability, 'Probability of the whole list.'),
   ...cut,
   ...windowed,
 });
 const estimated = v.union([v.number(), text]);
 export const EstimateAnswer = v.object({
   type: v.literal('estimate'),
-  value: v.pipe(estimated, v.description('The mean, rounded to the grid; dates are YYYY-MM-DD.')),
+  value: described(estimated, 'The mean, rounded to the grid; dates are YYYY-MM-DD.'),
   mean: estimated,
   median: estimated,
   p10: estimated,
   p90: estimated,
-  p_below: v.exactOptional(v.pipe(probability, v.description('Probability of a value below min.'))),
-  p_above: v.exactOptional(v.pipe(probability, v.description('Probability of a value above max.'))),
-  quantiles: v.exactOptional(v.pipe(v.array(estimated), v.description('The percentiles 1 to 99.'))),
+  p_below: exactOptional(probability, 'Probability of a value below min.'),
+  p_above: exactOptional(probability, 'Probability of a value above max.'),
+  quantiles: exactOptional(v.array(estimated), 'The percentiles 1 to 99.'),
   ...windowed,
 });
 export const ObjectAnswer = v.object({
   type: v.literal('object'),
   value: v.nullable(v.record(text, v.unknown())),
-  fields: v.pipe(v.array(v.unknown()), v.description('As in the answer to an extract question.')),
+  fields: described(v.array(v.unknown()), 'As in the answer to an extract question.'),
   complete: v.boolean(),
-  confidence: v.pipe(probability, v.description('Probability of the whole object.')),
+  confidence: described(probability, 'Probability of the whole object.'),
   ...windowed,
 });
 
@@ -105,18 +104,18 @@ export const FieldAnswer = v.variant('type', [
 
 export const ExtractionsResponse = v.object({
   object: v.literal('extraction'),
-  id: v.pipe(text, v.description('Id of the request.')),
-  model: v.pipe(text, v.description('Id of the model that answered.')),
-  answers: v.pipe(
+  id: described(text, 'Id of the request.'),
+  model: described(text, 'Id of the model that answered.'),
+  answers: described(
     v.record(text, v.union([FieldAnswer, SystemOneAnswer])),
-    v.description('The answers by the names of their fields and questions.'),
+    'The answers by the names of their fields and questions.',
   ),
-  truncated: v.pipe(v.literal(false), v.description('Always false: a state that does not fit is refused.')),
-  state_text: v.exactOptional(v.pipe(text, v.description('The text that spans index.'))),
+  truncated: described(v.literal(false), 'Always false: a state that does not fit is refused.'),
+  state_text: exactOptional(text, 'The text that spans index.'),
   usage: v.object({
-    state_tokens: v.pipe(count, v.description('Tokens of the state, with the fixed instructions before it.')),
+    state_tokens: described(count, 'Tokens of the state, with the fixed instructions before it.'),
     image_tokens: count,
-    schema_tokens: v.pipe(count, v.description('Tokens of the fields and questions.')),
+    schema_tokens: described(count, 'Tokens of the fields and questions.'),
     input_tokens: count,
     output_tokens: count,
     passes: count,

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { object, record, strictObject, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
-import { additions, confidence, probability, setConfidence, windowed } from './decisions-response.ts';
+import { additions, confidence, setConfidence, windowed } from './decisions-response.ts';
 import {
   evidence,
   fewOptions,
@@ -14,13 +14,14 @@ import {
   unsure,
 } from './question-fields.ts';
 import { x_abstained } from './systemone-response.ts';
+import { count, described, nonEmpty, probability } from './values.ts';
 
 /*
  * Requests of Google's Decisions as its clients send them (PyPI `google-genai` 3.6.1, `_gaos/types/decisions`), with
  * the fields that Assay adds to the decision formats. Unknown members of the request and of parts are ignored.
  */
 
-const address = v.nullish(v.pipe(v.string(), v.minLength(1)));
+const address = v.nullish(nonEmpty);
 const media = { data: address, uri: address, mime_type: v.nullish(v.string()) };
 function eitherSource<TMedia extends { data?: string | null | undefined; uri?: string | null | undefined }>() {
   return rule<TMedia>(({ data, uri }) =>
@@ -33,9 +34,9 @@ export const GoogleAudio = v.pipe(object({ type: v.literal('audio'), ...media })
 export const GooglePart = variant('type', [GoogleText, GoogleImage, GoogleAudio]);
 export type GooglePart = v.InferOutput<typeof GooglePart>;
 
-const instructions = v.pipe(
-  v.union([v.pipe(v.string(), v.minLength(1)), GoogleText, v.pipe(v.array(GoogleText), v.minLength(1))]),
-  v.description('The question: a text, a part, or a list of parts.'),
+const instructions = described(
+  v.union([nonEmpty, GoogleText, v.pipe(v.array(GoogleText), v.minLength(1))]),
+  'The question: a text, a part, or a list of parts.',
 );
 const option = v.pipe(v.string(), v.minLength(1), v.maxCodePoints(OPTION_LENGTH));
 
@@ -48,19 +49,23 @@ export const GoogleNoul = strictObject({
   unsure,
   evidence,
 });
-const criteria = v.pipe(
-  record(option, v.nullable(v.string())),
-  fewOptions((options) => Object.keys(options).length),
-  rule((options) =>
-    Object.keys(options).length === 0 ? { code: 'invalid_value', message: 'must not be empty' } : null,
+const criteria = described(
+  v.pipe(
+    record(option, v.nullable(v.string())),
+    fewOptions((options) => Object.keys(options).length),
+    rule((options) =>
+      Object.keys(options).length === 0 ? { code: 'invalid_value', message: 'must not be empty' } : null,
+    ),
   ),
-  v.description('The options by name, with their descriptions.'),
+  'The options by name, with their descriptions.',
 );
 export const GoogleChoice = strictObject({ type: v.literal('choice'), instructions, criteria, unsure, evidence });
-export const GoogleMulti = v.pipe(
-  strictObject({ type: v.literal('multi'), instructions, criteria, ...selection }),
-  selectable(({ criteria }) => Object.keys(criteria).length),
-  v.description('Choose all options that apply. Each is asked about on its own. An extension.'),
+export const GoogleMulti = described(
+  v.pipe(
+    strictObject({ type: v.literal('multi'), instructions, criteria, ...selection }),
+    selectable(({ criteria }) => Object.keys(criteria).length),
+  ),
+  'Choose all options that apply. Each is asked about on its own. An extension.',
 );
 export const GoogleScore = strictObject({
   type: v.literal('score'),
@@ -79,11 +84,7 @@ export const GoogleQuestion = variant('type', [GoogleNoul, GoogleChoice, GoogleS
 export type GoogleQuestion = v.InferOutput<typeof GoogleQuestion>;
 
 export const GoogleDecisionsRequest = object({
-  model: v.pipe(
-    v.string(),
-    v.minLength(1),
-    v.description('Id of the loaded model, with or without models/ before it.'),
-  ),
+  model: described(nonEmpty, 'Id of the loaded model, with or without models/ before it.'),
   input: v.union([v.string(), GooglePart, v.pipe(v.array(GooglePart), v.minLength(1), v.maxLength(1024))]),
   questions: v.pipe(
     record(questionName, GoogleQuestion),
@@ -100,7 +101,7 @@ export type GoogleDecisionsRequest = v.InferOutput<typeof GoogleDecisionsRequest
 const probabilities = v.record(v.string(), probability);
 export const GoogleNoulAnswer = v.object({
   type: v.literal('noul'),
-  noul: v.pipe(v.number(), v.minValue(0.01), v.maxValue(0.99), v.description('Probability that the answer is yes.')),
+  noul: described(v.pipe(v.number(), v.minValue(0.01), v.maxValue(0.99)), 'Probability that the answer is yes.'),
   confidence,
   x_abstained,
   ...additions,
@@ -136,7 +137,6 @@ export const GoogleAnswer = v.variant('type', [
   GoogleScoreAnswer,
   GoogleMultiAnswer,
 ]);
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const GoogleDecisionsResponse = v.object({
   answers: v.record(v.string(), GoogleAnswer),
   usage: v.object({
@@ -150,8 +150,8 @@ export const GoogleDecisionsResponse = v.object({
 /** The body of error responses in the format of Google's APIs, which OpenRouter's clients read, too. */
 export const GoogleErrorBody = v.object({
   error: v.object({
-    code: v.pipe(v.number(), v.integer(), v.description('The HTTP status.')),
+    code: described(v.pipe(v.number(), v.integer()), 'The HTTP status.'),
     message: v.string(),
-    status: v.pipe(v.string(), v.description('A name of the kind of error, such as INVALID_ARGUMENT.')),
+    status: described(v.string(), 'A name of the kind of error, such as INVALID_ARGUMENT.'),
   }),
 });

@@ -1,22 +1,13 @@
 import * as v from 'valibot';
 import { strictObject, variant } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
+import { described, exactOptional, nonEmpty } from './values.ts';
 
 const members = {
   type: v.picklist(['url', 'base64']),
-  url: v.exactOptional(
-    v.pipe(v.string(), v.minLength(1), v.description('Address of the file. Required with type url.')),
-  ),
-  data: v.exactOptional(
-    v.pipe(v.string(), v.minLength(1), v.description('The file in base64. Required with type base64.')),
-  ),
-  mime_type: v.exactOptional(
-    v.pipe(
-      v.string(),
-      v.minLength(1),
-      v.description('Type of the file, such as image/png. Required with type base64.'),
-    ),
-  ),
+  url: exactOptional(nonEmpty, 'Address of the file. Required with type url.'),
+  data: exactOptional(nonEmpty, 'The file in base64. Required with type base64.'),
+  mime_type: exactOptional(nonEmpty, 'Type of the file, such as image/png. Required with type base64.'),
 };
 
 type Source = v.InferOutput<v.StrictObjectSchema<typeof members, undefined>>;
@@ -40,28 +31,22 @@ function fitting<TInput extends Source>() {
   });
 }
 
-export const ImageInput = v.pipe(
-  strictObject(members),
-  fitting(),
-  v.description(
-    'An image: JPEG, PNG, WebP or GIF, up to 40 megapixels, as base64 or at an address whose host the server allows. ' +
-      'At most 16 in a request.',
-  ),
+export const ImageInput = described(
+  v.pipe(strictObject(members), fitting()),
+  'An image: JPEG, PNG, WebP or GIF, up to 40 megapixels, as base64 or at an address whose host the server allows. ' +
+    'At most 16 in a request.',
 );
-export const AudioInput = v.pipe(
-  strictObject(members),
-  fitting(),
-  v.description(
-    'A recording: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds, as base64 or at an address whose host the ' +
-      'server allows. At most 16 in a request.',
-  ),
+export const AudioInput = described(
+  v.pipe(strictObject(members), fitting()),
+  'A recording: WAV, MP3, FLAC or Ogg (Vorbis, Opus), up to 600 seconds, as base64 or at an address whose host the ' +
+    'server allows. At most 16 in a request.',
 );
 export type MediaInput = Source;
 
 export const TextPart = strictObject({ type: v.literal('text'), text: v.string() });
 
 export const ImageUrl = strictObject({
-  url: v.pipe(v.string(), v.minLength(1)),
+  url: nonEmpty,
   detail: v.exactOptional(v.picklist(['low', 'high', 'auto'])),
 });
 export const ImageUrlPart = strictObject({ type: v.literal('image_url'), image_url: ImageUrl });
@@ -69,8 +54,8 @@ export const ImagePart = strictObject({ type: v.literal('image'), image: ImageIn
 export const AudioPart = strictObject({ type: v.literal('audio'), audio: AudioInput });
 
 export const InputAudio = strictObject({
-  data: v.pipe(v.string(), v.minLength(1), v.description('The recording in base64.')),
-  format: v.pipe(v.string(), v.minLength(1), v.description('Format of the file, such as wav or mp3.')),
+  data: described(nonEmpty, 'The recording in base64.'),
+  format: described(nonEmpty, 'Format of the file, such as wav or mp3.'),
 });
 export const InputAudioPart = strictObject({ type: v.literal('input_audio'), input_audio: InputAudio });
 
@@ -81,13 +66,8 @@ export const MessageContent = v.union([v.string(), v.pipe(v.array(ContentPart), 
 
 /** One message of a request to the decision service: its role and content (docs/interface.md, D-8). */
 export const Message = strictObject({
-  role: v.pipe(
-    v.picklist(['system', 'developer', 'user', 'assistant']),
-    v.description('developer is treated as system.'),
-  ),
+  role: described(v.picklist(['system', 'developer', 'user', 'assistant']), 'developer is treated as system.'),
   content: MessageContent,
-  name: v.exactOptional(
-    v.pipe(v.string(), v.description('Name of the speaker. The model reads it before the content.')),
-  ),
+  name: exactOptional(v.string(), 'Name of the speaker. The model reads it before the content.'),
 });
 export type Message = v.InferOutput<typeof Message>;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { count } from './values.ts';
 
 /** Kinds of device that can run a model. */
 export const DEVICES = ['NPU', 'GPU', 'CPU'] as const;
@@ -6,7 +7,7 @@ export const Device = v.picklist(DEVICES);
 export type Device = v.InferOutput<typeof Device>;
 
 const Measure = v.nullable(v.pipe(v.number(), v.minValue(0)));
-const Count = v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0)));
+const Count = v.nullable(count);
 
 /**
  * Metrics of a chat completion (docs/model-api.md, M-16). A name that ends in `_ms` or `_per_second` states its unit;

@@ -3,24 +3,19 @@ import { object, strictObject } from '../validation/objects.ts';
 import { Device } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { precisionFields } from './precision.ts';
+import { count, described, optional, whole } from './values.ts';
 
 /** Longest prompt in tokens. The host also checks it against the model's context length (docs/model-api.md, M-12). */
-const MaxPromptLen = v.pipe(
-  v.number(),
-  v.integer(),
-  v.minValue(16),
-  v.maxValue(1_048_576),
-  v.description('Longest prompt, in tokens, that the model is compiled for. Another value compiles again.'),
+const MaxPromptLen = described(
+  whole(16, 1_048_576),
+  'Longest prompt, in tokens, that the model is compiled for. Another value compiles again.',
 );
-const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 const success = v.literal('success');
 const reportFields = {
   ...precisionFields,
-  precision_warning: v.optional(
-    v.pipe(
-      v.string(),
-      v.description('Why answers may be wrong in the requested number format of the weights, and what to do.'),
-    ),
+  precision_warning: optional(
+    v.string(),
+    'Why answers may be wrong in the requested number format of the weights, and what to do.',
   ),
 };
 
@@ -30,28 +25,20 @@ const reportFields = {
 export const LoadRequest = strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
-  keep_others: v.optional(
-    v.pipe(
-      v.boolean(),
-      v.description(
-        'Whether the loaded models stay in memory beside this one, which is refused if it does not fit. Default: false, but true on a server that was started for several models.',
-      ),
-    ),
+  keep_others: optional(
+    v.boolean(),
+    'Whether the loaded models stay in memory beside this one, which is refused if it does not fit. Default: false, but true on a server that was started for several models.',
   ),
-  evict: v.optional(
-    v.pipe(
-      v.boolean(),
-      v.description(
-        'Whether the models that were used least recently are unloaded if this one does not fit. Default: what the server was started with.',
-      ),
-    ),
+  evict: optional(
+    v.boolean(),
+    'Whether the models that were used least recently are unloaded if this one does not fit. Default: what the server was started with.',
   ),
 });
 export type LoadRequest = v.InferOutput<typeof LoadRequest>;
 
 /** Request of `POST /unload`, whose body may be absent. */
 export const UnloadRequest = object({
-  model: v.optional(v.pipe(ModelIdText, v.description('The model to unload. Default: the active one.'))),
+  model: optional(ModelIdText, 'The model to unload. Default: the active one.'),
 });
 
 /** Request of `POST /download` and `POST /v1/models/download`. */
@@ -59,10 +46,7 @@ export const DownloadRequest = strictObject({
   model: ModelIdText,
   max_prompt_len: v.optional(MaxPromptLen),
   allow_download: v.optional(
-    v.pipe(
-      v.boolean(),
-      v.description('Whether missing files may be downloaded. If false, only files on disk are compiled.'),
-    ),
+    described(v.boolean(), 'Whether missing files may be downloaded. If false, only files on disk are compiled.'),
     true,
   ),
 });
@@ -72,7 +56,7 @@ export type DownloadRequest = v.InferOutput<typeof DownloadRequest>;
 export const DeleteRequest = strictObject({
   model: ModelIdText,
   compiled_only: v.optional(
-    v.pipe(v.boolean(), v.description('Whether to keep the downloaded weights and delete only the compiled files.')),
+    described(v.boolean(), 'Whether to keep the downloaded weights and delete only the compiled files.'),
     false,
   ),
 });
@@ -83,15 +67,11 @@ export const LoadResponse = object({
   model: ModelIdText,
   state: v.literal('loaded'),
   device: Device,
-  load_ms: v.pipe(
-    v.number(),
-    v.minValue(0),
-    v.description('Milliseconds that the load took; 0 if the model was loaded already.'),
+  load_ms: described(
+    v.pipe(v.number(), v.minValue(0)),
+    'Milliseconds that the load took; 0 if the model was loaded already.',
   ),
-  compiled: v.pipe(
-    v.boolean(),
-    v.description('Whether this call compiled the model; false if it was compiled already.'),
-  ),
+  compiled: described(v.boolean(), 'Whether this call compiled the model; false if it was compiled already.'),
   max_prompt_len: MaxPromptLen,
   ...reportFields,
 });
@@ -110,11 +90,8 @@ export const DownloadResponse = object({
   model: ModelIdText,
   state: v.literal('compiled'),
   /** Number of bytes that this call downloaded; 0 if all files were present. */
-  bytes: Bytes,
-  compiled: v.pipe(
-    v.boolean(),
-    v.description('Whether this call compiled the model; false if it was compiled already.'),
-  ),
+  bytes: count,
+  compiled: described(v.boolean(), 'Whether this call compiled the model; false if it was compiled already.'),
   max_prompt_len: MaxPromptLen,
   ...reportFields,
 });
@@ -125,9 +102,9 @@ export const DownloadProgress = object({
   status: v.picklist(['downloading', 'verifying', 'compiling']),
   model: ModelIdText,
   /** Number of bytes done so far in this stage. */
-  bytes: Bytes,
+  bytes: count,
   /** Total number of bytes of this stage; null if unknown. */
-  total: v.nullable(Bytes),
+  total: v.nullable(count),
   /** Name of the file in progress. */
   file: v.optional(v.string()),
   /** Name of the compile step in progress. */
@@ -138,7 +115,7 @@ export type DownloadProgress = v.InferOutput<typeof DownloadProgress>;
 /** One event of a streamed download: progress or, at the end, the response that a call without a stream gets. */
 export const DownloadEvent = v.union([DownloadProgress, DownloadResponse]);
 
-export const RemovedFiles = object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: Bytes });
+export const RemovedFiles = object({ kind: v.picklist(['compiled', 'weights', 'locks']), bytes: count });
 export const DeleteResponse = object({
   status: success,
   model: ModelIdText,

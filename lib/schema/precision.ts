@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { strictObject } from '../validation/objects.ts';
+import { optional } from './values.ts';
 
 /**
  * Number formats of the weights. `int8`: 8-bit weights with a scale for each output column, and activations quantized
@@ -12,8 +13,8 @@ export type Precision = v.InferOutput<typeof Precision>;
 
 /** Fields of responses that report the number format of a model's weights and why it was chosen. */
 export const precisionFields = {
-  precision: v.optional(v.pipe(Precision, v.description("Number format of the model's weights."))),
-  precision_reason: v.optional(v.pipe(v.string(), v.description('Why this number format was chosen.'))),
+  precision: optional(Precision, "Number format of the model's weights."),
+  precision_reason: optional(v.string(), 'Why this number format was chosen.'),
 };
 
 /** Records the reason for the number format of a model's weights, and the measurements behind the choice. */

@@ -3,6 +3,7 @@ import { strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
 import { cacheSalt } from './sampling-fields.ts';
 import { answerSchema, keys, verbatim } from './task-fields.ts';
+import { count, described, exactOptional, nullish, probability, whole } from './values.ts';
 import { windows } from './windows.ts';
 
 /*
@@ -37,10 +38,9 @@ export function fewOptions<TInput>(count: (options: TInput) => number) {
 /** Maximum length of a question's name in characters. */
 const NAME_LENGTH = 1024;
 
-export const questionName = v.pipe(
-  v.string(),
-  v.maxLength(NAME_LENGTH),
-  v.description('Name of the question, returned with its answer.'),
+export const questionName = described(
+  v.pipe(v.string(), v.maxLength(NAME_LENGTH)),
+  'Name of the question, returned with its answer.',
 );
 
 /** Fields of an `extract` question that define the shape of its answer, as in an extract task. */
@@ -52,41 +52,16 @@ export const extraction = {
 };
 
 /** The field `unsure` of questions with options. */
-export const unsure = v.nullish(
-  v.pipe(
-    v.union([v.boolean(), v.pipe(v.string(), v.minLength(1), v.maxLength(4096))]),
-    v.description(
-      'Show the model one more option: that the input does not tell; a text describes it. Its probability is x_p_unsure, and if it is the likeliest, the answer is an abstention. Default: false.',
-    ),
-  ),
+export const unsure = nullish(
+  v.union([v.boolean(), v.pipe(v.string(), v.minLength(1), v.maxLength(4096))]),
+  'Show the model one more option: that the input does not tell; a text describes it. Its probability is x_p_unsure, and if it is the likeliest, the answer is an abstention. Default: false.',
 );
 
 /** Fields of a question of many labels that set which labels are selected. */
 export const selection = {
-  threshold: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.minValue(0),
-      v.maxValue(1),
-      v.description('Least probability of a selected label. Default: 0.5.'),
-    ),
-  ),
-  min: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(0),
-      v.description('Least number of selected labels: the most probable ones below the threshold are added.'),
-    ),
-  ),
-  max: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(0),
-      v.description('Greatest number of selected labels: only the most probable ones are kept.'),
-    ),
-  ),
+  threshold: exactOptional(probability, 'Least probability of a selected label. Default: 0.5.'),
+  min: exactOptional(count, 'Least number of selected labels: the most probable ones below the threshold are added.'),
+  max: exactOptional(count, 'Greatest number of selected labels: only the most probable ones are kept.'),
 };
 
 /** Returns the rule that `min` is at most `max` and at most the number of labels. */
@@ -105,33 +80,23 @@ export function selectable<TQuestion extends { min?: number; max?: number }>(cou
 }
 
 /** The field `evidence` of questions with options. */
-export const evidence = v.exactOptional(
-  v.pipe(
-    v.union([
-      v.boolean(),
-      strictObject({
-        method: v.exactOptional(v.picklist(['quote', 'ablation'])),
-        top: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(8))),
-      }),
-    ]),
-    v.description(
-      'Return what decides the answer as x_evidence. quote (also true): the words that the model quotes from the input. ablation: the sentences without which the answer is less probable, the top ones (default 3); the input must be one text of at most 32 sentences.',
-    ),
-  ),
+export const evidence = exactOptional(
+  v.union([
+    v.boolean(),
+    strictObject({
+      method: v.exactOptional(v.picklist(['quote', 'ablation'])),
+      top: v.exactOptional(whole(1, 8)),
+    }),
+  ]),
+  'Return what decides the answer as x_evidence. quote (also true): the words that the model quotes from the input. ablation: the sentences without which the answer is less probable, the top ones (default 3); the input must be one text of at most 32 sentences.',
 );
 /** Says how the evidence for an answer is found. */
 export type EvidenceWish = true | { method?: 'quote' | 'ablation'; top?: number };
 
 /** The field `max_error`. */
-export const maxError = v.exactOptional(
-  v.pipe(
-    v.number(),
-    v.gtValue(0),
-    v.ltValue(1),
-    v.description(
-      'Say of each answer whether it may be automated: x_automated is true if at most this share of such answers is wrong, by thresholds that assay calibrate --target-error has certified, and null if none is certified. Refused beside extractions, multi and calibrated: false.',
-    ),
-  ),
+export const maxError = exactOptional(
+  v.pipe(v.number(), v.gtValue(0), v.ltValue(1)),
+  'Say of each answer whether it may be automated: x_automated is true if at most this share of such answers is wrong, by thresholds that assay calibrate --target-error has certified, and null if none is certified. Refused beside extractions, multi and calibrated: false.',
 );
 
 /** Units in which places of a text are counted. */
@@ -155,7 +120,7 @@ export type Confidence = (typeof CONFIDENCES)[number];
  */
 export const ConfidenceFormula = v.union([
   v.picklist(['entropy', 'margin', 'lead', 'highest', 'distance', 'spread']),
-  v.strictObject({ deviation: v.pipe(v.number(), v.minValue(0), v.maxValue(1)) }),
+  v.strictObject({ deviation: probability }),
 ]);
 export type ConfidenceFormula = v.InferOutput<typeof ConfidenceFormula>;
 
@@ -164,51 +129,30 @@ export type ConfidenceFormula = v.InferOutput<typeof ConfidenceFormula>;
  * the server.
  */
 export const settings = {
-  orders: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(MOST_ORDERS),
-      v.description(
-        'Number of orders in which the options of each question are shown to the model. Their log-probabilities are averaged.',
-      ),
-    ),
+  orders: exactOptional(
+    whole(1, MOST_ORDERS),
+    'Number of orders in which the options of each question are shown to the model. Their log-probabilities are averaged.',
   ),
-  abstain_below: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.minValue(0),
-      v.maxValue(1),
-      v.description('Abstain from choices whose most likely option has a lower probability than this.'),
-    ),
+  abstain_below: exactOptional(
+    probability,
+    'Abstain from choices whose most likely option has a lower probability than this.',
   ),
-  confidence: v.exactOptional(
-    v.pipe(
-      v.picklist(CONFIDENCES),
-      v.description(
-        'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k); of a score with the most likely level m, 1 - Σ p_i |i - m| / U, where U is the mean distance of k levels from their middle.',
-      ),
-    ),
+  confidence: exactOptional(
+    v.picklist(CONFIDENCES),
+    'Formula of confidence, for k options with probabilities p. entropy: 1 - H(p) / ln k. margin: (max p - 1/k) / (1 - 1/k); of a score with the most likely level m, 1 - Σ p_i |i - m| / U, where U is the mean distance of k levels from their middle.',
   ),
-  span_unit: v.exactOptional(
-    v.pipe(
-      v.picklist(SPAN_UNITS),
-      v.description('Unit of the places of evidence. Default: utf16, as JavaScript counts; code_point as Python does.'),
-    ),
+  span_unit: exactOptional(
+    v.picklist(SPAN_UNITS),
+    'Unit of the places of evidence. Default: utf16, as JavaScript counts; code_point as Python does.',
   ),
   max_error: maxError,
-  calibrated: v.exactOptional(
-    v.pipe(v.boolean(), v.description("Whether to apply the model's calibration to the probabilities. Default: true.")),
+  calibrated: exactOptional(
+    v.boolean(),
+    "Whether to apply the model's calibration to the probabilities. Default: true.",
   ),
-  max_output_tokens: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(4096),
-      v.description('Limit of output tokens for all extractions together; other questions need none. Default: 1024.'),
-    ),
+  max_output_tokens: exactOptional(
+    whole(1, 4096),
+    'Limit of output tokens for all extractions together; other questions need none. Default: 1024.',
   ),
   cache_salt: cacheSalt,
   windows,

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { object } from '../validation/objects.ts';
 import { type Finding, rule, unsupported } from '../validation/rules.ts';
 import { jsonObject } from './json-object.ts';
+import { described, nullish } from './values.ts';
 
 /*
  * Fields with which clients of other servers switch a model's reasoning on or off, in chats and in Responses. All mean
@@ -12,7 +13,6 @@ import { jsonObject } from './json-object.ts';
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof EFFORTS)[number];
 const effort = v.nullish(v.picklist(EFFORTS));
-const described = <T extends v.GenericSchema>(schema: T, text: string) => v.pipe(schema, v.description(text));
 
 /** Variables of chat templates that requests may set, each with the values that it may have. */
 const TEMPLATE_VARIABLES: { readonly [name: string]: (value: unknown) => boolean } = {
@@ -45,14 +45,9 @@ const budget = unsupported(
 );
 
 export const reasoningFields = {
-  chat_template_kwargs: v.nullish(
-    v.pipe(
-      jsonObject,
-      templateVariables,
-      v.description(
-        'As vLLM has it. enable_thinking or thinking (false: the model does not reason) and reasoning_effort.',
-      ),
-    ),
+  chat_template_kwargs: nullish(
+    v.pipe(jsonObject, templateVariables),
+    'As vLLM has it. enable_thinking or thinking (false: the model does not reason) and reasoning_effort.',
   ),
   enable_thinking: described(v.nullish(v.boolean()), 'False: the model does not reason.'),
   think: described(

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { object, strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
-import { probability } from './decisions-response.ts';
 import { settings } from './question-fields.ts';
+import { count, described, nonEmpty, nullish, probability, whole } from './values.ts';
 
 /*
  * Requests of `POST /v1/rerank` and its aliases, as Cohere, Jina, vLLM and llama.cpp accept them (PyPI `cohere` 7.3.1,
@@ -13,18 +13,12 @@ import { settings } from './question-fields.ts';
 export const MOST_DOCUMENTS = 256;
 
 const document = v.union([v.string(), strictObject({ text: v.string() })]);
-const query = v.pipe(v.string(), v.minLength(1), v.description('What the documents are ranked by.'));
-const model = v.nullish(
-  v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model. Default: the loaded one.')),
-);
-const ignored = v.nullish(v.pipe(v.unknown(), v.description('Accepted and ignored.')));
-const truncate = v.nullish(
-  v.pipe(v.unknown(), v.description('Accepted and ignored: a document is read whole, or refused if it is too long.')),
-);
+const query = described(nonEmpty, 'What the documents are ranked by.');
+const model = nullish(nonEmpty, 'Id of the loaded model. Default: the loaded one.');
+const ignored = nullish(v.unknown(), 'Accepted and ignored.');
+const truncate = nullish(v.unknown(), 'Accepted and ignored: a document is read whole, or refused if it is too long.');
 const shared = {
-  instruction: v.nullish(
-    v.pipe(v.string(), v.description('What makes a document relevant, for the model. An extension.')),
-  ),
+  instruction: nullish(v.string(), 'What makes a document relevant, for the model. An extension.'),
   calibrated: settings.calibrated,
   cache_salt: settings.cache_salt,
 };
@@ -36,32 +30,15 @@ export const RerankRequest = v.pipe(
   strictObject({
     model,
     query,
-    documents: v.pipe(
-      v.array(document),
-      v.minLength(1),
-      v.maxLength(MOST_DOCUMENTS),
-      v.description('The documents: texts, or objects with text.'),
+    documents: described(
+      v.pipe(v.array(document), v.minLength(1), v.maxLength(MOST_DOCUMENTS)),
+      'The documents: texts, or objects with text.',
     ),
-    top_n: v.nullish(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(0),
-        v.description('Number of documents to return, the most relevant ones. Default, and for 0: all.'),
-      ),
-    ),
-    return_documents: v.nullish(
-      v.pipe(v.boolean(), v.description('Whether each result has its document. Default: false.')),
-    ),
-    max_tokens_per_doc: v.nullish(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(1),
-        v.description(
-          `Refuse a longer document, counting ${CHARACTERS_PER_TOKEN} characters as a token. Documents are never cut.`,
-        ),
-      ),
+    top_n: nullish(count, 'Number of documents to return, the most relevant ones. Default, and for 0: all.'),
+    return_documents: nullish(v.boolean(), 'Whether each result has its document. Default: false.'),
+    max_tokens_per_doc: nullish(
+      whole(1),
+      `Refuse a longer document, counting ${CHARACTERS_PER_TOKEN} characters as a token. Documents are never cut.`,
     ),
     ...shared,
     priority: ignored,
@@ -86,18 +63,17 @@ export function textOfDocument(one: v.InferOutput<typeof document>): string {
 }
 
 export const RankResult = v.object({
-  index: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Index of the document in the request.')),
-  relevance_score: v.pipe(probability, v.description('Probability that the document is relevant.')),
+  index: described(count, 'Index of the document in the request.'),
+  relevance_score: described(probability, 'Probability that the document is relevant.'),
   document: v.exactOptional(v.object({ text: v.string() })),
 });
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 export const RerankResponse = v.object({
-  id: v.pipe(v.string(), v.description('Id of the request.')),
+  id: described(v.string(), 'Id of the request.'),
   object: v.literal('list'),
-  model: v.pipe(v.string(), v.description('Id of the model that answered.')),
-  results: v.pipe(v.array(RankResult), v.description('The documents, the most relevant first.')),
+  model: described(v.string(), 'Id of the model that answered.'),
+  results: described(v.array(RankResult), 'The documents, the most relevant first.'),
   usage: v.object({ prompt_tokens: count, completion_tokens: count, total_tokens: count }),
-  meta: v.pipe(v.object({}), v.description('Empty; clients of Cohere read it.')),
+  meta: described(v.object({}), 'Empty; clients of Cohere read it.'),
 });
 
 /** A request in TEI's form, which is answered by a list of index, score and, on request, text. */
@@ -113,9 +89,9 @@ export const TeiRerankRequest = object({
 export type TeiRerankRequest = v.InferOutput<typeof TeiRerankRequest>;
 
 export const TeiRank = v.object({
-  index: v.pipe(count, v.description('Index of the text in the request.')),
-  score: v.pipe(v.number(), v.description('Probability that the text is relevant, or its logit with raw_scores.')),
+  index: described(count, 'Index of the text in the request.'),
+  score: described(v.number(), 'Probability that the text is relevant, or its logit with raw_scores.'),
   text: v.exactOptional(v.string()),
 });
 /** The answer in TEI's form. */
-export const TeiRanks = v.pipe(v.array(TeiRank), v.description('The texts, the most relevant first.'));
+export const TeiRanks = described(v.array(TeiRank), 'The texts, the most relevant first.');

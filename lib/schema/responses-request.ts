@@ -21,6 +21,7 @@ import {
 import { contradictingReasoning, reasoningFields } from './reasoning-fields.ts';
 import * as sampling from './sampling-fields.ts';
 import { cacheSalt } from './sampling-fields.ts';
+import { described, nonEmpty, nullish } from './values.ts';
 
 /*
  * Requests of `POST /v1/responses`, as OpenAI's client sends them (npm `openai` 7.55.0, `resources/responses`). As in
@@ -60,35 +61,35 @@ const ITEM_TYPES = Object.keys(REQUIRED_MEMBERS) as ItemType[];
 const itemType = v.pipe(v.string(), v.metadata({ enum: ITEM_TYPES }), noReference, v.picklist(ITEM_TYPES));
 const text = v.union([v.string(), v.pipe(v.array(ResponsesPart), v.maxLength(1024))]);
 
-export const ResponsesItem = v.pipe(
-  object({
-    type: v.nullish(itemType),
-    role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
-    content: v.nullish(text),
-    call_id: v.nullish(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
-    name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
-    arguments: v.nullish(argumentsText),
-    output: v.nullish(text),
-  }),
-  rule((item) => {
-    const type = item.type ?? 'message';
-    const missing = REQUIRED_MEMBERS[type].find((name) => item[name] === undefined || item[name] === null);
-    return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
-  }),
-  rule(({ type, name }) =>
-    type === 'function_call' && !TOOL_NAME.test(name ?? '')
-      ? { code: 'invalid_value', at: ['name'], message: 'must be the name of a function' }
-      : null,
+export const ResponsesItem = described(
+  v.pipe(
+    object({
+      type: v.nullish(itemType),
+      role: v.nullish(v.picklist(['user', 'assistant', 'system', 'developer'])),
+      content: v.nullish(text),
+      call_id: v.nullish(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
+      name: v.nullish(v.pipe(v.string(), v.maxLength(256))),
+      arguments: v.nullish(argumentsText),
+      output: v.nullish(text),
+    }),
+    rule((item) => {
+      const type = item.type ?? 'message';
+      const missing = REQUIRED_MEMBERS[type].find((name) => item[name] === undefined || item[name] === null);
+      return missing ? { code: 'missing_field', at: [missing], message: `is required in a ${type}` } : null;
+    }),
+    rule(({ type, name }) =>
+      type === 'function_call' && !TOOL_NAME.test(name ?? '')
+        ? { code: 'invalid_value', at: ['name'], message: 'must be the name of a function' }
+        : null,
+    ),
+    rule(({ type, output }) => {
+      const other = type !== 'function_call_output' || typeof output === 'string' ? -1 : mediaAt(output ?? []);
+      return other < 0
+        ? null
+        : { code: 'invalid_value', at: ['output', other, 'type'], message: 'must be text in the output of a tool' };
+    }),
   ),
-  rule(({ type, output }) => {
-    const other = type !== 'function_call_output' || typeof output === 'string' ? -1 : mediaAt(output ?? []);
-    return other < 0
-      ? null
-      : { code: 'invalid_value', at: ['output', other, 'type'], message: 'must be text in the output of a tool' };
-  }),
-  v.description(
-    'A message, an output item of an earlier response, or the output of a function call. Reasoning items are accepted and not shown to the model.',
-  ),
+  'A message, an output item of an earlier response, or the output of a function call. Reasoning items are accepted and not shown to the model.',
 );
 export type ResponsesItem = v.InferOutput<typeof ResponsesItem>;
 
@@ -130,35 +131,27 @@ const stateless = 'is not supported: nothing is stored here. Send the earlier in
 
 export const ResponsesRequest = v.pipe(
   object({
-    model: v.nullish(v.pipe(v.string(), v.minLength(1), v.description('Id of the model. Default: the active model.'))),
+    model: nullish(nonEmpty, 'Id of the model. Default: the active model.'),
     input: v.union([
       v.string(),
       v.pipe(v.array(ResponsesItem), v.minLength(1), v.maxLength(MOST_ITEMS), fewCalls, answeredCalls),
     ]),
-    instructions: v.nullish(v.pipe(v.string(), v.description('A system message that precedes the input.'))),
-    max_output_tokens: v.pipe(
+    instructions: nullish(v.string(), 'A system message that precedes the input.'),
+    max_output_tokens: described(
       sampling.tokenCount,
-      v.description("Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed."),
+      "Limit of output tokens. Default: the server's --chat-max-tokens, which is 1024 unless changed.",
     ),
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_logprobs: sampling.topLogprobs,
     cache_salt: cacheSalt,
-    include: v.nullish(
-      v.pipe(
-        v.array(v.pipe(v.string(), v.maxLength(256))),
-        v.maxLength(32),
-        v.description('message.output_text.logprobs returns log-probabilities; other values are ignored.'),
-      ),
+    include: nullish(
+      v.pipe(v.array(v.pipe(v.string(), v.maxLength(256))), v.maxLength(32)),
+      'message.output_text.logprobs returns log-probabilities; other values are ignored.',
     ),
     text: v.nullish(object({ format: v.nullish(ResponsesTextFormat) })),
     stream: v.nullish(v.boolean()),
-    metadata: v.nullish(
-      v.pipe(
-        record(v.string(), v.pipe(v.string(), v.maxLength(512))),
-        v.description('Returned unchanged in the response.'),
-      ),
-    ),
+    metadata: nullish(record(v.string(), v.pipe(v.string(), v.maxLength(512))), 'Returned unchanged in the response.'),
     store: unsupported(
       (value) => value === false,
       'must be false or absent: nothing is stored here. Keep the output items, and send them in the next input',
@@ -176,11 +169,9 @@ export const ResponsesRequest = v.pipe(
     ...reasoningFields,
     ...otherForms('text.format'),
     response_format: otherForms('text.format').format,
-    parallel_tool_calls: v.nullish(
-      v.pipe(
-        v.boolean(),
-        v.description('Whether an answer may have several function calls, if the model supports that. Default: true.'),
-      ),
+    parallel_tool_calls: nullish(
+      v.boolean(),
+      'Whether an answer may have several function calls, if the model supports that. Default: true.',
     ),
   }),
   rule(({ input, instructions }) =>

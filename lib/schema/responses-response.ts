@@ -4,13 +4,13 @@ import { ResponsesTool, ResponsesToolChoice } from './chat-tools.ts';
 import { Metrics } from './metrics.ts';
 import { ModelIdText } from './model-list.ts';
 import { ResponsesReasoningText, ResponsesTextFormat } from './responses-request.ts';
+import { count, described, exactOptional } from './values.ts';
 
 /*
  * The answer of `POST /v1/responses` and its events, in the shape of OpenAI's Responses API, with `metrics` as in chat
  * (docs/model-api.md, M-24 and M-25).
  */
 
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ItemStatus = v.picklist(['in_progress', 'completed', 'incomplete']);
 
 export const ResponsesLogprob = v.object({ ...TokenAlternative.entries, top_logprobs: v.array(TokenAlternative) });
@@ -41,38 +41,33 @@ export const ResponsesFunctionCall = v.object({
   status: ItemStatus,
   call_id: v.string(),
   name: v.string(),
-  arguments: v.pipe(
-    v.string(),
-    v.description('The arguments as the JSON text of an object; cut if the item is incomplete.'),
-  ),
+  arguments: described(v.string(), 'The arguments as the JSON text of an object; cut if the item is incomplete.'),
 });
 export const ResponsesOutputItem = v.variant('type', [ResponsesMessage, ResponsesReasoning, ResponsesFunctionCall]);
 export type ResponsesOutputItem = v.InferOutput<typeof ResponsesOutputItem>;
 
 export const ResponsesUsage = v.object({
-  input_tokens: Count,
-  input_tokens_details: v.object({ cached_tokens: Count, cache_write_tokens: v.literal(0) }),
-  output_tokens: Count,
-  output_tokens_details: v.exactOptional(
-    v.pipe(
-      v.object({ reasoning_tokens: v.literal(0) }),
-      v.description('Absent if the model reasoned, because reasoning tokens are not counted separately.'),
-    ),
+  input_tokens: count,
+  input_tokens_details: v.object({ cached_tokens: count, cache_write_tokens: v.literal(0) }),
+  output_tokens: count,
+  output_tokens_details: exactOptional(
+    v.object({ reasoning_tokens: v.literal(0) }),
+    'Absent if the model reasoned, because reasoning tokens are not counted separately.',
   ),
-  total_tokens: Count,
+  total_tokens: count,
 });
 
 export const ResponsesAnswer = v.object({
   id: v.string(),
   object: v.literal('response'),
-  created_at: Count,
+  created_at: count,
   status: v.picklist(['in_progress', 'completed', 'incomplete']),
   error: v.null(),
   incomplete_details: v.nullable(
     v.object({ reason: v.picklist(['max_output_tokens', 'repetition', 'content_filter']) }),
   ),
   instructions: v.nullable(v.string()),
-  max_output_tokens: v.nullable(Count),
+  max_output_tokens: v.nullable(count),
   metadata: v.record(v.string(), v.string()),
   model: ModelIdText,
   output: v.array(ResponsesOutputItem),
@@ -90,8 +85,8 @@ export const ResponsesAnswer = v.object({
 });
 export type ResponsesAnswer = v.InferOutput<typeof ResponsesAnswer>;
 
-const numbered = { sequence_number: Count };
-const inItem = { item_id: v.string(), output_index: Count, content_index: v.literal(0) };
+const numbered = { sequence_number: count };
+const inItem = { item_id: v.string(), output_index: count, content_index: v.literal(0) };
 
 export const ResponsesLifeCycleEvent = v.object({
   type: v.picklist(['response.created', 'response.in_progress', 'response.completed', 'response.incomplete']),
@@ -101,7 +96,7 @@ export const ResponsesLifeCycleEvent = v.object({
 export const ResponsesItemEvent = v.object({
   type: v.picklist(['response.output_item.added', 'response.output_item.done']),
   ...numbered,
-  output_index: Count,
+  output_index: count,
   item: ResponsesOutputItem,
 });
 export const ResponsesPartEvent = v.object({
@@ -128,14 +123,14 @@ export const ResponsesArgumentsDeltaEvent = v.object({
   type: v.literal('response.function_call_arguments.delta'),
   ...numbered,
   item_id: v.string(),
-  output_index: Count,
+  output_index: count,
   delta: v.string(),
 });
 export const ResponsesArgumentsDoneEvent = v.object({
   type: v.literal('response.function_call_arguments.done'),
   ...numbered,
   item_id: v.string(),
-  output_index: Count,
+  output_index: count,
   name: v.string(),
   arguments: v.string(),
 });

@@ -1,13 +1,14 @@
 import * as v from 'valibot';
 import { rule } from '../validation/rules.ts';
+import { nullish, probability, whole } from './values.ts';
 
 /*
  * Fields that requests of Chat Completions and Responses share. Null counts as not sent (docs/model-api.md, M-14).
  */
 
 export const temperature = v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2)));
-export const topP = v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1)));
-export const topLogprobs = v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(20)));
+export const topP = v.nullish(probability);
+export const topLogprobs = v.nullish(whole(0, 20));
 /** The value with which clients of LM Studio and llama.cpp ask for no limit. */
 export const NO_LIMIT = -1;
 const MOST_TOKENS = 1_048_576;
@@ -29,13 +30,7 @@ export const tokenCount = v.nullish(
 export const limitOf = (count: number | null | undefined) => (count === NO_LIMIT ? MOST_TOKENS : count);
 
 /** The field `cache_salt` of all requests, as vLLM has it. */
-export const cacheSalt = v.nullish(
-  v.pipe(
-    v.string(),
-    v.minLength(1),
-    v.maxCodePoints(256),
-    v.description(
-      'Reuse cached prompts only between requests with this salt. They are never reused between keys, unless both keys share their cache.',
-    ),
-  ),
+export const cacheSalt = nullish(
+  v.pipe(v.string(), v.minLength(1), v.maxCodePoints(256)),
+  'Reuse cached prompts only between requests with this salt. They are never reused between keys, unless both keys share their cache.',
 );

@@ -1,13 +1,14 @@
 import * as v from 'valibot';
 import { Device } from './metrics.ts';
 import { precisionFields } from './precision.ts';
+import { count, described, optional, whole } from './values.ts';
 
 /** States of a model in memory, or of the lack of one (docs/model-api.md, M-4). */
 export const MEMORY_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const MemoryState = v.picklist(MEMORY_STATES);
 export type MemoryState = v.InferOutput<typeof MemoryState>;
 
-const ActiveModel = v.pipe(v.string(), v.description('Id of the model that was loaded last, or none.'));
+const ActiveModel = described(v.string(), 'Id of the model that was loaded last, or none.');
 
 /** Response of `GET /` (docs/model-api.md, M-3). */
 export const ServerStatus = v.object({
@@ -23,27 +24,22 @@ export const TriedDevice = v.object({
   device: Device,
   used: v.boolean(),
   reason: v.string(),
-  error: v.pipe(
+  error: described(
     v.nullable(v.number()),
-    v.description(
-      "Error of the device's logits: the sum of their differences from the CPU's, divided by the sum of the CPU logits' deviations from their mean. null if not measured, or if a logit is not a number.",
-    ),
+    "Error of the device's logits: the sum of their differences from the CPU's, divided by the sum of the CPU logits' deviations from their mean. null if not measured, or if a logit is not a number.",
   ),
-  device_ms: v.pipe(
+  device_ms: described(
     v.nullable(v.number()),
-    v.description(
-      'Milliseconds that the device took for a prompt and one decode step of several branches. null if not measured.',
-    ),
+    'Milliseconds that the device took for a prompt and one decode step of several branches. null if not measured.',
   ),
-  cpu_ms: v.pipe(
+  cpu_ms: described(
     v.nullable(v.number()),
-    v.description('Milliseconds that the CPU took for the same prompt and step. null if not measured.'),
+    'Milliseconds that the CPU took for the same prompt and step. null if not measured.',
   ),
 });
 export type TriedDevice = v.InferOutput<typeof TriedDevice>;
 
 const HealthStatus = v.picklist(['ok', 'idle', 'loading', 'error']);
-const Bytes = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** One of several models in memory, being loaded, or that failed to load (docs/model-api.md, M-31). */
 export const ModelHealth = v.object({
@@ -52,9 +48,7 @@ export const ModelHealth = v.object({
   status: HealthStatus,
   device: Device,
   reason: v.optional(v.string()),
-  memory_bytes: v.optional(
-    v.pipe(Bytes, v.description('Memory that the model counts with: what it needs, or more if it took more.')),
-  ),
+  memory_bytes: optional(count, 'Memory that the model counts with: what it needs, or more if it took more.'),
 });
 export type ModelHealth = v.InferOutput<typeof ModelHealth>;
 
@@ -65,44 +59,28 @@ export const Health = v.object({
   /** The device in use; if there is no model, the one that it would use. */
   device: Device,
   active_model: ActiveModel,
-  reason: v.optional(v.pipe(v.string(), v.description('Reason for the state error, or for the status error.'))),
-  heartbeat_age_ms: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(0),
-      v.description(
-        'Milliseconds since the engine process last reported, which it does twice a second. Absent without such a process. If it stays silent for four seconds although it could run, status is error.',
-      ),
-    ),
+  reason: optional(v.string(), 'Reason for the state error, or for the status error.'),
+  heartbeat_age_ms: optional(
+    count,
+    'Milliseconds since the engine process last reported, which it does twice a second. Absent without such a process. If it stays silent for four seconds although it could run, status is error.',
   ),
-  max_prompt_len: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.description(
-        'Maximum tokens of one prompt of the loaded model. Chosen at the load if the load did not ask for one.',
-      ),
-    ),
+  max_prompt_len: optional(
+    whole(1),
+    'Maximum tokens of one prompt of the loaded model. Chosen at the load if the load did not ask for one.',
   ),
   ...precisionFields,
-  deterministic: v.optional(
-    v.pipe(
-      v.boolean(),
-      v.description('Whether answers at temperature 0 are the same alone and beside other tasks and requests.'),
-    ),
+  deterministic: optional(
+    v.boolean(),
+    'Whether answers at temperature 0 are the same alone and beside other tasks and requests.',
   ),
-  deterministic_reason: v.optional(v.pipe(v.string(), v.description('Why they may not be.'))),
-  devices: v.optional(v.pipe(v.array(TriedDevice), v.description('Devices other than the CPU that were tried.'))),
-  models: v.optional(
-    v.pipe(
-      v.array(ModelHealth),
-      v.description('All models in memory, the one that was loaded last first; only on a server that holds several.'),
-    ),
+  deterministic_reason: optional(v.string(), 'Why they may not be.'),
+  devices: optional(v.array(TriedDevice), 'Devices other than the CPU that were tried.'),
+  models: optional(
+    v.array(ModelHealth),
+    'All models in memory, the one that was loaded last first; only on a server that holds several.',
   ),
-  memory_bytes: v.optional(v.pipe(Bytes, v.description('Memory that these models count with together.'))),
-  memory_limit_bytes: v.optional(v.pipe(Bytes, v.description('Memory that they may have (assay serve --memory).'))),
+  memory_bytes: optional(count, 'Memory that these models count with together.'),
+  memory_limit_bytes: optional(count, 'Memory that they may have (assay serve --memory).'),
 });
 export type Health = v.InferOutput<typeof Health>;
 
@@ -111,8 +89,8 @@ export const Liveness = v.object({ live: v.literal(true) });
 
 /** Response of `GET /health/ready` and `GET /v2/health/ready`, with status 200 or 503 (docs/model-api.md, M-28). */
 export const Readiness = v.object({
-  ready: v.pipe(v.boolean(), v.description('True if a model answers and the server is not stopping.')),
-  reason: v.optional(v.pipe(v.string(), v.description('Why the server is not ready.'))),
+  ready: described(v.boolean(), 'True if a model answers and the server is not stopping.'),
+  reason: optional(v.string(), 'Why the server is not ready.'),
 });
 export type Readiness = v.InferOutput<typeof Readiness>;
 
@@ -124,7 +102,7 @@ export type InferenceServer = v.InferOutput<typeof InferenceServer>;
 export const InferenceModel = v.object({
   name: v.string(),
   platform: v.string(),
-  inputs: v.pipe(v.array(v.unknown()), v.maxLength(0), v.description('Empty: the model is asked by the other routes.')),
+  inputs: described(v.pipe(v.array(v.unknown()), v.maxLength(0)), 'Empty: the model is asked by the other routes.'),
   outputs: v.pipe(v.array(v.unknown()), v.maxLength(0)),
 });
 export type InferenceModel = v.InferOutput<typeof InferenceModel>;
@@ -140,12 +118,12 @@ export type ModelReadiness = v.InferOutput<typeof ModelReadiness>;
 export const EdgeHealth = v.object({
   /** `degraded`: requests are sent to only some of the upstreams; `error`: to none. */
   status: v.picklist(['ok', 'degraded', 'error']),
-  state: v.pipe(
+  state: described(
     v.picklist(['loaded', 'unloaded', 'error']),
-    v.description('loaded if any box answers requests, error if none can be reached.'),
+    'loaded if any box answers requests, error if none can be reached.',
   ),
-  device: v.pipe(v.nullable(Device), v.description('Device of most boxes; null until a box has reported it.')),
-  active_model: v.pipe(v.string(), v.description('Id of the model that most boxes have loaded, or none.')),
-  boxes: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Number of boxes behind the edge.')),
+  device: described(v.nullable(Device), 'Device of most boxes; null until a box has reported it.'),
+  active_model: described(v.string(), 'Id of the model that most boxes have loaded, or none.'),
+  boxes: described(count, 'Number of boxes behind the edge.'),
 });
 export type EdgeHealth = v.InferOutput<typeof EdgeHealth>;

@@ -4,6 +4,7 @@ import { rule } from '../validation/rules.ts';
 import { ErrorDetails } from './error-body.ts';
 import { SystemOneRequest, structured } from './systemone-request.ts';
 import { SystemOneResponse } from './systemone-response.ts';
+import { count, described } from './values.ts';
 
 /* Requests and responses of `POST /v1/systemone/batch`, as the server of Laya has them (PyPI `laya` 0.4.15). */
 
@@ -14,24 +15,24 @@ const { state: _, windows: __, ...rest } = SystemOneRequest.entries;
 
 export const SystemOneBatchRequest = object({
   ...rest,
-  states: v.pipe(
-    v.array(structured),
-    v.minLength(1),
-    rule(({ length }) =>
-      length > MOST_STATES
-        ? {
-            code: 'request_too_large',
-            message: `must have at most ${MOST_STATES} states; send the others in further requests`,
-          }
-        : null,
+  states: described(
+    v.pipe(
+      v.array(structured),
+      v.minLength(1),
+      rule(({ length }) =>
+        length > MOST_STATES
+          ? {
+              code: 'request_too_large',
+              message: `must have at most ${MOST_STATES} states; send the others in further requests`,
+            }
+          : null,
+      ),
+      v.metadata({ maxItems: MOST_STATES }),
     ),
-    v.metadata({ maxItems: MOST_STATES }),
-    v.description('The texts or JSON values that all questions are asked about, each alone.'),
+    'The texts or JSON values that all questions are asked about, each alone.',
   ),
 });
 export type SystemOneBatchRequest = v.InferOutput<typeof SystemOneBatchRequest>;
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 export const SystemOneFailure = v.object({ error: ErrorDetails });
 const SystemOneResult = v.union([SystemOneResponse, SystemOneFailure]);
@@ -39,9 +40,9 @@ const SystemOneResult = v.union([SystemOneResponse, SystemOneFailure]);
 const total_usage = v.object({ input_tokens: count, output_tokens: count });
 
 export const SystemOneBatchResponse = v.object({
-  results: v.pipe(
+  results: described(
     v.array(SystemOneResult),
-    v.description('The answers in the order of the states; error in the place of one that cannot be given.'),
+    'The answers in the order of the states; error in the place of one that cannot be given.',
   ),
   total_usage,
 });

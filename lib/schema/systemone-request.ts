@@ -18,6 +18,7 @@ import {
   settings,
   unsure,
 } from './question-fields.ts';
+import { described, nonEmpty, nullish } from './values.ts';
 
 /*
  * Requests of `POST /v1/systemone`, as TypeSafe's, Ollama's and other servers accept them (PyPI `typesafe-sdk` 0.7.5,
@@ -45,34 +46,34 @@ function fitsOption<TInput>() {
   });
 }
 
-const asked = { instructions: v.nullish(v.pipe(structured, v.description('The question.'))) };
+const asked = { instructions: nullish(structured, 'The question.') };
 
-export const NoulQuestion = v.pipe(
-  strictObject({
-    type: v.literal('noul'),
-    ...asked,
-    criteria: v.nullish(
-      v.pipe(
+export const NoulQuestion = described(
+  v.pipe(
+    strictObject({
+      type: v.literal('noul'),
+      ...asked,
+      criteria: nullish(
         strictObject({ true: v.nullish(structured), false: v.nullish(structured) }),
-        v.description('When the answer is yes, and when it is no.'),
+        'When the answer is yes, and when it is no.',
       ),
+      unsure,
+      evidence,
+    }),
+    rule(({ instructions, criteria }) =>
+      (instructions === undefined || instructions === null) && !criteria
+        ? { code: 'missing_field', at: ['instructions'], message: 'is required without criteria' }
+        : null,
     ),
-    unsure,
-    evidence,
-  }),
-  rule(({ instructions, criteria }) =>
-    (instructions === undefined || instructions === null) && !criteria
-      ? { code: 'missing_field', at: ['instructions'], message: 'is required without criteria' }
-      : null,
   ),
-  v.description('Ask how likely the answer is yes.'),
+  'Ask how likely the answer is yes.',
 );
 
 const label = v.pipe(v.string(), fitsOption());
 const description = v.nullish(structured);
 const NamedLabel = strictObject({ key: label, description });
 
-const labels = v.pipe(
+const labels = described(
   v.union([
     v.pipe(
       record(v.string(), v.nullable(structured)),
@@ -94,20 +95,20 @@ const labels = v.pipe(
       distinct('invalid_value', (one) => (typeof one === 'string' ? one : one.key)),
     ),
   ]),
-  v.description(
-    'The labels: an object of label and meaning (or null), or a list of labels or of objects with key and description.',
-  ),
+  'The labels: an object of label and meaning (or null), or a list of labels or of objects with key and description.',
 );
 
-export const LabelChoiceQuestion = v.pipe(
+export const LabelChoiceQuestion = described(
   strictObject({ type: v.literal('choice'), ...asked, criteria: labels, unsure, evidence }),
-  v.description('Choose one of the labels.'),
+  'Choose one of the labels.',
 );
 
-export const LabelMultiQuestion = v.pipe(
-  strictObject({ type: v.literal('multi'), ...asked, criteria: labels, ...selection }),
-  selectable(({ criteria }) => (Array.isArray(criteria) ? criteria : Object.keys(criteria)).length),
-  v.description('Choose all labels that apply. Each is asked about on its own. An extension of the System One format.'),
+export const LabelMultiQuestion = described(
+  v.pipe(
+    strictObject({ type: v.literal('multi'), ...asked, criteria: labels, ...selection }),
+    selectable(({ criteria }) => (Array.isArray(criteria) ? criteria : Object.keys(criteria)).length),
+  ),
+  'Choose all labels that apply. Each is asked about on its own. An extension of the System One format.',
 );
 
 /** Returns the texts of the levels of a score for the model. A level without a description is called by its index. */
@@ -115,32 +116,33 @@ export function levelTexts(levels: readonly unknown[]): string[] {
   return levels.map((level, i) => (level === null ? String(i) : textOf(level)));
 }
 
-export const LevelQuestion = v.pipe(
+export const LevelQuestion = described(
   strictObject({
     type: v.literal('score'),
     ...asked,
-    criteria: v.pipe(
-      v.array(v.nullable(v.pipe(structured, fitsOption()))),
-      v.minLength(1),
-      fewOptions(({ length }) => length),
-      v.metadata({ maxItems: MOST_OPTIONS }),
-      rule((levels) => {
-        const texts = levelTexts(levels);
-        const repeated = texts.findIndex((text, i) => texts.indexOf(text) !== i);
-        return repeated === -1 ? null : { code: 'invalid_value', at: [repeated], message: 'repeats an earlier one' };
-      }),
-      v.description('The levels, from the lowest to the highest. null: a level that only its number describes.'),
+    criteria: described(
+      v.pipe(
+        v.array(v.nullable(v.pipe(structured, fitsOption()))),
+        v.minLength(1),
+        fewOptions(({ length }) => length),
+        v.metadata({ maxItems: MOST_OPTIONS }),
+        rule((levels) => {
+          const texts = levelTexts(levels);
+          const repeated = texts.findIndex((text, i) => texts.indexOf(text) !== i);
+          return repeated === -1 ? null : { code: 'invalid_value', at: [repeated], message: 'repeats an earlier one' };
+        }),
+      ),
+      'The levels, from the lowest to the highest. null: a level that only its number describes.',
     ),
     unsure,
     evidence,
   }),
-  v.description('Rate the state on a scale of levels.'),
+  'Rate the state on a scale of levels.',
 );
 
-export const NamedExtractQuestion = v.pipe(
-  strictObject({ ...extraction, ...asked }),
-  lateRule(answerShape),
-  v.description('Extract an object from the state. An extension of the System One format.'),
+export const NamedExtractQuestion = described(
+  v.pipe(strictObject({ ...extraction, ...asked }), lateRule(answerShape)),
+  'Extract an object from the state. An extension of the System One format.',
 );
 
 export const SystemOneQuestion = variant('type', [
@@ -152,30 +154,27 @@ export const SystemOneQuestion = variant('type', [
 ]);
 export type SystemOneQuestion = v.InferOutput<typeof SystemOneQuestion>;
 
-const media = v.pipe(
+const media = described(
   v.unknown(),
-  v.description('An image or recording: a data URL, an address, base64, or an object that contains one of these.'),
+  'An image or recording: a data URL, an address, base64, or an object that contains one of these.',
 );
 
 export const SystemOneRequest = object({
-  model: v.nullish(
-    v.pipe(
-      v.string(),
-      v.minLength(1),
-      v.description(
-        'Id of the loaded model, such as assay/starter. Absent, jev-latest or jev-preview: the loaded one.',
-      ),
-    ),
+  model: nullish(
+    nonEmpty,
+    'Id of the loaded model, such as assay/starter. Absent, jev-latest or jev-preview: the loaded one.',
   ),
-  state: v.pipe(structured, v.description('The text or JSON value that all questions are about.')),
-  questions: v.pipe(
-    record(questionName, SystemOneQuestion),
-    rule((questions) => {
-      const { length } = Object.keys(questions);
-      if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
-      return length > 400 ? { code: 'invalid_value', message: 'must have at most 400 questions' } : null;
-    }),
-    v.description('The questions by name. The answers have the same names.'),
+  state: described(structured, 'The text or JSON value that all questions are about.'),
+  questions: described(
+    v.pipe(
+      record(questionName, SystemOneQuestion),
+      rule((questions) => {
+        const { length } = Object.keys(questions);
+        if (length === 0) return { code: 'invalid_value', message: 'must not be empty' };
+        return length > 400 ? { code: 'invalid_value', message: 'must have at most 400 questions' } : null;
+      }),
+    ),
+    'The questions by name. The answers have the same names.',
   ),
   ...otherForms('questions of the type extract'),
   response_format: otherForms('questions of the type extract').format,

@@ -18,44 +18,33 @@ import {
   question,
   verbatim,
 } from './task-fields.ts';
+import { described, exactOptional, nonEmpty, whole } from './values.ts';
 import { windows } from './windows.ts';
 
-const model = v.pipe(v.string(), v.minLength(1), v.description('Id of the loaded model, such as assay/starter.'));
+const model = described(nonEmpty, 'Id of the loaded model, such as assay/starter.');
 
 export const ResponseFormat = strictObject({ type: v.literal('json_object') });
 
 /** Fields of `RunTasksRequest`, `DecideRequest` and `ExtractRequest` (docs/interface.md, D-3, D-8 and D-9). */
 const shared = {
-  context: v.exactOptional(
-    v.pipe(v.string(), v.description('Text that all tasks are about. Send either context or messages.')),
+  context: exactOptional(v.string(), 'Text that all tasks are about. Send either context or messages.'),
+  messages: exactOptional(
+    v.pipe(v.array(Message), v.minLength(1)),
+    'Chat messages that all tasks are about. Send either context or messages.',
   ),
-  messages: v.exactOptional(
-    v.pipe(
-      v.array(Message),
-      v.minLength(1),
-      v.description('Chat messages that all tasks are about. Send either context or messages.'),
-    ),
+  images: exactOptional(
+    v.array(ImageInput),
+    'Images that all tasks are about. They precede the context or the last user message.',
   ),
-  images: v.exactOptional(
-    v.pipe(
-      v.array(ImageInput),
-      v.description('Images that all tasks are about. They precede the context or the last user message.'),
-    ),
-  ),
-  audio: v.exactOptional(
-    v.pipe(
-      v.array(AudioInput),
-      v.description('Recordings that all tasks are about. They precede the context or the last user message.'),
-    ),
+  audio: exactOptional(
+    v.array(AudioInput),
+    'Recordings that all tasks are about. They precede the context or the last user message.',
   ),
   temperature: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(2)), 0),
   max_output_tokens: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(4096),
-      v.description('Limit of output tokens for all tasks together. If it is reached, finish_reason is length.'),
+    described(
+      whole(1, 4096),
+      'Limit of output tokens for all tasks together. If it is reached, finish_reason is length.',
     ),
     16,
   ),

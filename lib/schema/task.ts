@@ -18,6 +18,7 @@ import {
   question,
   verbatim,
 } from './task-fields.ts';
+import { described } from './values.ts';
 
 /** Returns the rule that a task needs `name` or its earlier alias `id`. The contract lists only `name` as required. */
 function named<TInput extends { name?: string; id?: string }>() {
@@ -39,63 +40,69 @@ export function needsOptions<
   );
 }
 
-export const DecideTask = v.pipe(
-  strictObject({
-    type: v.literal('decide'),
-    name: v.exactOptional(name),
-    question,
-    options: v.exactOptional(options),
-    choices: v.exactOptional(choices),
-    unsure,
-    evidence,
-    instruction: v.exactOptional(guidance),
-    target_language: v.exactOptional(Language),
-    id: v.exactOptional(id),
-  }),
-  named(),
-  aliases('name', 'id'),
-  aliases('options', 'choices'),
-  needsOptions(),
-  v.metadata({ required: ['type', 'name', 'question'] }),
-  v.description('Choose one of the options; without options, give a short answer.'),
+export const DecideTask = described(
+  v.pipe(
+    strictObject({
+      type: v.literal('decide'),
+      name: v.exactOptional(name),
+      question,
+      options: v.exactOptional(options),
+      choices: v.exactOptional(choices),
+      unsure,
+      evidence,
+      instruction: v.exactOptional(guidance),
+      target_language: v.exactOptional(Language),
+      id: v.exactOptional(id),
+    }),
+    named(),
+    aliases('name', 'id'),
+    aliases('options', 'choices'),
+    needsOptions(),
+    v.metadata({ required: ['type', 'name', 'question'] }),
+  ),
+  'Choose one of the options; without options, give a short answer.',
 );
 export type DecideTask = v.InferOutput<typeof DecideTask>;
 
-export const MultiTask = v.pipe(
-  strictObject({
-    type: v.literal('multi'),
-    name: v.exactOptional(name),
-    question,
-    options: multiOptions,
-    ...selection,
-    id: v.exactOptional(id),
-  }),
-  named(),
-  aliases('name', 'id'),
-  selectable(({ options }) => options.length),
-  v.metadata({ required: ['type', 'name', 'question', 'options'] }),
-  v.description('Choose all of the options that apply. Each is asked about on its own.'),
+export const MultiTask = described(
+  v.pipe(
+    strictObject({
+      type: v.literal('multi'),
+      name: v.exactOptional(name),
+      question,
+      options: multiOptions,
+      ...selection,
+      id: v.exactOptional(id),
+    }),
+    named(),
+    aliases('name', 'id'),
+    selectable(({ options }) => options.length),
+    v.metadata({ required: ['type', 'name', 'question', 'options'] }),
+  ),
+  'Choose all of the options that apply. Each is asked about on its own.',
 );
 export type MultiTask = v.InferOutput<typeof MultiTask>;
 
-export const ExtractTask = v.pipe(
-  strictObject({
-    type: v.literal('extract'),
-    name: v.exactOptional(name),
-    instruction,
-    keys: v.exactOptional(keys),
-    fields: v.exactOptional(fields),
-    schema: v.exactOptional(answerSchema),
-    verbatim: v.exactOptional(verbatim),
-    target_language: v.exactOptional(Language),
-    id: v.exactOptional(id),
-  }),
-  named(),
-  aliases('name', 'id'),
-  aliases('keys', 'fields'),
-  lateRule(answerShape),
-  v.metadata({ required: ['type', 'name', 'instruction'] }),
-  v.description('Extract an object from the context.'),
+export const ExtractTask = described(
+  v.pipe(
+    strictObject({
+      type: v.literal('extract'),
+      name: v.exactOptional(name),
+      instruction,
+      keys: v.exactOptional(keys),
+      fields: v.exactOptional(fields),
+      schema: v.exactOptional(answerSchema),
+      verbatim: v.exactOptional(verbatim),
+      target_language: v.exactOptional(Language),
+      id: v.exactOptional(id),
+    }),
+    named(),
+    aliases('name', 'id'),
+    aliases('keys', 'fields'),
+    lateRule(answerShape),
+    v.metadata({ required: ['type', 'name', 'instruction'] }),
+  ),
+  'Extract an object from the context.',
 );
 export type ExtractTask = v.InferOutput<typeof ExtractTask>;
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { strictObject } from '../validation/objects.ts';
 import { rule } from '../validation/rules.ts';
+import { exactOptional, whole } from './values.ts';
 
 /** Ways to combine the answers of windows; each has a meaning for some kinds of questions. */
 export const COMBINES = ['any', 'all', 'noisy_or', 'best', 'mean', 'max', 'reduce'] as const;
@@ -11,35 +12,19 @@ const LEAST_SIZE = 32;
 
 const Windows = v.pipe(
   strictObject({
-    size: v.exactOptional(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(LEAST_SIZE),
-        v.maxValue(1_048_576),
-        v.description('About how many tokens a window has. Default: as many as the model reads beside the questions.'),
-      ),
+    size: exactOptional(
+      whole(LEAST_SIZE, 1_048_576),
+      'About how many tokens a window has. Default: as many as the model reads beside the questions.',
     ),
-    overlap: v.exactOptional(
-      v.pipe(
-        v.number(),
-        v.integer(),
-        v.minValue(0),
-        v.maxValue(524_288),
-        v.description(
-          'About how many tokens a window repeats from the one before. Default: a quarter of size, at most 256.',
-        ),
-      ),
+    overlap: exactOptional(
+      whole(0, 524_288),
+      'About how many tokens a window repeats from the one before. Default: a quarter of size, at most 256.',
     ),
-    combine: v.exactOptional(
-      v.pipe(
-        v.picklist(COMBINES),
-        v.description(
-          'any (default), all or noisy_or: whether something is true in some window, in all, or in some if they were ' +
-            'independent. best (default) or mean: a choice. best (default) or max: a score. reduce: a choice or score ' +
-            'about the notes that the model takes of each window.',
-        ),
-      ),
+    combine: exactOptional(
+      v.picklist(COMBINES),
+      'any (default), all or noisy_or: whether something is true in some window, in all, or in some if they were ' +
+        'independent. best (default) or mean: a choice. best (default) or max: a score. reduce: a choice or score ' +
+        'about the notes that the model takes of each window.',
     ),
   }),
   rule(({ size, overlap }) =>
@@ -51,11 +36,7 @@ const Windows = v.pipe(
 export type Windows = v.InferOutput<typeof Windows>;
 
 /** The field of a request that lets a text be read in windows. */
-export const windows = v.exactOptional(
-  v.pipe(
-    Windows,
-    v.description(
-      'Reads a text that is too long in windows, asks all questions about each, and merges the answers. Without it, such a text is refused.',
-    ),
-  ),
+export const windows = exactOptional(
+  Windows,
+  'Reads a text that is too long in windows, asks all questions about each, and merges the answers. Without it, such a text is refused.',
 );

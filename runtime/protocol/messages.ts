@@ -2,13 +2,14 @@ import * as v from 'valibot';
 import type { ChatRequest, Priority, TaskBatch } from '../../lib/backend.ts';
 import { CutNames, MOST_TASKS, TaskAnswer } from '../../lib/contract/batch.ts';
 import { deltas, finish } from '../../lib/contract/chat.ts';
-import { count as Count, list, MEDIA_KINDS, Sha256 } from '../../lib/contract/conversation.ts';
+import { list, MEDIA_KINDS, Sha256 } from '../../lib/contract/conversation.ts';
 import { ERROR_CODES } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { Device } from '../../lib/schema/metrics.ts';
 import { ModelCapabilities, ModelContract } from '../../lib/schema/model-list.ts';
 import { Precision, PrecisionChoice } from '../../lib/schema/precision.ts';
+import { count } from '../../lib/schema/values.ts';
 import type { RequestedPrecision } from '../compile/choose-precision.ts';
 import type { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
@@ -51,13 +52,13 @@ export const ModelInfo = v.object({
   model: ModelIdText,
   device: Device,
   /** Maximum tokens of one prompt. */
-  maxPromptLen: Count,
+  maxPromptLen: count,
   /** Maximum tokens of a prompt and its answer together. */
-  contextLength: Count,
+  contextLength: count,
   /** Kind of media that the server must open for this model; absent if the model reads only text. */
   reads: v.exactOptional(v.picklist(MEDIA_KINDS)),
   /** Number of samples at 16 kHz of the longest recording that fits in a prompt; absent if the model reads no audio. */
-  mostSamples: v.exactOptional(Count),
+  mostSamples: v.exactOptional(count),
   /** Describes what the model can do; absent for a model that generates text. */
   capabilities: v.exactOptional(ModelCapabilities),
   /** Names how the model is asked. */
@@ -107,7 +108,7 @@ export type CompileProgress = v.InferOutput<typeof CompileProgress>;
 /** Describes the result of a compile to the server. */
 export const CompileReport = v.object({
   device: Device,
-  maxPromptLen: Count,
+  maxPromptLen: count,
   precision: Precision,
   choice: PrecisionChoice,
   /** Measured error and speed of the device; absent if no plugin drives it. */
@@ -176,8 +177,8 @@ export type Phase = (typeof PHASES)[number];
  */
 export const MediaFigures = v.object({
   kind: v.picklist(MEDIA_KINDS),
-  encoded: Count,
-  cached: Count,
+  encoded: count,
+  cached: count,
   encodeMs: v.pipe(v.number(), v.minValue(0)),
 });
 export type MediaFigures = v.InferOutput<typeof MediaFigures>;
@@ -186,14 +187,14 @@ export type MediaFigures = v.InferOutput<typeof MediaFigures>;
  * Numbers of KV cells that hold a token: in sequences of running requests, and in idle ones, which cache prefixes for
  * later requests.
  */
-export const KvCells = v.object({ running: Count, cached: Count, most: Count });
+export const KvCells = v.object({ running: count, cached: count, most: count });
 export type KvCells = v.InferOutput<typeof KvCells>;
 
 /**
  * Number of running jobs, number of jobs in the engine's queue, KV cells in use, and number of prefixes that could not
  * be saved.
  */
-export const EngineLoad = v.object({ running: Count, waiting: Count, kvCells: KvCells, saveFailures: Count });
+export const EngineLoad = v.object({ running: count, waiting: count, kvCells: KvCells, saveFailures: count });
 export type EngineLoad = v.InferOutput<typeof EngineLoad>;
 
 /** Load of an engine process without a model. */
@@ -208,7 +209,7 @@ export const NO_LOAD: EngineLoad = {
  * Memory of the engine process that JavaScript owns, in bytes: the heap that V8 has reserved, and buffers, which are
  * mostly KV. The rest of its resident memory is code, weights and onnxruntime's working memory.
  */
-export const EngineMemory = v.object({ heapBytes: Count, bufferBytes: Count });
+export const EngineMemory = v.object({ heapBytes: count, bufferBytes: count });
 export type EngineMemory = v.InferOutput<typeof EngineMemory>;
 
 /** Messages from the engine process to the server. */
@@ -235,7 +236,7 @@ export const FromEngine = v.variant('type', [
   v.object({
     type: v.literal('prepared'),
     id: Id,
-    promptTokens: Count,
+    promptTokens: count,
     /**
      * Images or recordings of the request whose features are not cached. The server must send them, decoded, with
      * `run`.
@@ -256,7 +257,7 @@ export const FromEngine = v.variant('type', [
       code: v.picklist(ERROR_CODES),
       message: Text,
       param: v.exactOptional(Text),
-      retryAfterSeconds: v.exactOptional(Count),
+      retryAfterSeconds: v.exactOptional(count),
     }),
     /** Precision that computes wrong logits on this machine; another one may work. */
     refusedPrecision: v.exactOptional(Precision),
@@ -264,7 +265,7 @@ export const FromEngine = v.variant('type', [
     detail: v.exactOptional(Text),
   }),
   /** Sent every half second, except while a step of the model or other work blocks the process. */
-  v.object({ type: v.literal('heartbeat'), rssBytes: Count, memory: EngineMemory, ...EngineLoad.entries }),
+  v.object({ type: v.literal('heartbeat'), rssBytes: count, memory: EngineMemory, ...EngineLoad.entries }),
 ]);
 export type FromEngine = v.InferOutput<typeof FromEngine>;
 

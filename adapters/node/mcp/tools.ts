@@ -2,11 +2,12 @@ import { type CallToolResult, McpServer, type StandardSchemaWithJSON } from '@mo
 import { toJsonSchema, toStandardJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
-import { DecisionEvidence, probability } from '../../../lib/schema/decisions-response.ts';
+import { DecisionEvidence } from '../../../lib/schema/decisions-response.ts';
 import { evidence, maxError, selectable, selection } from '../../../lib/schema/question-fields.ts';
 import { MOST_DOCUMENTS, RerankResponse } from '../../../lib/schema/rerank.ts';
 import { LabelChoiceAnswer, LabelMultiAnswer } from '../../../lib/schema/systemone-response.ts';
 import { DecideResponse, ExtractResponse } from '../../../lib/schema/task-response.ts';
+import { described, nonEmpty, optional, probability, whole } from '../../../lib/schema/values.ts';
 import { object, record, strictObject } from '../../../lib/validation/objects.ts';
 import { distinct } from '../../../lib/validation/rules.ts';
 import { validate } from '../../../lib/validation/validate.ts';
@@ -22,20 +23,17 @@ import { VERSION } from '../../../lib/version.ts';
  */
 export type Ask = (path: string, body: object, signal: AbortSignal) => Promise<unknown>;
 
-const described = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text));
 const text = described(
   v.string(),
   'The text to judge. It may be long: further questions about the same text are cheap, because it is cached.',
 );
 
-const windows = v.optional(
-  described(
-    v.boolean(),
-    'Whether a text that is too long for the model is read in parts, whose answers are merged. Default: false, an error.',
-  ),
+const windows = optional(
+  v.boolean(),
+  'Whether a text that is too long for the model is read in parts, whose answers are merged. Default: false, an error.',
 );
 
-const question = described(v.pipe(v.string(), v.minLength(1)), 'The question, such as: Is this urgent?');
+const question = described(nonEmpty, 'The question, such as: Is this urgent?');
 const options = v.pipe(
   v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
   v.minLength(1),
@@ -46,15 +44,11 @@ const options = v.pipe(
 const DecideInput = strictObject({
   text,
   question,
-  options: v.optional(
-    described(options, 'The allowed answers. Without them, the model answers in a few words of its own.'),
-  ),
-  instruction: v.optional(described(v.string(), 'Extra guidance, such as when an option applies.')),
-  unsure: v.optional(
-    described(
-      v.boolean(),
-      'Whether the model may also say that the text does not tell; needs options. Default: false.',
-    ),
+  options: optional(options, 'The allowed answers. Without them, the model answers in a few words of its own.'),
+  instruction: optional(v.string(), 'Extra guidance, such as when an option applies.'),
+  unsure: optional(
+    v.boolean(),
+    'Whether the model may also say that the text does not tell; needs options. Default: false.',
   ),
   evidence,
   max_error: maxError,
@@ -62,20 +56,16 @@ const DecideInput = strictObject({
 });
 const DecideOutput = object({
   answer: v.string(),
-  probabilities: v.optional(described(record(v.string(), v.number()), 'The probability of each option.')),
-  p_unsure: v.optional(described(v.number(), 'The probability that the text does not tell, with unsure.')),
-  abstained: v.optional(described(v.boolean(), 'True if the text most likely does not tell: do not use the answer.')),
-  automated: v.optional(
-    described(
-      v.nullable(v.boolean()),
-      'With max_error: whether the answer may be used unchecked; null if nothing is certified for such questions.',
-    ),
+  probabilities: optional(record(v.string(), v.number()), 'The probability of each option.'),
+  p_unsure: optional(v.number(), 'The probability that the text does not tell, with unsure.'),
+  abstained: optional(v.boolean(), 'True if the text most likely does not tell: do not use the answer.'),
+  automated: optional(
+    v.nullable(v.boolean()),
+    'With max_error: whether the answer may be used unchecked; null if nothing is certified for such questions.',
   ),
-  evidence: v.optional(
-    described(
-      v.array(v.object({ ...DecisionEvidence.entries })),
-      'The parts of the text that decide, with their places, of a question with evidence.',
-    ),
+  evidence: optional(
+    v.array(v.object({ ...DecisionEvidence.entries })),
+    'The parts of the text that decide, with their places, of a question with evidence.',
   ),
 });
 
@@ -96,12 +86,10 @@ const SelectOutput = object({
 });
 
 const RankInput = strictObject({
-  query: described(v.pipe(v.string(), v.minLength(1)), 'What the documents are ranked by, such as a question.'),
+  query: described(nonEmpty, 'What the documents are ranked by, such as a question.'),
   documents: described(v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(MOST_DOCUMENTS)), 'The documents.'),
-  instruction: v.optional(described(v.string(), 'What makes a document relevant.')),
-  top_n: v.optional(
-    described(v.pipe(v.number(), v.integer(), v.minValue(1)), 'How many documents to return. Default: all.'),
-  ),
+  instruction: optional(v.string(), 'What makes a document relevant.'),
+  top_n: optional(whole(1), 'How many documents to return. Default: all.'),
 });
 const RankOutput = object({
   results: described(
@@ -118,15 +106,11 @@ const RankOutput = object({
 const ExtractInput = strictObject({
   text,
   instruction: v.optional(described(v.string(), 'What to extract.'), 'Extract the requested fields.'),
-  keys: v.optional(
-    described(
-      v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.minLength(1), v.maxLength(128)),
-      'Names of the fields. A field that the text does not have is null.',
-    ),
+  keys: optional(
+    v.pipe(v.array(nonEmpty), v.minLength(1), v.maxLength(128)),
+    'Names of the fields. A field that the text does not have is null.',
   ),
-  schema: v.optional(
-    described(record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
-  ),
+  schema: optional(record(v.string(), v.unknown()), 'JSON Schema of the answer, or the short form {"total":"number"}.'),
   windows,
 });
 const ExtractOutput = object({ data: record(v.string(), v.unknown()) });
