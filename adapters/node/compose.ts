@@ -36,28 +36,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
  * lacks a layer of isolation, or if a path needs a home folder and the account has none.
  */
 export async function compose(
-  config: Pick<
-    ServerConfig,
-    | 'home'
-    | 'metricsNames'
-    | 'device'
-    | 'dtype'
-    | 'precision'
-    | 'chatMaxTokens'
-    | 'orders'
-    | 'isolation'
-    | 'allowMediaHost'
-    | 'longInput'
-    | 'model'
-    | 'memory'
-    | 'evict'
-    | 'loadOnDemand'
-    | 'escalate'
-    | 'escalateBelow'
-    | 'metricsQuestions'
-    | 'cacheDir'
-    | 'cacheSize'
-  >,
+  config: ServerConfig,
   log: Logger,
   onAnswered?: (answered: Answered) => void,
 ): Promise<Parts> {
@@ -116,10 +95,7 @@ export async function compose(
 const ESCALATION_MS = 60_000;
 
 /** Returns the backend, which asks uncertain questions again if `--escalate` says so. */
-function cascaded(
-  backend: InferenceBackend,
-  { escalate, escalateBelow: below }: Pick<ServerConfig, 'escalate' | 'escalateBelow'>,
-): InferenceBackend {
+function cascaded(backend: InferenceBackend, { escalate, escalateBelow: below }: ServerConfig): InferenceBackend {
   if (escalate === undefined) return backend;
   if (!/^https?:/.test(escalate)) {
     return escalating(backend, { below, ask: askModel(backend, escalate) });
@@ -132,7 +108,7 @@ function cascaded(
 const MEMORY_SHARE = 0.8;
 
 /** Returns the memory for several models; undefined if the server holds one, which a load replaces. */
-function memoryOf({ model, memory, evict, loadOnDemand }: Parameters<typeof compose>[0]): MemorySettings | undefined {
+function memoryOf({ model, memory, evict, loadOnDemand }: ServerConfig): MemorySettings | undefined {
   if (memory === undefined && model.length < 2 && !evict && !loadOnDemand) return undefined;
   return { budgetBytes: memory ?? MEMORY_SHARE * availableMemory(), evict };
 }
