@@ -14,6 +14,7 @@ import { assayHome, serverConfig } from '../config.ts';
 import { CLI_KEY, KeysStore } from '../keys-file.ts';
 import { UsageError } from '../usage-error.ts';
 import { NoServerError } from './exit-code.ts';
+import { serverOption } from './parse-flags.ts';
 import { type Connection, type RequestOptions, requestFromFlags, successOf } from './request.ts';
 
 /** Describes the flags of every command that sends requests, to a server or to the app in its own process. */
@@ -28,13 +29,14 @@ export interface ConnectionFlags extends KeyFlags {
  * command's own flags, so that the help lists those first.
  */
 export function connectionFlags(command: Command, { json }: { json: boolean } = { json: true }): Command {
-  const add = (flags: string, description: string) =>
-    command.addOption(new Option(flags, description).helpGroup('Server and output:'));
-  add('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)');
-  add('--api-key <key>', `key for the server; ${KEY_HELP.visible} (env: ASSAY_API_KEY)`);
-  add('--api-key-file <path>', KEY_HELP.file);
-  add('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)');
-  if (json) add('--json', 'print the response of the server as JSON');
+  const options = [
+    new Option('--url <address>', 'server to talk to (env: ASSAY_URL, default: http://127.0.0.1:8080)'),
+    new Option('--api-key <key>', `key for the server; ${KEY_HELP.visible} (env: ASSAY_API_KEY)`),
+    new Option('--api-key-file <path>', KEY_HELP.file),
+    serverOption('home'),
+    ...(json ? [new Option('--json', 'print the response of the server as JSON')] : []),
+  ];
+  for (const option of options) command.addOption(option.helpGroup('Server and output:'));
   return command;
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { AssayError } from '../../../lib/errors.ts';
 import { DownloadProgress, DownloadResponse } from '../../../lib/schema/model-operations.ts';
-import { progressView } from './progress.ts';
+import { downloadMoments, progressView } from './progress.ts';
 import { type Connection, errorOf, eventsOf } from './request.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function prepareModel(
   { quiet }: { quiet: boolean },
 ): Promise<DownloadResponse> {
   const response = await connection.request('/v1/models/download', { body, accept: 'text/event-stream' });
-  const view = progressView(quiet);
+  const view = progressView(quiet, downloadMoments());
   try {
     for await (const data of eventsOf(response)) {
       const done = v.safeParse(v.pipe(v.string(), v.parseJson(), DownloadResponse), data);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lineView } from './progress.ts';
+import { downloadMoments, lineView } from './progress.ts';
 
 const at = (bytes: number, more = {}) =>
   ({ status: 'downloading', model: 'a/b', bytes, total: 560_000_000, ...more }) as const;
@@ -8,6 +8,7 @@ it('plain lines come at each stage, and at most every five seconds', () => {
   let now = 0;
   const lines: string[] = [];
   const view = lineView(
+    downloadMoments(),
     () => now,
     (line) => lines.push(line),
   );

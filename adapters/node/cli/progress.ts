@@ -3,22 +3,37 @@ import { DownloadSpeed, describeProgress, STAGE_LABELS } from '../../../lib/mode
 import type { DownloadProgress } from '../../../lib/schema/model-operations.ts';
 import { isWatched, screen } from './screen.ts';
 
-/** Shows the progress of a download and compile: as a bar on a terminal, otherwise as a line every few seconds. */
-export interface ProgressView {
-  show(progress: DownloadProgress): void;
+/** Shows how far some work is: as a bar on a terminal, otherwise as a line every few seconds. */
+export interface ProgressView<T> {
+  show(progress: T): void;
   end(): void;
 }
 
-/** Returns a view that shows a bar if standard error is a terminal, otherwise lines; with `quiet`, nothing. */
-export function progressView(quiet: boolean, now: () => number = () => performance.now()): ProgressView {
-  if (quiet) return { show: () => undefined, end: () => undefined };
-  return isWatched() ? barView(now) : lineView(now, screen.note);
+/** Describes how far some work is. */
+interface Moment {
+  /** Name of the stage, each of which has a bar of its own. */
+  stage: string;
+  /** Share of the stage that is done, from 0 to 1; undefined if it is not known. */
+  share: number | undefined;
+  /** Text behind the bar. */
+  words: string;
+  /** Text of a line. */
+  line: string;
 }
 
-function barView(now: () => number): ProgressView {
+/** Describes some progress at a time in milliseconds. */
+export type Describe<T> = (progress: T, now: number) => Moment;
+
+/** Returns a view that shows a bar if standard error is a terminal, otherwise lines; with `quiet`, nothing. */
+export function progressView<T>(quiet: boolean, describe: Describe<T>): ProgressView<T> {
+  if (quiet) return { show: () => undefined, end: () => undefined };
+  const now = () => performance.now();
+  return isWatched() ? barView(describe, now) : lineView(describe, now, screen.note);
+}
+
+function barView<T>(describe: Describe<T>, now: () => number): ProgressView<T> {
   let bar: SingleBar | null = null;
-  let stage: string | null = null;
-  const speed = new DownloadSpeed();
+  let current: string | null = null;
   let permille = 0;
   const end = (): void => {
     bar?.stop();
@@ -26,12 +41,13 @@ function barView(now: () => number): ProgressView {
   };
   return {
     show(progress) {
-      if (stage !== progress.status) {
+      const { stage, share, words } = describe(progress, now());
+      if (stage !== current) {
         end();
-        stage = progress.status;
+        current = stage;
         permille = 0;
         bar = new SingleBar({
-          format: `${STAGE_LABELS[progress.status].padEnd(11)} {bar} {percentage}%  {words}`,
+          format: `${stage === '' ? '' : `${stage.padEnd(11)} `}{bar} {percentage}%  {words}`,
           stream: process.stderr,
           barsize: 24,
           hideCursor: true,
@@ -39,9 +55,8 @@ function barView(now: () => number): ProgressView {
         });
         bar.start(1000, 0, { words: '' });
       }
-      const words = describeProgress(progress, speed.add(now(), progress));
       // A step without a total leaves the bar where it is.
-      if (progress.total) permille = Math.round((1000 * progress.bytes) / progress.total);
+      if (share !== undefined) permille = Math.round(1000 * share);
       bar?.update(permille, { words });
     },
     end,
@@ -52,22 +67,30 @@ function barView(now: () => number): ProgressView {
 const LINE_MS = 5_000;
 
 /** Returns a view that passes plain lines to `say`, for logs and pipes: at each new stage, and every `LINE_MS`. */
-export function lineView(now: () => number, say: (line: string) => void): ProgressView {
-  let stage: string | null = null;
+export function lineView<T>(describe: Describe<T>, now: () => number, say: (line: string) => void): ProgressView<T> {
+  let current: string | null = null;
   let last = Number.NEGATIVE_INFINITY;
-  const speed = new DownloadSpeed();
   return {
     show(progress) {
       const at = now();
-      const rate = speed.add(at, progress);
-      if (stage === progress.status && at - last < LINE_MS) return;
-      stage = progress.status;
+      const { stage, line } = describe(progress, at);
+      if (stage === current && at - last < LINE_MS) return;
+      current = stage;
       last = at;
-      const percent = progress.total ? ` (${Math.floor((100 * progress.bytes) / progress.total)} %)` : '';
-      say(
-        `${STAGE_LABELS[progress.status]} ${progress.model}: ${describeProgress(progress, rate) || 'started'}${percent}`,
-      );
+      say(line);
     },
     end: () => undefined,
+  };
+}
+
+/** Returns a function that describes a download and compile. */
+export function downloadMoments(): Describe<DownloadProgress> {
+  const speed = new DownloadSpeed();
+  return (progress, now) => {
+    const stage = STAGE_LABELS[progress.status];
+    const words = describeProgress(progress, speed.add(now, progress));
+    const share = progress.total ? progress.bytes / progress.total : undefined;
+    const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`;
+    return { stage, share, words, line: `${stage} ${progress.model}: ${words || 'started'}${percent}` };
   };
 }

@@ -1,16 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { dataUrlOf } from '../../../lib/data-url.ts';
 import { messageOf } from '../../../lib/errors.ts';
+import { AUDIO_TYPES, IMAGE_TYPES, sniffAudio, sniffImage } from '../../../runtime/media/sniff.ts';
 import { systemCode } from '../../../runtime/store/disk-error.ts';
 import { serverConfig } from '../config.ts';
 import { UsageError } from '../usage-error.ts';
+import { once, repeated } from './parse-flags.ts';
 
-export interface InputFlags {
+export interface InputFlags extends MediaFlags {
   context?: string;
   file?: string;
-  image?: string[];
-  audio?: string[];
+}
+
+/** Adds the flags of `InputFlags` to a command and returns it. */
+export function inputFlags(command: Command): Command {
+  const file = 'file with the text, also .pdf, .docx or .html (default: standard input)';
+  return mediaFlags(
+    command.option('-f, --file <path>', file, once).option('-c, --context <text>', 'the text itself', once),
+  );
 }
 
 /**
@@ -41,9 +51,7 @@ export async function readContext(flags: InputFlags, command: string): Promise<s
  */
 async function readDocument(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
-  });
+  const bytes = await readBytes(file);
   const { documentFormat } = await import('../../../runtime/media/document-text.ts');
   const format = documentFormat(bytes, file);
   if (!format) return readTextInput(file);
@@ -135,4 +143,67 @@ export function isJsonText(fileOrText: string): boolean {
  */
 function decoded(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replaceAll('\r\n', '\n');
+}
+
+export interface MediaFlags {
+  image?: string[];
+  audio?: string[];
+}
+
+/** Adds the flags of `MediaFlags` to a command and returns it. `place` is the end of their help texts. */
+export function mediaFlags(command: Command, place = ''): Command {
+  return command
+    .option('-i, --image <path>', `file with an image for the model; repeat the flag for each${place}`, repeated)
+    .option('--audio <path>', `file with a recording for the model; repeat the flag for each${place}`, repeated);
+}
+
+/** Describes a media file as an item of a request's `images` or `audio`. */
+export interface SentMedia {
+  type: 'base64';
+  mime_type: string;
+  data: string;
+}
+
+/** Describes the media fields of a request's body, whose items are of type `T`. A field without files is absent. */
+export interface MediaFields<T = SentMedia> {
+  images?: T[];
+  audio?: T[];
+}
+
+/**
+ * Reads the files of `--image` and `--audio`. Throws `UsageError` for a file that cannot be read or has an unsupported
+ * type.
+ */
+export async function readMedia({ image, audio }: MediaFlags): Promise<MediaFields> {
+  const readImage = (file: string) => readMediaFile(file, 'an image', sniffImage, IMAGE_TYPES);
+  const readRecording = (file: string) => readMediaFile(file, 'a recording', sniffAudio, AUDIO_TYPES);
+  return {
+    ...(image ? { images: await Promise.all(image.map(readImage)) } : {}),
+    ...(audio ? { audio: await Promise.all(audio.map(readRecording)) } : {}),
+  };
+}
+
+async function readMediaFile(
+  file: string,
+  what: string,
+  sniff: (bytes: Uint8Array) => string | null | undefined,
+  types: readonly string[],
+): Promise<SentMedia> {
+  const bytes = await readBytes(file);
+  const type = sniff(bytes);
+  if (type) return { type: 'base64', mime_type: type, data: bytes.toString('base64') };
+  throw new UsageError(`${resolve(file)} is not ${what} of a supported type. Supported are ${types.join(', ')}.`);
+}
+
+/** Reads a file. Throws `UsageError` if that fails. */
+function readBytes(file: string): Promise<Buffer> {
+  return readFile(file).catch((cause: unknown) => {
+    throw new UsageError(`${resolve(file)} ${whyNotRead(cause)}.`, { cause });
+  });
+}
+
+/** Returns the same fields with each file as a `data:` URL. */
+export function asDataUrls({ images, audio }: MediaFields): MediaFields<string> {
+  const url = ({ mime_type: mimeType, data }: SentMedia) => dataUrlOf({ mimeType, data });
+  return { ...(images ? { images: images.map(url) } : {}), ...(audio ? { audio: audio.map(url) } : {}) };
 }

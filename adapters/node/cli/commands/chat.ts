@@ -8,9 +8,15 @@ import type { Metrics } from '../../../../lib/schema/metrics.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type ModelFlags, modelFlags, warnIfCut, withModel } from '../ask.ts';
-import { once, repeated } from '../parse-flags.ts';
-import { readStandardInput } from '../read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia, type SentMedia } from '../read-media.ts';
+import { once } from '../parse-flags.ts';
+import {
+  type MediaFields,
+  type MediaFlags,
+  mediaFlags,
+  readMedia,
+  readStandardInput,
+  type SentMedia,
+} from '../read-input.ts';
 import { type Connection, errorOf, eventsOf } from '../request.ts';
 import { isWatched, screen, shown } from '../screen.ts';
 
@@ -28,13 +34,14 @@ interface Message {
 /** Adds the command `assay chat`. */
 export function addChat(program: Command): void {
   modelFlags(
-    program
-      .command('chat')
-      .description('Chat with the model; the answer is printed as it is generated.')
-      .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
-      .option('--system <text>', 'instructions for the whole conversation', once)
-      .option('-i, --image <path>', `${IMAGE_HELP}, before the first message`, repeated)
-      .option('--audio <path>', `${AUDIO_HELP}, before the first message`, repeated),
+    mediaFlags(
+      program
+        .command('chat')
+        .description('Chat with the model; the answer is printed as it is generated.')
+        .argument('[message]', 'what to say (default: standard input; on a terminal, a conversation)')
+        .option('--system <text>', 'instructions for the whole conversation', once),
+      ', before the first message',
+    ),
     "the model's own, else 1",
   )
     .addHelpText('after', CHAT_HELP)

@@ -6,15 +6,13 @@ import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, windowsField, withModel } from '../ask.ts';
 import { EXIT } from '../exit-code.ts';
-import { distinctFlag, once, repeated, share, wholeNumber } from '../parse-flags.ts';
-import { type InputFlags, readContext } from '../read-input.ts';
-import { AUDIO_HELP, asDataUrls, IMAGE_HELP, type MediaFields, type MediaFlags, readMedia } from '../read-media.ts';
+import { distinctFlag, once, share, wholeNumber } from '../parse-flags.ts';
+import { asDataUrls, type InputFlags, inputFlags, type MediaFields, readContext, readMedia } from '../read-input.ts';
 import type { Connection } from '../request.ts';
 import { screen, shown } from '../screen.ts';
 
 type DecideFlags = AskFlags &
   InputFlags &
-  MediaFlags &
   ProbabilityFlags & { option?: string[]; instruction?: string; expect?: string };
 
 /**
@@ -25,15 +23,13 @@ const TOKENS = { options: 32, free: 128 };
 /** Adds the command `assay decide`. */
 export function addDecide(program: Command): void {
   askFlags(
-    program
-      .command('decide')
-      .description('Answer one question about a text, an image or a recording.')
-      .argument('<question>', 'what to decide')
-      .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinctFlag)
-      .option('-f, --file <path>', 'file with the text (default: standard input)', once)
-      .option('-c, --context <text>', 'the text itself', once)
-      .option('-i, --image <path>', IMAGE_HELP, repeated)
-      .option('--audio <path>', AUDIO_HELP, repeated)
+    inputFlags(
+      program
+        .command('decide')
+        .description('Answer one question about a text, an image or a recording.')
+        .argument('<question>', 'what to decide')
+        .option('-o, --option <answer>', 'an allowed answer; repeat the flag for each', distinctFlag),
+    )
       .option('--instruction <text>', 'extra guidance, such as "Give a reason."', once)
       .option('--expect <answer>', 'exit with 0 for this answer and with 1 for any other', once)
       .option('-p, --probabilities', 'show the probability of each option')

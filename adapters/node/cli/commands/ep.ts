@@ -15,7 +15,8 @@ import { PluginStore } from '../../../../runtime/plugins/plugin-store.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
-import { progressView } from '../progress.ts';
+import { localFlags } from '../parse-flags.ts';
+import { downloadMoments, progressView } from '../progress.ts';
 import { whyNotRead } from '../read-input.ts';
 import { screen, table } from '../screen.ts';
 
@@ -30,20 +31,15 @@ export function addPlugins(program: Command): void {
     .command('ep')
     .description('Install, list and remove plugins (execution providers) for NPUs and GPUs.')
     .addHelpText('after', HELP);
-  const flags = (command: Command): Command =>
-    command
-      .option('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)')
-      .option('--json', 'print JSON');
-
-  flags(plugins.command('install').description('Fetch a plugin from the Python registry and unpack it.'))
+  localFlags(plugins.command('install').description('Fetch a plugin from the Python registry and unpack it.'))
     .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
     .option('--file <wheel>', 'install from this wheel instead of downloading one, for machines without a network')
     .addHelpText('after', INSTALL_HELP)
     .action((plugin: Plugin, options: PluginFlags & { file?: string }) => install(plugin, options));
-  flags(plugins.command('list').alias('ls').description('List the available plugins and which are installed.')).action(
-    (options: PluginFlags) => list(options),
-  );
-  flags(plugins.command('rm').description('Remove a plugin and its partial downloads.'))
+  localFlags(
+    plugins.command('list').alias('ls').description('List the available plugins and which are installed.'),
+  ).action((options: PluginFlags) => list(options));
+  localFlags(plugins.command('rm').description('Remove a plugin and its partial downloads.'))
     .argument('<name>', PLUGIN_NAMES.join(' or '), pluginArgument)
     .action(async (plugin: Plugin, options: PluginFlags) => {
       const removed = await storeOf(options).remove(plugin);
@@ -101,7 +97,7 @@ async function install(plugin: Plugin, flags: PluginFlags & { file?: string }): 
     return screen.line(`${name} is installed already.`);
   }
   if (!flags.json) screen.note(`${title}, version ${version}. Licence: ${licence}.`);
-  const view = progressView(flags.json ?? false);
+  const view = progressView(flags.json ?? false, downloadMoments());
   const leaving = new AbortController();
   const stop = (): void => leaving.abort(new Error('interrupted'));
   process.once('SIGINT', stop);

@@ -8,29 +8,25 @@ import { ExtractResponse } from '../../../../lib/schema/task-response.ts';
 import { COMMAND } from '../../command.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
-import { distinctFlag, once, repeated } from '../parse-flags.ts';
-import { type InputFlags, readContext, readJsonInput } from '../read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
+import { distinctFlag, once } from '../parse-flags.ts';
+import { type InputFlags, inputFlags, readContext, readJsonInput, readMedia } from '../read-input.ts';
 import { screen } from '../screen.ts';
 
-type ExtractFlags = AskFlags & InputFlags & MediaFlags & { key?: string[]; schema?: string; textOut?: string };
+type ExtractFlags = AskFlags & InputFlags & { key?: string[]; schema?: string; textOut?: string };
 
 const TOKENS = 512;
 
 /** Adds the command `assay extract`. */
 export function addExtract(program: Command): void {
   askFlags(
-    program
-      .command('extract')
-      .description('Extract fields from a text, an image or a recording, as JSON.')
-      .argument('[instruction]', 'what to extract; optional with --key or --schema')
-      .option('-k, --key <name>', 'a field; repeat the flag for each', distinctFlag)
-      .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}', once)
-      .option('-f, --file <path>', 'file with the text, also .pdf, .docx or .html (default: standard input)', once)
-      .option('--text-out <path>', 'file for the text that was read from --file', once)
-      .option('-c, --context <text>', 'the text itself', once)
-      .option('-i, --image <path>', IMAGE_HELP, repeated)
-      .option('--audio <path>', AUDIO_HELP, repeated),
+    inputFlags(
+      program
+        .command('extract')
+        .description('Extract fields from a text, an image or a recording, as JSON.')
+        .argument('[instruction]', 'what to extract; optional with --key or --schema')
+        .option('-k, --key <name>', 'a field; repeat the flag for each', distinctFlag)
+        .option('--schema <file or JSON>', 'JSON Schema of the answer, or the short form {"total":"number"}', once),
+    ).option('--text-out <path>', 'file for the text that was read from --file', once),
   )
     .addHelpText('after', EXTRACT_HELP)
     .action(async (asked: string | undefined, flags: ExtractFlags) => {

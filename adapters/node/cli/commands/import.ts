@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
 import { type ModelId, parseModelId } from '../../../../lib/model-id.ts';
 import { isFileError, systemCode } from '../../../../runtime/store/disk-error.ts';
@@ -10,6 +10,7 @@ import { StorePaths } from '../../../../runtime/store/paths.ts';
 import { COMMAND } from '../../command.ts';
 import { assayHome, serverConfig } from '../../config.ts';
 import { UsageError } from '../../usage-error.ts';
+import { localFlags } from '../parse-flags.ts';
 import { screen } from '../screen.ts';
 
 /** Namespace of imported models without a name of their own. */
@@ -17,13 +18,13 @@ const NAMESPACE = 'local';
 
 /** Adds the command `assay import`. */
 export function addImport(program: Command): void {
-  program
-    .command('import')
-    .description('Add a GGUF file on this machine to its models.')
-    .argument('<file.gguf>')
-    .option('--name <id>', 'id of the model (default: local/ and the name of the file)')
-    .addOption(new Option('--home <folder>', 'folder with models and keys (env: ASSAY_HOME, default: ~/.assay)'))
-    .option('--json', 'print the result as JSON')
+  localFlags(
+    program
+      .command('import')
+      .description('Add a GGUF file on this machine to its models.')
+      .argument('<file.gguf>')
+      .option('--name <id>', 'id of the model (default: local/ and the name of the file)'),
+  )
     .addHelpText('after', IMPORT_HELP)
     .action(async (given: string, flags: { name?: string; home?: string; json?: boolean }) => {
       const file = resolve(given);

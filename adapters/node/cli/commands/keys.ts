@@ -9,7 +9,7 @@ import { COMMAND } from '../../command.ts';
 import { assayHome } from '../../config.ts';
 import { type FiledKey, KeysStore, newSecret, StoredKeySchema } from '../../keys-file.ts';
 import { UsageError } from '../../usage-error.ts';
-import { wholeNumber } from '../parse-flags.ts';
+import { localFlags, wholeNumber } from '../parse-flags.ts';
 import { screen, table } from '../screen.ts';
 
 const run = promisify(execFile);
@@ -60,13 +60,10 @@ export function addKeys(program: Command): void {
     return new EdgeKeys(wrangler, { environment: flags.edge === true ? '' : flags.edge });
   };
   const keyFlags = (command: Command): Command =>
-    command
-      .option('--home <folder>', 'folder with the keys (env: ASSAY_HOME, default: ~/.assay)')
-      .option(
-        '--edge [environment]',
-        'manage the keys of the edge on Cloudflare, with wrangler and the wrangler.toml in this folder',
-      )
-      .option('--json', 'print the answer as JSON');
+    localFlags(command).option(
+      '--edge [environment]',
+      'manage the keys of the edge on Cloudflare, with wrangler and the wrangler.toml in this folder',
+    );
 
   keyFlags(keys.command('add').alias('create'))
     .description('Make a key. It is shown only once, because only its hash is stored.')

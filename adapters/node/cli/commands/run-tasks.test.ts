@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
-import { rowLines } from './run-tasks.ts';
+import { lineView } from '../progress.ts';
+import { rowMoments } from './run-tasks.ts';
 
 test('says how far a run is every five seconds, with its rate, the time left and its errors', () => {
   let now = 0;
   const lines: string[] = [];
-  const view = rowLines(
+  const view = lineView(
+    rowMoments(),
     () => now,
     (line) => lines.push(line),
   );

@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import * as v from 'valibot';
 import { membersOf, splitMembers } from '../../../../lib/json/members.ts';
@@ -10,10 +9,18 @@ import { type RowCounts, type RowsRun, runRows } from '../../rows/run-rows.ts';
 import { UsageError } from '../../usage-error.ts';
 import { type AskFlags, askFlags, sharedFields, warnIfCut, withModel } from '../ask.ts';
 import { EXIT, InterruptedError } from '../exit-code.ts';
-import { once, repeated, wholeNumber } from '../parse-flags.ts';
-import { type InputFlags, isJsonText, readContext, readJsonInput, readJsonText } from '../read-input.ts';
-import { AUDIO_HELP, IMAGE_HELP, type MediaFlags, readMedia } from '../read-media.ts';
-import { isWatched, screen } from '../screen.ts';
+import { once, wholeNumber } from '../parse-flags.ts';
+import { type Describe, progressView } from '../progress.ts';
+import {
+  type InputFlags,
+  inputFlags,
+  isJsonText,
+  readContext,
+  readJsonInput,
+  readJsonText,
+  readMedia,
+} from '../read-input.ts';
+import { screen } from '../screen.ts';
 
 interface RowFlags {
   rows?: string;
@@ -25,7 +32,7 @@ interface RowFlags {
   restart?: boolean;
 }
 
-type RunFlags = AskFlags & InputFlags & MediaFlags & RowFlags;
+type RunFlags = AskFlags & InputFlags & RowFlags;
 
 /** Maximum number of rows, and of requests at once. */
 const MOST_ROWS = 1_000_000_000;
@@ -37,16 +44,14 @@ const TOKENS = 1024;
 /** Adds the command `assay run`. */
 export function addRun(program: Command): void {
   askFlags(
-    program
-      .command('run')
-      .description(
-        'Run a file of tasks about one text, image or recording, in one request; or about each row of a file.',
-      )
-      .argument('<tasks.json>', 'a list of tasks, or a whole request of POST /v1/tasks; - is standard input')
-      .option('-f, --file <path>', 'file with the text, if the tasks file has none (default: standard input)', once)
-      .option('-c, --context <text>', 'the text itself', once)
-      .option('-i, --image <path>', IMAGE_HELP, repeated)
-      .option('--audio <path>', AUDIO_HELP, repeated)
+    inputFlags(
+      program
+        .command('run')
+        .description(
+          'Run a file of tasks about one text, image or recording, in one request; or about each row of a file.',
+        )
+        .argument('<tasks.json>', 'a list of tasks, or a whole request of POST /v1/tasks; - is standard input'),
+    )
       .option('--rows <file>', 'ask about each row of a file: .jsonl, .csv, .tsv or .parquet', once)
       .option('--out <file>', 'with --rows: file for the rows with their answers, in one of these formats', once)
       .option('--state-column <name>', 'with --rows: column with the text (default: the whole row, as JSON)', once)
@@ -145,7 +150,7 @@ async function runOverRows(file: string, rows: string, flags: RunFlags): Promise
   if (named !== null && typeof named !== 'string') throw new UsageError(`${name}: model must be a string.`);
   request.delete('model');
   const model = flags.model ?? named;
-  const view = rowsView(flags.json === true);
+  const view = progressView(flags.json === true, rowMoments());
   const stopping = new AbortController();
   const stop = () => stopping.abort(new InterruptedError('Stopped. Run the same command again to continue.'));
   process.once('SIGINT', stop).once('SIGTERM', stop);
@@ -210,57 +215,13 @@ Examples:
   $ assay run tasks.json --rows mails.csv --state-column body --out answers.csv
   $ assay run fields.json --rows contracts.parquet --state-column text --out fields.parquet --sample 50`;
 
-/** Shows how far a run over rows is: as a bar on a terminal, otherwise as a line every few seconds. */
-interface RowsView {
-  show(counts: RowCounts): void;
-  end(): void;
-}
-
-/** Milliseconds between two lines. */
-const LINE_MS = 5_000;
-
-/** Returns a view that shows a bar if standard error is a terminal, otherwise lines; with `quiet`, nothing. */
-function rowsView(quiet: boolean, now: () => number = () => performance.now()): RowsView {
-  if (quiet) return { show: () => undefined, end: () => undefined };
-  return isWatched() ? barView(now) : rowLines(now, screen.note);
-}
-
-function barView(now: () => number): RowsView {
-  let bar: SingleBar | null = null;
-  const begin = now();
-  return {
-    show(counts) {
-      if (!bar) {
-        bar = new SingleBar({
-          format: '{bar} {percentage}%  {words}',
-          stream: process.stderr,
-          barsize: 24,
-          hideCursor: true,
-          clearOnComplete: false,
-        });
-        bar.start(counts.total, counts.done, { words: '' });
-      }
-      bar.update(counts.done, { words: describe(counts, now() - begin) });
-    },
-    end() {
-      bar?.stop();
-      bar = null;
-    },
-  };
-}
-
-/** Returns a view that passes plain lines to `say`: at the beginning, and every `LINE_MS`. */
-export function rowLines(now: () => number, say: (line: string) => void): RowsView {
-  const begin = now();
-  let last = Number.NEGATIVE_INFINITY;
-  return {
-    show(counts) {
-      const at = now();
-      if (at - last < LINE_MS) return;
-      last = at;
-      say(describe(counts, at - begin));
-    },
-    end: () => undefined,
+/** Returns a function that describes a run over rows. */
+export function rowMoments(): Describe<RowCounts> {
+  let begin: number | undefined;
+  return (counts, now) => {
+    begin ??= now;
+    const words = describe(counts, now - begin);
+    return { stage: '', share: counts.done / counts.total, words, line: words };
   };
 }
 

@@ -2,7 +2,8 @@ import { type Command, Option } from 'commander';
 import { hubEnvironment } from '../../../../runtime/store/environment.ts';
 import { KEY_HELP } from '../../api-key.ts';
 import type { compose as composeParts } from '../../compose.ts';
-import { LOG_LEVELS, SERVER_FLAGS, type ServerFlags, serverConfig } from '../../config.ts';
+import { LOG_LEVELS, SETTING_NAMES, serverConfig } from '../../config.ts';
+import { givenServerFlags, serverOption } from '../parse-flags.ts';
 
 /**
  * Adds the command `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes
@@ -12,7 +13,7 @@ export function addServe(program: Command, compose: typeof composeParts): void {
   const command = program
     .command('serve')
     .description('Run the server: the decision service and the model server on one port.');
-  for (const name of Object.keys(SERVER_FLAGS) as (keyof typeof SERVER_FLAGS)[]) {
+  for (const name of SETTING_NAMES) {
     command.addOption(serverOption(name));
     if (name === 'apiKey') command.option('--api-key-file <path>', KEY_HELP.file);
   }
@@ -36,25 +37,6 @@ export function addServe(program: Command, compose: typeof composeParts): void {
       if (!inTime) console.log('Some requests took too long and were ended. Give them more time with --drain-seconds.');
       process.exit(0);
     });
-}
-
-/**
- * Returns a flag of the server as an option, for `assay serve` and for other commands that have it. Commander shows its
- * variable and default; `serverConfig` reads them, because not every command that needs them has the flag.
- */
-export function serverOption(name: keyof typeof SERVER_FLAGS): Option {
-  const { flag, help, env, default: usual, choices } = SERVER_FLAGS[name];
-  const option = new Option(flag, help);
-  if (choices) option.choices(choices);
-  if (usual !== undefined) option.default(usual, usual);
-  // An empty variable counts as not set.
-  return env !== undefined && process.env[env] !== '' ? option.env(env) : option;
-}
-
-/** Returns the flags that were given, without the values that commander took from variables and defaults. */
-export function givenServerFlags(command: Command): ServerFlags {
-  const given = Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) === 'cli');
-  return Object.fromEntries(given);
 }
 
 const EXAMPLES = `

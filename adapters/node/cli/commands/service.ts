@@ -4,12 +4,12 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { SERVER_FLAGS, type ServerConfig, type ServerFlags, serveFlags, serverConfig } from '../../config.ts';
+import { SETTING_NAMES, type ServerFlags, type SettingName, serveFlags, serverConfig } from '../../config.ts';
 import { isLoopback } from '../../loopback.ts';
 import { ACCOUNT, type Scope, type ServiceSettings, serviceUnits } from '../../service/service-unit.ts';
 import { UsageError } from '../../usage-error.ts';
+import { givenServerFlags, serverOption } from '../parse-flags.ts';
 import { screen } from '../screen.ts';
-import { givenServerFlags, serverOption } from './serve.ts';
 
 /** Describes one step of installing or removing the service: a file to write or remove, or a command to run. */
 export type Step =
@@ -100,7 +100,7 @@ export const hiddenFromService = (paths: readonly string[]): string | null =>
  * Flags of the server that the service has in another form: the unit states address and folder, systemd holds the key,
  * and `--memory` limits the service, in which models have 80% of it.
  */
-const OWN: readonly (keyof ServerConfig)[] = ['host', 'port', 'home', 'apiKey', 'memory'];
+const OWN: readonly SettingName[] = ['host', 'port', 'home', 'apiKey', 'memory'];
 
 interface InstallFlags {
   apiKeyFile?: string;
@@ -131,10 +131,7 @@ export function addService(program: Command): void {
     .option('--offline', 'give the server no network except its port, so that it can download and send nothing', false)
     .option('--print', 'print the units, and change nothing')
     .action((flags: InstallFlags) => install(flags, givenServerFlags(installing)));
-  // A cast: the keys of the table are the members of the configuration.
-  for (const name of Object.keys(SERVER_FLAGS) as (keyof ServerConfig)[]) {
-    if (!OWN.includes(name)) installing.addOption(serverOption(name));
-  }
+  for (const name of SETTING_NAMES) if (!OWN.includes(name)) installing.addOption(serverOption(name));
   service
     .command('uninstall')
     .description('Stop the service and remove its unit. Keys and models stay.')
