@@ -3,10 +3,8 @@ import { ArrayFrame } from './automaton/array-frame.ts';
 import type { State } from './automaton/automaton.ts';
 import { BYTE, type Frame, OpenFrame } from './automaton/frame.ts';
 import { FreshTextFrame } from './automaton/fresh-text-frame.ts';
-import { FreshLiteralFrame, FreshNumberFrame } from './automaton/fresh-value-frames.ts';
-import { KeyFrame } from './automaton/key-frame.ts';
 import { LiteralFrame } from './automaton/literal-frame.ts';
-import { NumberFrame } from './automaton/number-frame.ts';
+import { FreshNumberFrame, NumberFrame } from './automaton/number-frame.ts';
 import { ColonFrame, ObjectFrame } from './automaton/object-frame.ts';
 import { StringFrame } from './automaton/string-frame.ts';
 import { pendingBytes } from './automaton/text-bytes.ts';
@@ -34,7 +32,8 @@ export function close(bytes: Uint8Array, state: State, missing: Missing): string
   const open = containers(top);
   if (open.length === 0) return emptyRoot(top, missing);
   let text = decode(bytes.subarray(0, bytes.length - unsettledBytes(top)));
-  const value = top instanceof ValueFrame || top instanceof NumberFrame || top instanceof LiteralFrame;
+  const literal = top instanceof LiteralFrame && !top.isName;
+  const value = top instanceof ValueFrame || top instanceof NumberFrame || literal;
   if (top instanceof StringFrame) text += '"';
   else if (value && open[0] instanceof ObjectFrame) text += missingText(open[0], open[0].index - 1, missing);
   // The removed part followed a comma, unless it was the first in its object or array.
@@ -70,9 +69,7 @@ function containers(top: Frame): (ObjectFrame | ArrayFrame)[] {
 function unsettledBytes(top: Frame): number {
   if (top instanceof StringFrame) return pendingBytes(top.place.pending);
   if (top instanceof NumberFrame || top instanceof FreshNumberFrame) return top.text.length;
-  if (top instanceof LiteralFrame) return top.at;
-  if (top instanceof FreshLiteralFrame) return top.length;
-  if (top instanceof KeyFrame) return 1 + top.length;
+  if (top instanceof LiteralFrame) return top.length + (top.isName ? 1 : 0);
   // A string that must differ from others is removed, because its beginning may be one of them.
   if (top instanceof FreshTextFrame) return lengthOf(top.text) - 1 + pendingBytes(top.place.pending);
   return top instanceof ColonFrame ? lengthOf(top.name) : 0;

@@ -1,34 +1,31 @@
-import { type ArrayAlternative, itemAt } from '../resolve/node.ts';
+import { at } from '../../at.ts';
+import { type ArrayAlternative, itemAt, type LiteralsAlternative, type Node } from '../resolve/node.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame, single } from './frame.ts';
 import { FreshTextFrame, type TextOwner } from './fresh-text-frame.ts';
-import { FreshLiteralFrame, FreshNumberFrame, type ItemOwner } from './fresh-value-frames.ts';
+import { LiteralFrame, literalsOf } from './literal-frame.ts';
+import { FreshNumberFrame, type ItemOwner } from './number-frame.ts';
 
-/**
- * Reads an array after `count` items. `expects` says what may come next: an item or the end (`first`), a comma or the
- * end (`comma`), or an item (`item`). In an unbounded array, `count` stops rising once all required and prefix items
- * are read.
- */
-export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
-  readonly #shape: ArrayAlternative;
-  readonly count: number;
-  readonly #expects: 'first' | 'comma' | 'item';
+/** Describes a position in an array. */
+interface ArrayPlace {
+  shape: ArrayAlternative;
+  /** Number of items read. In an unbounded array, it stops rising once all required and prefix items are read. */
+  count: number;
+  /** Says what may come next: an item or the end (`first`), a comma or the end (`comma`), or an item (`item`). */
+  expects: 'first' | 'comma' | 'item';
   /** The items so far, each as a text that only equal values share; empty unless all items must differ. */
-  readonly used: readonly string[];
+  used: readonly string[];
+  after: Frame;
+  depth: number;
+}
 
-  private constructor(
-    shape: ArrayAlternative,
-    count: number,
-    expects: 'first' | 'comma' | 'item',
-    used: readonly string[],
-    after: Frame,
-    depth: number,
-  ) {
-    super(after, depth);
-    this.used = used;
-    this.#shape = shape;
-    this.count = count;
-    this.#expects = expects;
+/** Reads an array. */
+export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
+  readonly #place: ArrayPlace;
+
+  private constructor(place: ArrayPlace) {
+    super(place.after, place.depth);
+    this.#place = place;
   }
 
   /**
@@ -37,55 +34,68 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
    * @param depth number of objects and arrays that are open inside the array, itself included
    */
   static first(shape: ArrayAlternative, after: Frame, depth: number): ArrayFrame {
-    return ArrayFrame.#make(shape, 0, 'first', [], after, depth);
+    return ArrayFrame.#make({ shape, count: 0, expects: 'first', used: [], after, depth });
   }
 
-  static #make(
-    shape: ArrayAlternative,
-    count: number,
-    expects: 'first' | 'comma' | 'item',
-    used: readonly string[],
-    after: Frame,
-    depth: number,
-  ): ArrayFrame {
+  static #make(place: ArrayPlace): ArrayFrame {
+    const { shape, count, expects, used, after } = place;
     // After the prefix and the required items, every further item of an unbounded array leads to the same state.
     const seen = shape.max === Infinity ? Math.min(count, Math.max(shape.min, shape.prefix.length)) : count;
     const key = `a${idOf(shape)},${seen},${expects},${after.id}${used.length > 0 ? JSON.stringify(used) : ''}`;
-    return after.table.frame(key, () => new ArrayFrame(shape, seen, expects, used, after, depth));
+    return after.table.frame(key, () => new ArrayFrame({ ...place, count: seen }));
+  }
+
+  get used(): readonly string[] {
+    return this.#place.used;
+  }
+
+  get #node(): Node {
+    return itemAt(this.#place.shape, this.#place.count);
   }
 
   get #mayEnd(): boolean {
-    return this.#expects !== 'item' && this.count >= this.#shape.min;
+    const { expects, count, shape } = this.#place;
+    return expects !== 'item' && count >= shape.min;
   }
 
   get #mayGoOn(): boolean {
-    const { count, depth } = this;
-    const shape = this.#shape;
-    if (count >= shape.max || !canBeWritten(itemAt(shape, count), depth)) return false;
+    const { count, shape } = this.#place;
+    if (count >= shape.max || !canBeWritten(this.#node, this.depth)) return false;
     return !shape.unique || this.#fresh.length > 0;
   }
 
   #item(): Frame {
-    const { count, used, after, depth } = this;
-    const shape = this.#shape;
-    return this.table.value(
-      itemAt(shape, count),
-      ArrayFrame.#make(shape, count + 1, 'comma', used, after, depth),
-      depth,
-    );
+    return this.table.value(this.#node, this.#next(this.used), this.depth);
+  }
+
+  /** Returns the frame after one more item. */
+  #next(used: readonly string[]): ArrayFrame {
+    return ArrayFrame.#make({ ...this.#place, count: this.#place.count + 1, expects: 'comma', used });
   }
 
   /** The frames that read the next item, where it must differ from those before. A text is read after its quote. */
   get #fresh(): readonly Frame[] {
-    this.#freshItems ??= itemAt(this.#shape, this.count).alternatives.flatMap((one): Frame | readonly Frame[] => {
+    this.#freshItems ??= this.#node.alternatives.flatMap((one): Frame | readonly Frame[] => {
       if (!canBeWritten(one, this.depth)) return [];
       if (one.kind === 'string') return FreshTextFrame.first(this, one.language) ?? [];
       if (one.kind === 'number') return FreshNumberFrame.first(this, one.language) ?? [];
-      return one.kind === 'literals' ? (FreshLiteralFrame.first(this, one) ?? []) : [];
+      return one.kind === 'literals' ? this.#freshLiterals(one) : [];
     });
     return this.#freshItems;
   }
   #freshItems: readonly Frame[] | undefined;
+
+  #freshLiterals(alternative: LiteralsAlternative): readonly Frame[] {
+    const { texts, keys } = literalsOf(alternative);
+    const frame = LiteralFrame.first({
+      key: `u${this.id},${idOf(texts)}`,
+      texts,
+      parent: this,
+      allows: (index) => !this.used.includes(at(keys, index)),
+      behind: (index) => this.afterItem(at(keys, index)),
+    });
+    return frame.possible ? [frame] : [];
+  }
 
   /** The strings among the items so far. */
   get taken(): ReadonlySet<string> {
@@ -100,19 +110,15 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
 
   /** Returns the frame after an item with this canonical text. */
   afterItem(text: string): Frame {
-    const { count, used, after, depth } = this;
-    const shape = this.#shape;
-    return ArrayFrame.#make(shape, count + 1, 'comma', [...used, text], after, depth);
+    return this.#next([...this.used, text]);
   }
 
   override step(byte: number, into: Frame[]): void {
     if (byte === BYTE.closeList && this.#mayEnd) into.push(this.after);
     else if (!this.#mayGoOn) return;
-    else if (this.#expects === 'comma') {
-      const { count, used, after, depth } = this;
-      const shape = this.#shape;
-      if (byte === BYTE.comma) into.push(ArrayFrame.#make(shape, count, 'item', used, after, depth));
-    } else if (!this.#shape.unique) this.#item().step(byte, into);
+    else if (this.#place.expects === 'comma') {
+      if (byte === BYTE.comma) into.push(ArrayFrame.#make({ ...this.#place, expects: 'item' }));
+    } else if (!this.#place.shape.unique) this.#item().step(byte, into);
     else {
       for (const frame of this.#fresh) {
         if (!(frame instanceof FreshTextFrame)) frame.step(byte, into);
@@ -124,8 +130,8 @@ export class ArrayFrame extends OpenFrame implements TextOwner, ItemOwner {
   override forced(): number {
     if (!this.#mayGoOn) return this.#mayEnd ? BYTE.closeList : -1;
     if (this.#mayEnd) return -1;
-    if (this.#expects === 'comma') return BYTE.comma;
-    if (!this.#shape.unique) return this.#item().forced();
+    if (this.#place.expects === 'comma') return BYTE.comma;
+    if (!this.#place.shape.unique) return this.#item().forced();
     return single(new Set(this.#fresh.map((one) => (one instanceof FreshTextFrame ? BYTE.quote : one.forced()))));
   }
 }

@@ -164,7 +164,7 @@ export class Automaton implements FrameTable {
 
 /** Returns the frame that reads a fixed text and then continues with `after`; `after` itself if the text is empty. */
 function fixed(text: string, after: Frame): Frame {
-  return text === '' ? after : LiteralFrame.first([new TextEncoder().encode(text)], after);
+  return text === '' ? after : LiteralFrame.of([new TextEncoder().encode(text)], after);
 }
 
 /**
@@ -301,10 +301,10 @@ class TaggedObjectFrame extends OpenFrame {
   #member(index: number): Frame[] {
     const object = this.#object;
     const { begin, texts, languages, json } = at(object.members, index);
-    const close = LiteralFrame.first(object.close, TaggedObjectFrame.at(object, index + 1, this.after));
+    const close = LiteralFrame.of(object.close, TaggedObjectFrame.at(object, index + 1, this.after));
     const values: Frame[] = languages.map((language) => RawTextFrame.at(language, close));
-    if (texts.length > 0) values.push(LiteralFrame.first(texts, close));
+    if (texts.length > 0) values.push(LiteralFrame.of(texts, close));
     if (json) values.push(this.table.value(json, close, 1));
-    return values.map((value) => LiteralFrame.first(begin, value));
+    return values.map((value) => LiteralFrame.of(begin, value));
   }
 }

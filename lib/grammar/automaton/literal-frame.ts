@@ -1,20 +1,33 @@
+import { canonical } from '../resolve/matches.ts';
 import type { LiteralsAlternative } from '../resolve/node.ts';
-import { type Frame, idOf, OpenFrame } from './frame.ts';
+import { type Frame, idOf, OpenFrame, single } from './frame.ts';
 
 /** Represents byte strings in ascending order, without duplicates. */
 export type SortedTexts = readonly Uint8Array[];
 
-const encoder = new TextEncoder();
-const cache = new WeakMap<LiteralsAlternative, SortedTexts>();
+interface Literals {
+  /** The JSON texts of the values of `enum` or `const`, as UTF-8. */
+  texts: SortedTexts;
+  /** For each text, one that only equal values share. */
+  keys: readonly string[];
+}
 
-/** Returns the JSON texts of the values of `enum` or `const`, as UTF-8 in byte order. */
-export function literalTexts(alternative: LiteralsAlternative): SortedTexts {
-  let texts = cache.get(alternative);
-  if (!texts) {
-    texts = alternative.values.map((value) => encoder.encode(JSON.stringify(value))).sort(compareBytes);
-    cache.set(alternative, texts);
+const encoder = new TextEncoder();
+const cache = new WeakMap<LiteralsAlternative, Literals>();
+
+/** Returns the texts of the values of `enum` or `const`; always the same object for the same `alternative`. */
+export function literalsOf(alternative: LiteralsAlternative): Literals {
+  let found = cache.get(alternative);
+  if (!found) {
+    const all = alternative.values.map((value) => ({
+      text: encoder.encode(JSON.stringify(value)),
+      key: canonical(value),
+    }));
+    all.sort((a, b) => compareBytes(a.text, b.text));
+    found = { texts: all.map(({ text }) => text), keys: all.map(({ key }) => key) };
+    cache.set(alternative, found);
   }
-  return texts;
+  return found;
 }
 
 /** Compares two byte strings for `sort`: below 0 if `a` comes first, above 0 if `b` does, 0 if they are equal. */
@@ -28,7 +41,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
  * Returns the part of a range of texts that has this byte at index `at`. All texts of the range agree on the bytes
  * before it. A range is the index of its first text and the index after its last one.
  */
-export function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
+function narrow(texts: SortedTexts, low: number, high: number, at: number, byte: number): [number, number] {
   const first = (least: number) => {
     let [a, b] = [low, high];
     while (a < b) {
@@ -41,58 +54,89 @@ export function narrow(texts: SortedTexts, low: number, high: number, at: number
   return [first(byte), first(byte + 1)];
 }
 
+/** Describes fixed texts, one of which is read: the values of an `enum`, or the names of members. */
+interface Choice {
+  /** Text that no other choice of the automaton has, for the table of frames. */
+  key: string;
+  texts: SortedTexts;
+  /** The frame around the text: that of the list or object, or the one that continues after it. */
+  parent: Frame;
+  /** True if the texts are names, whose opening quote has been read. */
+  isName?: true;
+  /** Tells whether the text at an index may be read; by default, all may. */
+  allows?(index: number): boolean;
+  /** Returns the frame after the text at an index. */
+  behind(index: number): Frame;
+}
+
 /**
- * Reads one of several fixed texts, such as the values of an `enum`. The texts from index `low` to before `high` begin
- * with the `at` bytes read so far.
+ * Reads one of the texts of a choice. Those from index `#low` to before `#high` begin with the `length` bytes read so
+ * far.
  */
 export class LiteralFrame extends OpenFrame {
-  readonly #texts: SortedTexts;
+  readonly #choice: Choice;
   readonly #low: number;
+  readonly length: number;
   readonly #high: number;
-  readonly at: number;
+  /** Bytes that may come next: each leads to a text that is allowed. */
+  readonly #bytes = new Set<number>();
 
-  private constructor(texts: SortedTexts, low: number, high: number, at: number, after: Frame) {
-    super(after, after.depth);
-    this.#texts = texts;
+  private constructor(choice: Choice, low: number, high: number, length: number) {
+    super(choice.parent, choice.parent.depth);
+    this.#choice = choice;
     this.#low = low;
     this.#high = high;
-    this.at = at;
+    this.length = length;
+    for (let i = low; i < high; i++) {
+      const byte = choice.texts[i]?.[length];
+      if (byte !== undefined && (choice.allows?.(i) ?? true)) this.#bytes.add(byte);
+    }
   }
 
-  static first(texts: SortedTexts, after: Frame): LiteralFrame {
-    return LiteralFrame.#make(texts, 0, texts.length, 0, after);
+  /** Returns the frame of a choice before the first byte. */
+  static first(choice: Choice): LiteralFrame {
+    return LiteralFrame.#make(choice, 0, choice.texts.length, 0);
   }
 
-  static #make(texts: SortedTexts, low: number, high: number, at: number, after: Frame): LiteralFrame {
-    const key = `l${idOf(texts)},${low},${high},${at},${after.id}`;
-    return after.table.frame(key, () => new LiteralFrame(texts, low, high, at, after));
+  /** Returns the frame of texts all of which are allowed, and continue with `after`. */
+  static of(texts: SortedTexts, after: Frame): LiteralFrame {
+    return LiteralFrame.first({ key: `l${idOf(texts)},${after.id}`, texts, parent: after, behind: () => after });
+  }
+
+  static #make(choice: Choice, low: number, high: number, length: number): LiteralFrame {
+    const key = `${choice.key},${low},${high},${length}`;
+    return choice.parent.table.frame(key, () => new LiteralFrame(choice, low, high, length));
+  }
+
+  get isName(): boolean {
+    return this.#choice.isName ?? false;
+  }
+
+  /** True if some text may be read from here. */
+  get possible(): boolean {
+    return this.#bytes.size > 0;
   }
 
   /**
-   * True if one of the texts is complete. The frame then continues only if this text is a prefix of a longer one, as
-   * `1` is of `12`.
+   * The frame after the text that is complete here; null if none is. A longer text may begin with it, as `12` with `1`.
    */
-  get #whole(): boolean {
-    return this.#texts[this.#low]?.length === this.at;
+  get #whole(): Frame | null {
+    const { texts, allows, behind } = this.#choice;
+    const isWhole = texts[this.#low]?.length === this.length && (allows?.(this.#low) ?? true);
+    return isWhole ? behind(this.#low) : null;
   }
 
   override step(byte: number, into: Frame[]): void {
-    const { at } = this;
-    const texts = this.#texts;
-    const [low, high] = narrow(texts, this.#low, this.#high, at, byte);
-    if (low < high) {
-      const last = low + 1 === high && texts[low]?.length === at + 1;
-      into.push(last ? this.after : LiteralFrame.#make(texts, low, high, at + 1, this.after));
+    if (this.#bytes.has(byte)) {
+      const [low, high] = narrow(this.#choice.texts, this.#low, this.#high, this.length, byte);
+      const next = LiteralFrame.#make(this.#choice, low, high, this.length + 1);
+      into.push(next.possible ? next : (next.#whole ?? next));
     }
     // Texts between tags have no quotes: a longer one may continue with the byte that follows a shorter one.
-    if (this.#whole) this.after.step(byte, into);
+    this.#whole?.step(byte, into);
   }
 
   override forced(): number {
-    const { at } = this;
-    const texts = this.#texts;
-    const byte = texts[this.#low]?.[at];
-    // The texts are sorted, so if any two differ, the first and the last do.
-    return byte !== undefined && texts[this.#high - 1]?.[at] === byte ? byte : -1;
+    return this.#whole ? -1 : single(this.#bytes);
   }
 }

@@ -4,36 +4,63 @@ import type { Node, ObjectAlternative } from '../resolve/node.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { BYTE, canBeWritten, type Frame, idOf, OpenFrame } from './frame.ts';
 import { FreshTextFrame, type TextOwner } from './fresh-text-frame.ts';
-import { type EnclosingObject, KeyFrame, keyTexts } from './key-frame.ts';
+import { compareBytes, LiteralFrame, type SortedTexts } from './literal-frame.ts';
 
-/**
- * Reads an object. The next declared member is `index` or a later one, up to the next required one. `expects` says what
- * may come next: a member or the end (`first`), a comma or the end (`comma`), or a member (`member`).
- */
-export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner {
-  readonly shape: ObjectAlternative;
-  readonly index: number;
-  readonly #expects: 'first' | 'comma' | 'member';
+interface KeyTexts {
+  /** The text `name":` of every declared member, without the opening quote, in byte order. */
+  texts: SortedTexts;
+  /** For each text, the index of its member in `ObjectAlternative.members`. */
+  members: readonly number[];
+  /**
+   * For each member index, the index of the first required member from there on; the number of members if there is
+   * none.
+   */
+  nextRequired: readonly number[];
+}
+
+const encoder = new TextEncoder();
+const cache = new WeakMap<ObjectAlternative, KeyTexts>();
+
+/** Returns the texts of an object's declared keys; always the same object for the same `shape`. */
+export function keyTexts(shape: ObjectAlternative): KeyTexts {
+  let found = cache.get(shape);
+  if (!found) {
+    const all = shape.members.map(({ name }, index) => ({
+      index,
+      text: encoder.encode(`${JSON.stringify(name)}:`).subarray(1),
+    }));
+    all.sort((a, b) => compareBytes(a.text, b.text));
+    const nextRequired = [shape.members.length];
+    for (let i = shape.members.length - 1; i >= 0; i--)
+      nextRequired.unshift(at(shape.members, i).required ? i : at(nextRequired, 0));
+    found = { texts: all.map(({ text }) => text), members: all.map(({ index }) => index), nextRequired };
+    cache.set(shape, found);
+  }
+  return found;
+}
+
+/** Describes a position in an object. */
+interface ObjectPlace {
+  shape: ObjectAlternative;
+  /** The next declared member is this one or a later one, up to the next required one. */
+  index: number;
+  /** Says what may come next: a member or the end (`first`), a comma or the end (`comma`), or a member (`member`). */
+  expects: 'first' | 'comma' | 'member';
   /** Names of the undeclared members read so far; no name occurs twice. */
-  readonly #extras: readonly string[];
+  extras: readonly string[];
   /** Number of members read so far; 0 if the object does not bound it. */
-  readonly #count: number;
+  count: number;
+  after: Frame;
+  depth: number;
+}
 
-  private constructor(
-    shape: ObjectAlternative,
-    index: number,
-    expects: 'first' | 'comma' | 'member',
-    extras: readonly string[],
-    count: number,
-    after: Frame,
-    depth: number,
-  ) {
-    super(after, depth);
-    this.#count = count;
-    this.shape = shape;
-    this.index = index;
-    this.#expects = expects;
-    this.#extras = extras;
+/** Reads an object. */
+export class ObjectFrame extends OpenFrame implements TextOwner {
+  readonly #place: ObjectPlace;
+
+  private constructor(place: ObjectPlace) {
+    super(place.after, place.depth);
+    this.#place = place;
   }
 
   /**
@@ -42,40 +69,38 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
    * @param depth number of objects and arrays that are open inside the object, itself included
    */
   static first(shape: ObjectAlternative, after: Frame, depth: number): ObjectFrame {
-    return ObjectFrame.#make(shape, 0, 'first', [], 0, after, depth);
+    return ObjectFrame.#make({ shape, index: 0, expects: 'first', extras: [], count: 0, after, depth });
   }
 
-  static #make(
-    shape: ObjectAlternative,
-    index: number,
-    expects: 'first' | 'comma' | 'member',
-    extras: readonly string[],
-    count: number,
-    after: Frame,
-    depth: number,
-  ): ObjectFrame {
-    const counted = shape.min === 0 && shape.max === Infinity ? 0 : count;
+  static #make(place: ObjectPlace): ObjectFrame {
+    const { shape, index, expects, extras, after } = place;
+    const count = shape.min === 0 && shape.max === Infinity ? 0 : place.count;
     const names = extras.length > 0 ? JSON.stringify(extras) : '';
-    const key = `o${idOf(shape)},${index},${expects},${counted},${after.id}${names}`;
-    return after.table.frame(key, () => new ObjectFrame(shape, index, expects, extras, counted, after, depth));
+    const key = `o${idOf(shape)},${index},${expects},${count},${after.id}${names}`;
+    return after.table.frame(key, () => new ObjectFrame({ ...place, count }));
   }
 
-  /** Returns the frame of this object after the value of its declared member at this index. */
-  afterMember(index: number): ObjectFrame {
-    return ObjectFrame.#make(this.shape, index + 1, 'comma', this.#extras, this.#count + 1, this.after, this.depth);
+  get shape(): ObjectAlternative {
+    return this.#place.shape;
+  }
+
+  get index(): number {
+    return this.#place.index;
+  }
+
+  /** Returns the frame of this object after one more member, before which `index` and `extras` change. */
+  #next(change: Partial<ObjectPlace>): ObjectFrame {
+    return ObjectFrame.#make({ ...this.#place, ...change, expects: 'comma', count: this.#place.count + 1 });
   }
 
   /** Returns the frame of this object after the value of an undeclared member of this name. */
   afterExtra(name: string): ObjectFrame {
-    const { shape, after, depth } = this;
-    const extras = this.#extras;
-    const count = this.#count;
-    return ObjectFrame.#make(shape, shape.members.length, 'comma', [...extras, name], count + 1, after, depth);
+    return this.#next({ index: this.shape.members.length, extras: [...this.#place.extras, name] });
   }
 
   /** Names that an undeclared member may not have, because the object has or declares them. */
   get taken(): ReadonlySet<string> {
-    this.#names ??= new Set([...this.#extras, ...this.shape.members.map(({ name }) => name)]);
+    this.#names ??= new Set([...this.#place.extras, ...this.shape.members.map(({ name }) => name)]);
     return this.#names;
   }
   #names: ReadonlySet<string> | undefined;
@@ -87,7 +112,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   }
 
   /** Tells whether the declared member at this index may come next. */
-  allows(index: number): boolean {
+  #allows(index: number): boolean {
     return (
       index >= this.index &&
       index <= this.#nextRequired &&
@@ -104,7 +129,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
     const { members, min, max } = this.shape;
     if (min === 0 && max === Infinity) return true;
     const later = members.slice(index + 1);
-    const after = this.#count + 1;
+    const after = this.#place.count + 1;
     if (after + later.filter(({ required }) => required).length > max) return false;
     if (after >= min) return true;
     const declared = later.filter(({ node }) => canBeWritten(node, this.depth)).length;
@@ -114,7 +139,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   /** Counts the undeclared members that can still be written, up to `most`, after `begun` more of them. */
   #extrasLeft(most: number, begun: number): number {
     if (most <= 0) return 0;
-    const room = MOST_EXTRA_MEMBERS - this.#extras.length - begun;
+    const room = MOST_EXTRA_MEMBERS - this.#place.extras.length - begun;
     const taken = this.taken.size + begun;
     const free = this.shape.extras
       .filter(({ node }) => canBeWritten(node, this.depth))
@@ -128,20 +153,36 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   }
 
   get mayEnd(): boolean {
-    return this.#expects !== 'member' && this.#noneRequired && this.#count >= this.shape.min;
+    const { expects, count, shape } = this.#place;
+    return expects !== 'member' && this.#noneRequired && count >= shape.min;
   }
 
   get #noneRequired(): boolean {
     return this.#nextRequired === this.shape.members.length;
   }
 
-  get #keys(): KeyFrame | null {
-    return KeyFrame.first(this);
+  /** The frame that reads the name of a declared member after its opening quote; null if none may come next. */
+  get #keys(): LiteralFrame | null {
+    const { texts, members } = keyTexts(this.shape);
+    const frame = LiteralFrame.first({
+      key: `k${this.id}`,
+      texts,
+      parent: this,
+      isName: true,
+      allows: (i) => this.#allows(at(members, i)),
+      behind: (i) => this.#member(at(members, i)),
+    });
+    return frame.possible ? frame : null;
+  }
+
+  /** Returns the frame of the value of the declared member at this index. */
+  #member(index: number): Frame {
+    return this.table.value(at(this.shape.members, index).node, this.#next({ index: index + 1 }), this.depth);
   }
 
   get #extraNames(): FreshTextFrame[] {
     const { extras, members } = this.shape;
-    if (!this.#noneRequired || this.#extras.length >= MOST_EXTRA_MEMBERS) return [];
+    if (!this.#noneRequired || this.#place.extras.length >= MOST_EXTRA_MEMBERS) return [];
     if (extras.length === 0 || !this.#mayAdd(members.length)) return [];
     return extras.flatMap(({ names, node }) =>
       canBeWritten(node, this.depth) ? (FreshTextFrame.first(this, names) ?? []) : [],
@@ -153,13 +194,8 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
     const keys = this.#keys;
     const extraNames = this.#extraNames;
     if (!keys && extraNames.length === 0) return;
-    if (this.#expects === 'comma') {
-      if (byte === BYTE.comma) {
-        const { shape, index, after, depth } = this;
-        const extras = this.#extras;
-        const count = this.#count;
-        into.push(ObjectFrame.#make(shape, index, 'member', extras, count, after, depth));
-      }
+    if (this.#place.expects === 'comma') {
+      if (byte === BYTE.comma) into.push(ObjectFrame.#make({ ...this.#place, expects: 'member' }));
     } else if (byte === BYTE.quote) {
       if (keys) into.push(keys);
       into.push(...extraNames);
@@ -169,7 +205,7 @@ export class ObjectFrame extends OpenFrame implements EnclosingObject, TextOwner
   override forced(): number {
     const goesOn = this.#keys !== null || this.#extraNames.length > 0;
     if (this.mayEnd) return goesOn ? -1 : BYTE.closeObject;
-    return this.#expects === 'comma' ? BYTE.comma : BYTE.quote;
+    return this.#place.expects === 'comma' ? BYTE.comma : BYTE.quote;
   }
 }
 

@@ -84,7 +84,7 @@ function character(language: StringLanguage, place: Place, codePoint: number): A
 }
 
 /**
- * Reads a string value. Member names have frame classes of their own (`KeyFrame`, `MemberNameFrame`), because these
+ * Reads a string value. Member names have frame classes of their own (`LiteralFrame`, `FreshTextFrame`), because these
  * have to compare the text.
  */
 export class StringFrame extends OpenFrame {

@@ -3,7 +3,7 @@ import type { QuotedTexts } from '../text/quoted-texts.ts';
 import type { StringLanguage } from '../text/string-language.ts';
 import { ArrayFrame } from './array-frame.ts';
 import { BYTE, canBeWritten, type Frame, idOf, isNumeric, OpenFrame, single } from './frame.ts';
-import { LiteralFrame, literalTexts } from './literal-frame.ts';
+import { LiteralFrame, literalsOf } from './literal-frame.ts';
 import { NumberFrame } from './number-frame.ts';
 import { ObjectFrame } from './object-frame.ts';
 import { type StringFrame, stringFrame } from './string-frame.ts';
@@ -37,7 +37,7 @@ export class ValueFrame extends OpenFrame {
     for (const alternative of this.#alternatives) {
       switch (alternative.kind) {
         case 'literals':
-          LiteralFrame.first(literalTexts(alternative), after).step(byte, into);
+          LiteralFrame.of(literalsOf(alternative).texts, after).step(byte, into);
           break;
         case 'string':
           if (byte === BYTE.quote) into.push(stringIn(alternative.language, after));
@@ -61,7 +61,7 @@ export class ValueFrame extends OpenFrame {
   #forcedBy(alternative: Alternative): number {
     switch (alternative.kind) {
       case 'literals':
-        return LiteralFrame.first(literalTexts(alternative), this.after).forced();
+        return LiteralFrame.of(literalsOf(alternative).texts, this.after).forced();
       case 'string':
         return BYTE.quote;
       case 'number':

@@ -1,5 +1,6 @@
 import { at } from '../../at.ts';
 import type { State } from '../automaton/automaton.ts';
+import { idOf } from '../automaton/frame.ts';
 import { type Advance, advance, advanceRaw, type Place } from '../automaton/string-frame.ts';
 import { PLAIN } from '../automaton/text-bytes.ts';
 import { Fuel } from '../fuel.ts';
@@ -31,8 +32,6 @@ export class StringMasks {
   readonly #words: number;
   readonly #masks = new Map<string, StringMask>();
   readonly #exits = new Map<string, Exits>();
-  readonly #languageIds = new WeakMap<StringLanguage, number>();
-  #lastId = 0;
   #free: FreeText | undefined;
 
   constructor(trie: Trie, vocabularySize: number) {
@@ -82,17 +81,8 @@ export class StringMasks {
   }
 
   #keyOf(language: StringLanguage, { state, length, pending }: Readonly<Place>): string {
-    return `${this.#idOf(language)},${state},${length},${pending}`;
-  }
-
-  #idOf(language: StringLanguage): number {
     // The language of a format is shared by all schemas, and so are its masks.
-    let id = this.#languageIds.get(language);
-    if (id === undefined) {
-      id = ++this.#lastId;
-      this.#languageIds.set(language, id);
-    }
-    return id;
+    return `${idOf(language)},${state},${length},${pending}`;
   }
 
   #compute(language: StringLanguage, start: Readonly<Place>, move = advance): StringMask {
