@@ -1,6 +1,7 @@
 import { at } from '../lib/at.ts';
 import type { BatchAnswer, DecideTask, ExtractTask, TaskBatch } from '../lib/backend.ts';
 import { AssayError } from '../lib/errors.ts';
+import { entriesAsWritten } from '../lib/json/written-numbers.ts';
 import type { Quote } from '../lib/questions/evidence.ts';
 import type { QuestionAnswer } from '../lib/questions/question-answers.ts';
 import type { EvidenceWish } from '../lib/schema/question-fields.ts';
@@ -22,6 +23,17 @@ interface Asked {
   task: DecideTask;
   answer: QuestionAnswer;
   wish: EvidenceWish;
+}
+
+/** The questions of a request: a list, or by name. */
+export type Questions = readonly unknown[] | { readonly [name: string]: unknown };
+
+/** Returns how the evidence for each of a request's questions is found. */
+export function wishesOf(questions: Questions): (EvidenceWish | false | undefined)[] {
+  const all = Array.isArray(questions)
+    ? questions
+    : entriesAsWritten(questions as { readonly [name: string]: unknown }).map(([, one]) => one);
+  return all.map((one: { evidence?: EvidenceWish | false }) => one.evidence);
 }
 
 /**

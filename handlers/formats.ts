@@ -6,7 +6,6 @@ import type { ErrorFormat } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
-import { entriesAsWritten } from '../lib/json/written-numbers.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import type { SpanUnit } from '../lib/questions/evidence.ts';
 import { batchOfExtractions, extractionsBody, hasAbsentOption, spanUnitOf } from '../lib/questions/extractions.ts';
@@ -27,7 +26,7 @@ import { batchOfDecision, batchOfExtraction, batchOfTasks } from '../lib/tasks/b
 import { decisionBody, extractionBody, tasksBody } from '../lib/tasks/response.ts';
 import { validate } from '../lib/validation/validate.ts';
 import type { MergeRules } from '../lib/windows/merge-answers.ts';
-import { checkEvidence, wishesByTask } from './evidence.ts';
+import { checkEvidence, type Questions, wishesByTask, wishesOf } from './evidence.ts';
 
 /*
  * The formats of requests that one batch of tasks answers. To add one, write its schema and its two conversions, add an
@@ -69,12 +68,19 @@ interface FormatParts<TSchema extends v.GenericSchema> {
   limits?: BodyLimits;
   /** Tells whether images may be parts of a `multipart/form-data` body. */
   multipart?: true;
-  /** Returns how the evidence for each question is found; by default, none is. */
+  /** Returns how the evidence for each question is found; by default, as the request's questions say. */
   wishes?(request: v.InferOutput<TSchema>): readonly (EvidenceWish | false | undefined)[];
   /** Unit of places in the text, for requests that let it be read in windows; UTF-16 code units by default. */
   spanUnit?(request: v.InferOutput<TSchema>): SpanUnit;
   /** Tells whether the last option of a task means that the input does not contain the value. */
   absentIsLast?(task: Task): boolean;
+}
+
+/** Holds the fields that requests of several formats share. */
+interface Shared {
+  windows?: Windows;
+  questions?: Questions;
+  span_unit?: SpanUnit;
 }
 
 /** Represents a format without the type of its requests. */
@@ -112,8 +118,8 @@ function format<TSchema extends v.GenericSchema>(parts: FormatParts<TSchema>): F
       const sent = { ...(text === undefined ? {} : { text }), ...(model === undefined ? {} : { model }) };
       const batch = batchOf(request, sent);
       checkAsked(batch);
-      const { windows } = request as { windows?: Windows };
-      const evidence = wishesByTask(batch, parts.wishes?.(request) ?? []);
+      const { windows, questions = [] } = request as Shared;
+      const evidence = wishesByTask(batch, parts.wishes?.(request) ?? wishesOf(questions));
       if (evidence && windows) throw evidenceInWindows();
       if (evidence) checkEvidence(batch, evidence);
       return {
@@ -131,7 +137,7 @@ function rulesOf<TSchema extends v.GenericSchema>(
   request: v.InferOutput<TSchema>,
   { combine }: Windows,
 ): MergeRules {
-  const { span_unit } = request as { span_unit?: SpanUnit };
+  const { span_unit } = request as Shared;
   return {
     ...(combine ? { combine } : {}),
     unit: spanUnit?.(request) ?? span_unit ?? 'utf16',
@@ -164,18 +170,7 @@ export const EXTRACTION = format({
 
 // Some gateways send the body of either decision format to the path of the other one.
 
-/** Returns how the evidence for each of a request's questions is found. */
-export function wishesOf(
-  questions: readonly unknown[] | { readonly [name: string]: unknown },
-): (EvidenceWish | false | undefined)[] {
-  const all: readonly unknown[] = Array.isArray(questions)
-    ? questions
-    : entriesAsWritten(questions as { readonly [name: string]: unknown }).map(([, one]) => one);
-  return all.map((one) => (one as { evidence?: EvidenceWish | false }).evidence);
-}
-
 export const OPENAI_DECISIONS = format({
-  wishes: ({ questions }) => wishesOf(questions),
   api: 'openai',
   schema: DecisionsRequest,
   batchOf: batchOfDecisions,
@@ -183,28 +178,20 @@ export const OPENAI_DECISIONS = format({
   claims: (body) => has(body, 'input') && !has(body, 'state') && !hasNamedQuestions(body),
 });
 
-export const SYSTEM_ONE = format({
-  wishes: ({ questions }) => wishesOf(questions),
+const systemOne: FormatParts<typeof SystemOneRequest> = {
   api: 'systemone',
   schema: SystemOneRequest,
   multipart: true,
   batchOf: (request, { text }) => batchOfSystemOne(request, text),
   bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
   claims: (body) => has(body, 'state') && !has(body, 'input'),
-});
+};
+export const SYSTEM_ONE = format(systemOne);
 
 /** System One with errors that OpenRouter's clients read. */
-export const OPENROUTER = format({
-  wishes: ({ questions }) => wishesOf(questions),
-  api: 'google',
-  schema: SystemOneRequest,
-  multipart: true,
-  batchOf: (request, { text }) => batchOfSystemOne(request, text),
-  bodyOf: (answer, request, { questions }) => systemOneBody(request, answer, settingsOf(request, questions)),
-});
+export const OPENROUTER = format({ ...systemOne, api: 'google' });
 
 export const GOOGLE_DECISIONS = format({
-  wishes: ({ questions }) => wishesOf(questions),
   api: 'google',
   schema: GoogleDecisionsRequest,
   batchOf: batchOfGoogleDecisions,
@@ -212,8 +199,7 @@ export const GOOGLE_DECISIONS = format({
   claims: (body) => has(body, 'input') && !has(body, 'state') && hasNamedQuestions(body),
 });
 
-export const EXTRACTIONS = format({
-  wishes: ({ questions = {} }) => wishesOf(questions),
+const extractions: FormatParts<typeof ExtractionsRequest> = {
   api: 'openai',
   schema: ExtractionsRequest,
   multipart: true,
@@ -221,20 +207,16 @@ export const EXTRACTIONS = format({
   absentIsLast: hasAbsentOption,
   batchOf: (request, { text }) => batchOfExtractions(request, text),
   bodyOf: (answer, request, { requestId, questions }) => extractionsBody(request, answer, requestId, questions),
-});
+};
+export const EXTRACTIONS = format(extractions);
 
 /** The same on the run paths of Workers AI, which name the model and wrap the answer. */
 export const RUN = format({
-  wishes: ({ questions = {} }) => wishesOf(questions),
+  ...extractions,
   api: 'workersai',
-  schema: ExtractionsRequest,
-  multipart: true,
-  spanUnit: spanUnitOf,
-  absentIsLast: hasAbsentOption,
   batchOf: (request, { text, model }) =>
     batchOfExtractions({ ...request, ...(model === undefined ? {} : { model }) }, text),
-  bodyOf: (answer, request, { requestId, questions }) =>
-    `{"result":${extractionsBody(request, answer, requestId, questions)},"success":true,"errors":[],"messages":[]}`,
+  bodyOf: (...answered) => `{"result":${extractions.bodyOf(...answered)},"success":true,"errors":[],"messages":[]}`,
 });
 
 export const RERANK = format({

@@ -17,8 +17,8 @@ import { compiled } from './compiled.ts';
 import type { AppContext, AppHandler, Services } from './context.ts';
 import { errorBody } from './error-response.ts';
 import { eventStream, LINES } from './event-stream.ts';
-import { checkEvidence, wishesByTask, withEvidence } from './evidence.ts';
-import { checkAsked, wishesOf } from './formats.ts';
+import { checkEvidence, wishesByTask, wishesOf, withEvidence } from './evidence.ts';
+import { checkAsked } from './formats.ts';
 
 /** States that are asked about at once: enough to fill the engine's steps, and few enough to leave room for others. */
 const INFLIGHT = 8;
