@@ -1,5 +1,13 @@
 import type { Clock } from '../clock.ts';
-import { AssayError } from '../errors.ts';
+import { AssayError, type ErrorCode } from '../errors.ts';
+
+/** Errors of the server that may pass. */
+export const OF_SERVER: ReadonlySet<ErrorCode> = new Set([
+  'engine_failed',
+  'backend_unreachable',
+  'timeout',
+  'internal_error',
+]);
 
 /**
  * Repeats requests that a busy server refused (`overloaded`, `rate_limited`) after the seconds that it names. Requests

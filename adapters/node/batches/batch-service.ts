@@ -4,7 +4,7 @@ import type { Batches } from '../../../lib/contract/batches.ts';
 import { AssayError, type ErrorCode } from '../../../lib/errors.ts';
 import { membersOf } from '../../../lib/json/members.ts';
 import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
-import { RetryLater } from '../../../lib/rows/retry-later.ts';
+import { OF_SERVER, RetryLater } from '../../../lib/rows/retry-later.ts';
 import type { Batch, BatchState, FileObject } from '../../../lib/schema/batches.ts';
 import { type BatchLine, checkLines, readLines } from './check-lines.ts';
 import { BatchStore, LAST_STATES, type LineResult, type StoredBatch } from './store.ts';
@@ -47,12 +47,6 @@ const ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 /** Milliseconds for which a line waits for its model to be loaded. */
 const LOADING_MS = 600_000;
-const SERVER_ERRORS: ReadonlySet<ErrorCode> = new Set([
-  'engine_failed',
-  'backend_unreachable',
-  'timeout',
-  'internal_error',
-]);
 
 /** Answers one request of a batch on behalf of its owner. */
 export type AnswerLine = (
@@ -211,7 +205,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
         const code = status >= 400 ? codeOf(text) : null;
         const retry =
           (code === 'model_not_loaded' && clock.now() < loadingUntil) ||
-          (code !== null && SERVER_ERRORS.has(code) && attempt++ < ATTEMPTS);
+          (code !== null && OF_SERVER.has(code) && attempt++ < ATTEMPTS);
         if (!retry) {
           const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${text || 'null'}}`;
           return { line, ok: status < 400, text: lineText(requestId, customId, response, 'null') };

@@ -19,6 +19,7 @@ import type { Clock } from '../../../lib/clock.ts';
 import type { Page, PageRequest } from '../../../lib/contract/batches.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import type { Batch, BatchError, BatchState, CreateBatchRequest, FileObject } from '../../../lib/schema/batches.ts';
+import { SQLITE_BUSY, sqliteCode } from '../sqlite.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** Holds a batch as it is stored. */
@@ -88,8 +89,7 @@ export class BatchStore {
       this.#database.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL');
       this.#database.exec(SCHEMA);
     } catch (cause) {
-      const busy = /locked|busy/i.test(messageOf(cause));
-      const why = busy ? 'another server uses it' : messageOf(cause);
+      const why = sqliteCode(cause) === SQLITE_BUSY ? 'another server uses it' : messageOf(cause);
       throw new UsageError(`${file} cannot be opened: ${why}. Choose another --home, or start without --batches.`, {
         cause,
       });

@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { AssayError, messageOf } from '../../../lib/errors.ts';
 import { COMMAND } from '../command.ts';
+import { SQLITE_BUSY, SQLITE_FULL, sqliteCode } from '../sqlite.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** Describes how a row ended: answered, refused for good, or failed in a way that may pass. */
@@ -44,9 +45,8 @@ export class Checkpoint {
           'CREATE TABLE IF NOT EXISTS rows (n INTEGER PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL) STRICT',
       );
     } catch (cause) {
-      const busy = /locked|busy/i.test(messageOf(cause));
       throw new UsageError(
-        busy
+        sqliteCode(cause) === SQLITE_BUSY
           ? `Another command is writing this output. Wait for it, or choose another --out.`
           : `The checkpoint ${file} cannot be used (${messageOf(cause)}). Remove it to begin anew.`,
         { cause },
@@ -119,7 +119,7 @@ export class Checkpoint {
       this.#database.exec('COMMIT');
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      if (!/full/i.test(messageOf(cause))) throw cause;
+      if (sqliteCode(cause) !== SQLITE_FULL) throw cause;
       throw new AssayError('disk_full', 'The disk is full. Free space, then run the same command again to resume.', {
         cause,
       });

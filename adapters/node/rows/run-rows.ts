@@ -7,7 +7,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { AssayError, type ErrorCode, messageOf } from '../../../lib/errors.ts';
 import { joinMembers, membersOf } from '../../../lib/json/members.ts';
 import { mapInOrder } from '../../../lib/rows/map-in-order.ts';
-import { RetryLater } from '../../../lib/rows/retry-later.ts';
+import { OF_SERVER, RetryLater } from '../../../lib/rows/retry-later.ts';
 import { ModelList } from '../../../lib/schema/model-list.ts';
 import { NoServerError } from '../cli/exit-code.ts';
 import type { Connection } from '../cli/request.ts';
@@ -286,13 +286,6 @@ const OF_ALL: ReadonlySet<ErrorCode> = new Set([
   'route_not_found',
   'method_not_allowed',
   'disk_full',
-]);
-/** Errors of the server that may pass. */
-const OF_SERVER: ReadonlySet<ErrorCode> = new Set([
-  'engine_failed',
-  'backend_unreachable',
-  'timeout',
-  'internal_error',
 ]);
 
 /** Sends the requests of a run, and waits where that helps. */
