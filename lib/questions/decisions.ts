@@ -6,7 +6,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { pointerStep } from '../json/leaves.ts';
 import { membersText } from '../json/members.ts';
 import type { DecisionItem, DecisionPart, DecisionQuestion, DecisionsRequest } from '../schema/decisions-request.ts';
-import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
+import { extractTask } from '../tasks/extract-shape.ts';
 import { type Distribution, distributionOf } from './distribution.ts';
 import type { SourceText } from './evidence.ts';
 import { evidenceMember, textsIn } from './evidence.ts';
@@ -25,12 +25,6 @@ import {
 import { batchSettings, DEFAULT_INSTRUCTIONS, type QuestionSettings, textOf } from './settings.ts';
 
 /* Converts requests of OpenAI's Decisions API to a `TaskBatch`, and a `BatchAnswer` to its response. */
-
-/**
- * Returns the name of the task for the question at an index. It is made from the index, because the names in a request
- * may repeat or be absent.
- */
-export const taskName = (index: number): string => `q${index}`;
 
 /** The options of a predicate (a question whether something is true) as the model sees them. */
 export const YES_OR_NO = ['yes', 'no'] as const;
@@ -54,9 +48,9 @@ export function batchOfDecisions(request: DecisionsRequest): TaskBatch {
   };
 }
 
-/** Names the tasks of a batch by their indices. */
+/** Names the tasks of a batch by their indices, because the names in a request may repeat or be absent. */
 export function named<TTask extends Task>(tasks: readonly TTask[]): TTask[] {
-  return tasks.map((task, i) => ({ ...task, name: taskName(i) }));
+  return tasks.map((task, i) => ({ ...task, name: `q${i}` }));
 }
 
 function tasksOf(question: DecisionQuestion, index: number, fuel: Fuel): Task[] {
@@ -64,7 +58,7 @@ function tasksOf(question: DecisionQuestion, index: number, fuel: Fuel): Task[] 
   if (question.type === 'multi') {
     const labels = optionTexts(question.choices.map(({ value }) => value));
     const described = labels.map((label, i) => [label, at(question.choices, i).description] as const);
-    return labelTasks('', asked, described, question.name ?? undefined);
+    return labelTasks(asked, described, question.name ?? undefined);
   }
   const task = taskOf(question, asked, `questions[${index}]`, fuel);
   if (task.type === 'extract' || question.type === 'extract') return [task];
@@ -72,53 +66,32 @@ function tasksOf(question: DecisionQuestion, index: number, fuel: Fuel): Task[] 
 }
 
 function taskOf(question: Exclude<DecisionQuestion, { type: 'multi' }>, asked: string, path: string, fuel: Fuel): Task {
-  // The batch names its tasks.
-  const name = '';
   switch (question.type) {
     case 'predicate':
-      return predicateTask(name, asked, question.criteria?.true, question.criteria?.false);
+      return predicateTask(asked, question.criteria?.true, question.criteria?.false);
     case 'choice': {
       const options = optionTexts(question.choices.map(({ value }) => value));
-      return optionTask(
-        'choice',
-        name,
-        asked,
-        options,
-        question.choices.map(({ description }) => description),
-      );
+      return optionTask('choice', asked, options, question.choices.map(descriptionOf));
     }
     case 'score': {
       const options = question.levels.map(({ label }) => label);
-      return optionTask(
-        'score',
-        name,
-        asked,
-        options,
-        question.levels.map(({ description }) => description),
-      );
+      return optionTask('score', asked, options, question.levels.map(descriptionOf));
     }
     case 'extract':
-      return {
-        type: 'extract',
-        name,
-        instruction: asked,
-        shape: answerShape(question, path, fuel),
-        ...verbatimOf(question),
-      };
+      return extractTask(question, asked, path, fuel);
   }
 }
+
+const descriptionOf = ({ description }: { description?: string | null | undefined }) => description;
+
+/* Tasks have no names until `named` gives them theirs. */
 
 /**
  * Converts a predicate to a decide task. `yes` and `no` describe when each answer applies; null or undefined: not
  * described.
  */
-export function predicateTask(
-  name: string,
-  question: string,
-  yes: string | null | undefined,
-  no: string | null | undefined,
-): DecideTask {
-  return optionTask('predicate', name, question, YES_OR_NO, [yes, no]);
+export function predicateTask(question: string, yes?: string | null, no?: string | null): DecideTask {
+  return optionTask('predicate', question, YES_OR_NO, [yes, no]);
 }
 
 /**
@@ -127,12 +100,11 @@ export function predicateTask(
  */
 export function optionTask(
   kind: NonNullable<DecideTask['kind']>,
-  name: string,
   question: string,
   options: readonly string[],
-  descriptions: readonly (string | null | undefined)[],
+  descriptions: readonly (string | null | undefined)[] = [],
 ): DecideTask {
-  const task: DecideTask = { type: 'decide', kind, name, question, options };
+  const task: DecideTask = { type: 'decide', kind, name: '', question, options };
   if (descriptions.some(Boolean)) task.descriptions = descriptions.map((one) => one || null);
   return task;
 }

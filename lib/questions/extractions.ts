@@ -1,5 +1,5 @@
 import { at } from '../at.ts';
-import type { DecideTask, FieldProbability, Task, TaskAnswer, TaskBatch } from '../backend.ts';
+import type { FieldProbability, Task, TaskAnswer, TaskBatch } from '../backend.ts';
 import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import { pointerStep } from '../json/leaves.ts';
@@ -12,6 +12,7 @@ import {
   type MemberField,
   MOST_ITEMS,
 } from '../schema/extractions-request.ts';
+import { optionTask, YES_OR_NO } from './decisions.ts';
 import { estimateOf, gridOf } from './estimate.ts';
 import { evidenceOf, indexIn, type SourceText, type SpanUnit } from './evidence.ts';
 import { extractedMembers } from './extracted.ts';
@@ -54,7 +55,7 @@ export function batchOfExtractions(request: ExtractionsRequest, text?: string): 
     media: [...mediaParts('image', request.images ?? [], (i) => `images[${i}]`), ...assetParts(request.assets)],
     tasks: [
       ...(asked?.tasks ?? []),
-      ...askedFields(request).map(([name, field], i) => taskOf(`${FIELD}${i}`, name, field, request)),
+      ...askedFields(request).map(([name, field], i) => ({ ...taskOf(name, field, request), name: `${FIELD}${i}` })),
     ],
     temperature: 0,
     maxOutputTokens,
@@ -89,28 +90,23 @@ function quotes(field: Field, { images, assets }: ExtractionsRequest): boolean {
   return (field.type === 'text' || (field.type === 'list' && field.items === 'text')) && !field.free;
 }
 
-function taskOf(id: string, name: string, field: Field, request: ExtractionsRequest): Task {
+function taskOf(name: string, field: Field, request: ExtractionsRequest): Task {
   const asked = askedText(name, field, request);
   switch (field.type) {
     case 'boolean':
-      return optionTask(id, asked, ['yes', 'no', notStatedBeside([])]);
+      return optionTask('choice', asked, [...YES_OR_NO, notStatedBeside([])]);
     case 'enum':
-      return optionTask(id, asked, [...field.options, notStatedBeside(field.options)]);
+      return optionTask('choice', asked, [...field.options, notStatedBeside(field.options)]);
     case 'estimate':
-      return { ...optionTask(id, asked, gridOf(field).options), kind: 'score' };
+      return optionTask('score', asked, gridOf(field).options);
     default: {
-      const instruction = asked;
       // The text of a plain field is asked for by its key, as the starter model was trained.
       const shape: AnswerShape =
         field.type === 'text' ? { kind: 'keys', keys: [name] } : shapeOf(name, nullable(schemaOf(field)));
       const present = shapeOf(name, schemaOf(field));
-      return { type: 'extract', name: id, instruction, shape, present, verbatim: quotes(field, request) };
+      return { type: 'extract', name: '', instruction: asked, shape, present, verbatim: quotes(field, request) };
     }
   }
-}
-
-function optionTask(name: string, question: string, options: readonly string[]): DecideTask {
-  return { type: 'decide', name, question, options, kind: 'choice' };
 }
 
 /** Returns what a field asks for, in a line for the model. */

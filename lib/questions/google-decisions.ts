@@ -57,23 +57,21 @@ function tasksOf(question: GoogleQuestion, id: string): DecideTask[] {
   if (question.type === 'multi') {
     const [labels, descriptions] = labelsOf(question.criteria);
     const described = labels.map((label, i) => [label, descriptions[i]] as const);
-    return labelTasks('', asked, described, id);
+    return labelTasks(asked, described, id);
   }
   return [{ ...withUnsure(taskOf(question, asked), question.unsure), id }];
 }
 
 function taskOf(question: Exclude<GoogleQuestion, { type: 'multi' }>, asked: string): DecideTask {
-  // The batch names its tasks.
-  const name = '';
   switch (question.type) {
     case 'noul': {
       const { true_description: yes, false_description: no } = question.criteria ?? {};
-      return predicateTask(name, asked, yes, no);
+      return predicateTask(asked, yes, no);
     }
     case 'choice':
-      return optionTask('choice', name, asked, ...labelsOf(question.criteria));
+      return optionTask('choice', asked, ...labelsOf(question.criteria));
     case 'score':
-      return optionTask('score', name, asked, question.criteria, []);
+      return optionTask('score', asked, question.criteria);
   }
 }
 

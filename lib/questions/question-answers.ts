@@ -53,10 +53,10 @@ export function withUnsure(task: DecideTask, unsure: boolean | string | null | u
 
 /** Returns the tasks of a question of many labels: whether each label applies. */
 export function labelTasks(
-  name: string,
   question: string,
   labels: readonly (readonly [label: string, description: string | null | undefined])[],
   id?: string,
+  name = '',
 ): DecideTask[] {
   return labels.map(([label, description], i) => ({
     type: 'decide',

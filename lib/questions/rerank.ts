@@ -1,7 +1,7 @@
 import { at } from '../at.ts';
 import type { TaskBatch } from '../backend.ts';
 import { type RerankRequest, type TeiRerankRequest, textOfDocument } from '../schema/rerank.ts';
-import { predicateTask, taskName } from './decisions.ts';
+import { named, predicateTask } from './decisions.ts';
 import type { QuestionAnswers } from './question-answers.ts';
 import { batchSettings } from './settings.ts';
 
@@ -18,8 +18,8 @@ export function batchOfRerank(request: RerankRequest | TeiRerankRequest): TaskBa
     ...(model === undefined || model === null ? {} : { model }),
     input: { context },
     media: [],
-    tasks: textsOf(request).map((text, i) =>
-      predicateTask(taskName(i), `Is this document relevant to the query?\nDocument: ${text}`, null, null),
+    tasks: named(
+      textsOf(request).map((text) => predicateTask(`Is this document relevant to the query?\nDocument: ${text}`)),
     ),
     ...batchSettings({ ...(calibrated === undefined ? {} : { calibrated }), cache_salt }),
   };

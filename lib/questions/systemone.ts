@@ -6,7 +6,7 @@ import { joinMembers, membersOf, membersText } from '../json/members.ts';
 import { entriesAsWritten, stringifyAsWritten } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 import { levelTexts, type SystemOneQuestion, type SystemOneRequest } from '../schema/systemone-request.ts';
-import { answerShape, verbatimOf } from '../tasks/extract-shape.ts';
+import { extractTask } from '../tasks/extract-shape.ts';
 import { additionsOf, named, optionTask, predicateTask } from './decisions.ts';
 import { distributionOf } from './distribution.ts';
 import { evidenceMember, type SourceText, textsIn } from './evidence.ts';
@@ -64,7 +64,7 @@ function tasksOf(question: SystemOneQuestion, id: string, sent: SentQuestion, fu
   const asked = textOf(question.instructions ?? '') || DEFAULT_INSTRUCTIONS[KINDS[question.type]];
   if (question.type === 'multi') {
     const labels = labelsOf(question.criteria).map(([label, meaning]) => [label, described(meaning)] as const);
-    return labelTasks('', asked, labels, id);
+    return labelTasks(asked, labels, id);
   }
   const task = taskOf(question, asked, pathTo('questions', id), fuel);
   if (task.type === 'extract' || question.type === 'extract') return [task];
@@ -77,33 +77,25 @@ function taskOf(
   path: string,
   fuel: Fuel,
 ): Task {
-  // The batch names its tasks.
-  const name = '';
   switch (question.type) {
     case 'noul': {
       const { true: yes, false: no } = question.criteria ?? {};
-      return predicateTask(name, asked, described(yes), described(no));
+      return predicateTask(asked, described(yes), described(no));
     }
     case 'choice': {
       const labels = labelsOf(question.criteria);
+      const descriptions = labels.map(([, description]) => described(description));
       return optionTask(
         'choice',
-        name,
         asked,
         labels.map(([label]) => label),
-        labels.map(([, description]) => described(description)),
+        descriptions,
       );
     }
     case 'score':
-      return optionTask('score', name, asked, levelTexts(question.criteria), []);
+      return optionTask('score', asked, levelTexts(question.criteria));
     case 'extract':
-      return {
-        type: 'extract',
-        name,
-        instruction: asked,
-        shape: answerShape(question, path, fuel),
-        ...verbatimOf(question),
-      };
+      return extractTask(question, asked, path, fuel);
   }
 }
 

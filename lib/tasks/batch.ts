@@ -4,7 +4,7 @@ import { type Fuel, sharedFuel } from '../grammar/fuel.ts';
 import { labelTasks, withUnsure } from '../questions/question-answers.ts';
 import type * as wire from '../schema/task.ts';
 import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/task-request.ts';
-import { answerShape, verbatimOf } from './extract-shape.ts';
+import { extractTask } from './extract-shape.ts';
 
 /** Name of the only task of `/decide` and `/extract`. */
 export const ONLY_TASK = 'result';
@@ -22,14 +22,10 @@ export function batchOfTasks(request: RunTasksRequest): TaskBatch {
   const fuel = sharedFuel();
   const tasks = request.tasks.flatMap((task, i): Task[] => {
     const name = (task.name ?? task.id)!;
-    if (task.type === 'extract') return [extractTask(name, task, `tasks[${i}]`, fuel)];
+    if (task.type === 'extract') return [extraction(name, task, `tasks[${i}]`, fuel)];
     if (task.type === 'decide') return [decideTask(name, task)];
-    return labelTasks(
-      name,
-      task.question,
-      task.options.map((option) => [option, null] as const),
-      name,
-    );
+    const labels = task.options.map((option) => [option, null] as const);
+    return labelTasks(task.question, labels, name, name);
   });
   return withProbabilities({ ...sharedPart(request), tasks }, request.max_error, request.tasks.some(isWeighed));
 }
@@ -50,7 +46,7 @@ export function batchOfDecision(request: DecideRequest): TaskBatch {
  */
 export function batchOfExtraction(request: ExtractRequest): TaskBatch {
   const { target_language: _, ...task } = request;
-  return { ...sharedPart(request), tasks: [extractTask(ONLY_TASK, task, '')] };
+  return { ...sharedPart(request), tasks: [extraction(ONLY_TASK, task, '')] };
 }
 
 type Shared = Omit<RunTasksRequest, 'tasks' | 'max_error'>;
@@ -104,14 +100,7 @@ type ExtractFields = Pick<
   'instruction' | 'keys' | 'fields' | 'schema' | 'verbatim' | 'target_language'
 >;
 
-function extractTask(name: string, fields: ExtractFields, path: string, fuel?: Fuel): ExtractTask {
-  const task: ExtractTask = {
-    type: 'extract',
-    name,
-    instruction: fields.instruction,
-    shape: answerShape(fields, path, fuel),
-    ...verbatimOf(fields),
-  };
-  if (fields.target_language) task.language = fields.target_language;
-  return task;
+function extraction(name: string, fields: ExtractFields, path: string, fuel?: Fuel): ExtractTask {
+  const { instruction, target_language: language } = fields;
+  return { ...extractTask(fields, instruction, path, fuel), name, ...(language ? { language } : {}) };
 }

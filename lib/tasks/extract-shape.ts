@@ -1,3 +1,4 @@
+import type { ExtractTask } from '../backend.ts';
 import type { AnswerShape } from '../contract/answer-shape.ts';
 import { AssayError } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
@@ -13,9 +14,20 @@ interface ShapeFields {
   schema?: object;
 }
 
-/** Returns the member `verbatim` of a task, if the request has it. */
-export function verbatimOf({ verbatim }: { verbatim?: boolean }): { verbatim?: boolean } {
-  return verbatim === undefined ? {} : { verbatim };
+/**
+ * Converts a request for values to a task, whose name the batch sets. Throws what `answerShape` throws.
+ *
+ * @param path path of the task in the request, for errors
+ */
+export function extractTask(
+  fields: ShapeFields & { verbatim?: boolean },
+  instruction: string,
+  path: string,
+  fuel?: Fuel,
+): ExtractTask {
+  const { verbatim } = fields;
+  const shape = answerShape(fields, path, fuel);
+  return { type: 'extract', name: '', instruction, shape, ...(verbatim === undefined ? {} : { verbatim }) };
 }
 
 /**
