@@ -6,6 +6,7 @@ import type { ErrorFormat } from '../lib/error-status.ts';
 import { AssayError } from '../lib/errors.ts';
 import type { BodyLimits } from '../lib/json/body.ts';
 import { type JsonValue, sourceText } from '../lib/json/parse.ts';
+import { isObject, property } from '../lib/json/property.ts';
 import { batchOfDecisions, decisionsBody } from '../lib/questions/decisions.ts';
 import type { SpanUnit } from '../lib/questions/evidence.ts';
 import { batchOfExtractions, extractionsBody, hasAbsentOption, spanUnitOf } from '../lib/questions/extractions.ts';
@@ -277,10 +278,9 @@ function evidenceInWindows(): AssayError {
 
 /** Tells whether a body has questions by name, as Google's has; OpenAI's has a list of them. */
 function hasNamedQuestions(body: JsonValue): boolean {
-  const { questions } = Object(body);
-  return typeof questions === 'object' && questions !== null && !Array.isArray(questions);
+  return isObject(property(body, 'questions'));
 }
 
 function has(body: JsonValue, name: string): boolean {
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, name);
+  return isObject(body) && Object.hasOwn(body, name);
 }

@@ -1,9 +1,10 @@
 import * as v from 'valibot';
+import { isObject } from '../json/property.ts';
 import { asModelId, type ModelId } from '../model-id.ts';
 import { Language } from '../schema/language.ts';
 import { ConfidenceFormula, MOST_ORDERS } from '../schema/question-fields.ts';
 import { count, probability } from '../schema/values.ts';
-import { isObject, strictObject, variant } from '../validation/objects.ts';
+import { strictObject, variant } from '../validation/objects.ts';
 import type { JsonSchema, AnswerShape as Shape } from './answer-shape.ts';
 import { ChatMessage, list, MediaPart, real, short, text } from './conversation.ts';
 

@@ -1,7 +1,7 @@
 import { AssayError } from '../errors.ts';
 import { pathTo } from '../param-path.ts';
-import { isObject } from '../validation/objects.ts';
 import { type JsonValue, parseJson } from './parse.ts';
+import { isObject } from './property.ts';
 
 /*
  * Bodies of `multipart/form-data`, as TypeSafe's SDK sends images: the JSON in the part `request`, whose `assets` name

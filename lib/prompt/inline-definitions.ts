@@ -1,6 +1,7 @@
 import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import { LIMITS } from '../grammar/limits.ts';
 import { holdingOf, isAnnotation, SHOWN_ANNOTATIONS } from '../grammar/schema/keywords.ts';
+import { isObject } from '../json/property.ts';
 
 /**
  * Returns an equivalent schema that takes fewer tokens in the prompt. Unused definitions are omitted, a definition that
@@ -117,8 +118,4 @@ function mapSchemas(keyword: string, member: Json, map: (schema: Json) => Json):
     return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, map(one)]));
   }
   return member;
-}
-
-function isObject(value: Json | undefined): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@ import type { DecideTask, Task, TaskBatch } from '../backend.ts';
 import { textMessage } from '../chat/messages.ts';
 import type { Json, JsonSchema } from '../contract/answer-shape.ts';
 import type { ChatMessage, Part } from '../contract/conversation.ts';
+import { isObject } from '../json/property.ts';
 import type { Language } from '../schema/language.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
@@ -195,8 +196,4 @@ function shorthandOf(schema: Json | undefined, nullable: boolean): Json | undefi
 function nullableName(type: Json | undefined): Json | undefined {
   // The cast is safe, because the list has two items.
   return Array.isArray(type) && type.length === 2 && type[1] === 'null' ? (type[0] as Json) : undefined;
-}
-
-function isObject(value: Json | undefined): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

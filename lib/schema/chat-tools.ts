@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isObject } from '../json/property.ts';
 import { excessOf } from '../json/scan.ts';
 import { object, variant } from '../validation/objects.ts';
 import { distinct, rule } from '../validation/rules.ts';
@@ -159,8 +160,7 @@ function isObjectText(text: string): boolean {
   if (text === '') return true;
   if (excessOf(text) !== null) return false;
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject(JSON.parse(text));
   } catch {
     return false;
   }

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isObject } from '../json/property.ts';
 import { type Rule, rule } from '../validation/rules.ts';
 
 /**
@@ -6,9 +7,7 @@ import { type Rule, rule } from '../validation/rules.ts';
  * `__proto__`.
  */
 export const jsonObject = v.pipe(
-  v.custom<{ readonly [key: string]: unknown }>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  ),
+  v.custom<{ readonly [key: string]: unknown }>(isObject),
   v.metadata({ type: 'object', additionalProperties: true }),
 );
 

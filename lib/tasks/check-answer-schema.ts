@@ -4,7 +4,8 @@ import { decimal } from '../grammar/number/decimal.ts';
 import { compileSchema } from '../grammar/resolve/compile.ts';
 import { checkSize } from '../grammar/schema/document.ts';
 import { childrenOf, holdingOf, KEYWORDS } from '../grammar/schema/keywords.ts';
-import { isSchemaObject, refuse, show } from '../grammar/schema/problem.ts';
+import { refuse, show } from '../grammar/schema/problem.ts';
+import { isObject } from '../json/property.ts';
 import { writtenNumber } from '../json/written-numbers.ts';
 import { pathTo } from '../param-path.ts';
 
@@ -37,7 +38,7 @@ export interface AnswerSchemaRequest {
  */
 export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;
-  if (!isSchemaObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
+  if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
   checkSize(schema, param);
   // The cast is safe, because the request was parsed from JSON.
   const json: JsonSchema = !jsonSchemaOnly && isShorthand(schema as Json) ? expandShorthand(schema) : schema;
@@ -61,13 +62,13 @@ const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'
  * what contains it: `{"properties": {"age": {"type": "integer"}}}`.
  */
 export function isShorthand(schema: Json): boolean {
-  if (!isSchemaObject(schema)) return false;
+  if (!isObject(schema)) return false;
   const open: Json[] = [schema];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (TYPE_NAMES.includes(node)) continue;
-    const children: readonly Json[] = Array.isArray(node) ? node : isSchemaObject(node) ? Object.values(node) : [];
+    const children: readonly Json[] = Array.isArray(node) ? node : isObject(node) ? Object.values(node) : [];
     if (children.length === 0 || (Array.isArray(node) && children.length !== 1)) return false;
-    if (isSchemaObject(node) && children.length === 1 && TYPE_NAMES.includes(node.type)) return false;
+    if (isObject(node) && children.length === 1 && TYPE_NAMES.includes(node.type)) return false;
     open.push(...children);
   }
   return true;
@@ -163,7 +164,7 @@ function checkValue(holder: object, key: string | number, value: Json, path: str
   }
   // `parseJson` bounds the depth, so recursion is safe.
   if (Array.isArray(value)) value.forEach((item: Json, i) => void checkValue(value, i, item, pathTo(path, i)));
-  else if (isSchemaObject(value)) {
+  else if (isObject(value)) {
     for (const [name, member] of Object.entries<Json>(value)) checkValue(value, name, member, pathTo(path, name));
   }
 }
@@ -178,7 +179,7 @@ function* subschemas(schema: JsonSchema, path: string): Generator<[schema: JsonS
   const open: [schema: Json, path: string][] = [[schema, path]];
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const [one, at] = top;
-    if (!isSchemaObject(one)) continue;
+    if (!isObject(one)) continue;
     yield [one, at];
     for (const [keyword, value] of Object.entries<Json>(one)) {
       const holds = holdingOf(keyword, value);

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isObject } from '../json/property.ts';
 
 /*
  * Valibot's schemas of objects, for values that were parsed from JSON: a list is no object, a record keeps members
@@ -77,11 +78,6 @@ export function record<
       return Object.assign(checked, { value: input }) as ReturnType<(typeof schema)['~run']>;
     },
   };
-}
-
-/** Tells whether a value parsed from JSON is an object. */
-export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function ofObjects<TSchema extends v.GenericSchema>(schema: TSchema, requirement?: readonly string[]): TSchema {

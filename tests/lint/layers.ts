@@ -20,7 +20,14 @@ const LAYERS: readonly Layer[] = [
   // A library of its own: it knows neither tasks nor requests.
   {
     folder: 'lib/grammar',
-    imports: ['lib/at.ts', 'lib/errors.ts', 'lib/contract/answer-shape.ts', 'lib/param-path.ts', 'lib/nearest-name.ts'],
+    imports: [
+      'lib/at.ts',
+      'lib/errors.ts',
+      'lib/contract/answer-shape.ts',
+      'lib/param-path.ts',
+      'lib/nearest-name.ts',
+      'lib/json/property.ts',
+    ],
     packages: [],
   },
   { folder: 'handlers', imports: ['lib'], packages: ['hono', 'valibot'] },

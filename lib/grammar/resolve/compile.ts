@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../contract/answer-shape.ts';
+import { isObject } from '../../json/property.ts';
 import { pathTo } from '../../param-path.ts';
 import { Fuel } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
@@ -46,9 +47,7 @@ export function compileSchema(schema: JsonSchema, { path, keys, keysPath, fuel }
     // A schema without `type` whose keywords are about lists only, such as `items`, means a list.
     if (alternative.kind === 'object' && alternative.from.generated) root.alternatives.push(alternative);
     else if (alternative.kind === 'literals') {
-      const values = alternative.values.filter(
-        (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-      );
+      const values = alternative.values.filter(isObject);
       if (values.length > 0) root.alternatives.push({ ...alternative, values, ...measureValues(values) });
     }
   }

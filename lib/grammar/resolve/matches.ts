@@ -1,10 +1,11 @@
 import { at } from '../../at.ts';
 import type { Json } from '../../contract/answer-shape.ts';
+import { isObject } from '../../json/property.ts';
 import { TooLarge } from '../fuel.ts';
 import { LIMITS } from '../limits.ts';
 import { atScale, decimal } from '../number/decimal.ts';
 import type { SchemaDocument, Subschema, TypeName } from '../schema/document.ts';
-import { isSchemaObject, refuse } from '../schema/problem.ts';
+import { refuse } from '../schema/problem.ts';
 import { UnsupportedPattern } from '../text/pattern.ts';
 
 /** Holds the dependencies of `matches`. */
@@ -60,7 +61,7 @@ function contentMatches(value: Json, schema: Subschema, context: MatchContext, d
   if (typeof value === 'string') return lengthMatches(value, schema, context) && context.textFits(value, schema);
   if (typeof value === 'number') return numberMatches(value, schema, context);
   if (Array.isArray(value)) return arrayMatches(value, schema, context, depth);
-  return !isSchemaObject(value) || objectMatches(value, schema, context, depth);
+  return !isObject(value) || objectMatches(value, schema, context, depth);
 }
 
 function lengthMatches(value: string, { minLength, maxLength }: Subschema, context: MatchContext): boolean {
@@ -127,7 +128,7 @@ export function isOfType(value: Json, type: TypeName): boolean {
     case 'array':
       return Array.isArray(value);
     case 'object':
-      return isSchemaObject(value);
+      return isObject(value);
     case 'integer':
       return Number.isInteger(value);
     default:
@@ -142,7 +143,7 @@ export function isOfType(value: Json, type: TypeName): boolean {
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_, part: Json) => {
-    if (!isSchemaObject(part)) return part;
+    if (!isObject(part)) return part;
     // Entries as a list, because an object would move names such as `10` to the front.
     const names = Object.keys(part).sort();
     return { members: names.map((name) => [name, part[name]]) };

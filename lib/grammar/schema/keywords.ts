@@ -1,8 +1,9 @@
 import type { Json } from '../../contract/answer-shape.ts';
+import { isObject } from '../../json/property.ts';
 import { nearestName } from '../../nearest-name.ts';
 import { pathTo } from '../../param-path.ts';
 import { TYPES, type TypeName } from './document.ts';
-import { isSchemaObject, refuse, show } from './problem.ts';
+import { refuse, show } from './problem.ts';
 
 /** Ranges of the formats that OpenAPI and schemars give to integers, as far as a double distinguishes them. */
 export const NUMBER_FORMATS: ReadonlyMap<string, readonly [minimum: number, maximum: number]> = new Map([
@@ -112,7 +113,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['readOnly', hint],
   ['writeOnly', hint],
   // OpenAPI's hint which of the alternatives to read; the alternatives themselves are enforced.
-  ['discriminator', annotation((v, path) => (isSchemaObject(v) ? undefined : wrongType(path, 'an object', v)))],
+  ['discriminator', annotation((v, path) => (isObject(v) ? undefined : wrongType(path, 'an object', v)))],
 ]);
 
 /** Annotations that a prompt shows, because they may help the model. */
@@ -144,7 +145,7 @@ const ENFORCED = [...KEYWORDS].flatMap(([name, rule]) =>
 export function checkUnknown(keyword: string, v: Json, schema: object, path: string): void {
   const instead = UNSUPPORTED.get(keyword);
   if (instead !== undefined) {
-    if (isSchemaObject(v) && Object.keys(v).length === 0) return;
+    if (isObject(v) && Object.keys(v).length === 0) return;
     refuse(path, `the keyword ${show(keyword)} cannot be enforced, and is never ignored; remove it. ${instead}`);
   }
   // Names with a prefix are extensions: `x-order`, `ui:widget`, `_id`.
@@ -164,9 +165,9 @@ export function checkUnknown(keyword: string, v: Json, schema: object, path: str
 }
 
 function looksLikeSchema(v: Json): boolean {
-  const type = isSchemaObject(v) ? v.type : v;
+  const type = isObject(v) ? v.type : v;
   // `includes` compares only.
-  return TYPES.includes(type as TypeName) || (isSchemaObject(v) && typeof v.$ref === 'string');
+  return TYPES.includes(type as TypeName) || (isObject(v) && typeof v.$ref === 'string');
 }
 
 /** Annotations of OpenAPI, of editors, of generators and of older drafts that may stand alone in a schema. */
@@ -241,7 +242,7 @@ function checkList(v: Json, path: string): readonly Json[] {
 
 /** Accepts only the schemas `true`, `false` and `{}`, as in `{"not": {}}`, which is the schema `false`. */
 function checkNot(v: Json, path: string): void {
-  if (typeof v === 'boolean' || (isSchemaObject(v) && Object.keys(v).length === 0)) return;
+  if (typeof v === 'boolean' || (isObject(v) && Object.keys(v).length === 0)) return;
   refuse(
     path,
     'the keyword "not" can be enforced only with `{}`; say what is allowed with `enum`, `pattern` or `oneOf`.',
@@ -282,6 +283,6 @@ export function childrenOf(keyword: string, kind: Holding, v: Json, path: string
     if (v.length === 0 && !keyword.endsWith('tems')) refuse(path, 'needs at least one schema.', 'invalid_value');
     return [...v.entries()];
   }
-  if (!isSchemaObject(v)) wrongType(path, 'an object of schemas', v);
+  if (!isObject(v)) wrongType(path, 'an object of schemas', v);
   return Object.entries(v);
 }

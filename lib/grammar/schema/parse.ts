@@ -1,11 +1,12 @@
 import { at } from '../../at.ts';
 import type { Json, JsonSchema } from '../../contract/answer-shape.ts';
+import { isObject } from '../../json/property.ts';
 import { pathTo } from '../../param-path.ts';
 import { canonical, isOfType } from '../resolve/matches.ts';
 import { isStringFormat } from '../text/compile-string.ts';
 import { checkSize, type SchemaDocument, type Subschema, type TypeName } from './document.ts';
 import { checkUnknown, childrenOf, holdingOf, isAnnotation, KEYWORDS, NUMBER_FORMATS, wrongType } from './keywords.ts';
-import { isSchemaObject, refuse, show } from './problem.ts';
+import { refuse, show } from './problem.ts';
 
 /**
  * Parses a JSON Schema into its subschemas: 2020-12, and what generators still write of earlier drafts and of OpenAPI
@@ -36,8 +37,8 @@ export function parseSchema(schema: JsonSchema, path: string): SchemaDocument {
 }
 
 function draft(json: Json, path: string): Draft {
-  if (typeof json !== 'boolean' && !isSchemaObject(json)) wrongType(path, 'a schema (an object, true or false)', json);
-  const has = new Set(isSchemaObject(json) ? Object.keys(json) : []);
+  if (typeof json !== 'boolean' && !isObject(json)) wrongType(path, 'a schema (an object, true or false)', json);
+  const has = new Set(isObject(json) ? Object.keys(json) : []);
   const nothing = json === false;
   return {
     json,
@@ -59,7 +60,7 @@ type Add = (json: Json, path: string, resource: number) => number;
 
 function read(draft: Draft, add: Add): void {
   const { json } = draft;
-  if (!isSchemaObject(json)) return;
+  if (!isObject(json)) return;
   if (json.nullable === true) {
     readNullable(draft, json, add);
     return;
@@ -114,7 +115,7 @@ function storeSchemas(draft: Draft, keyword: string, ids: ReadonlyMap<string | n
       break;
     case 'additionalItems':
       // Has a meaning only beside `items` as a list.
-      if (only !== undefined && isSchemaObject(draft.json) && Array.isArray(draft.json.items)) draft.items = only;
+      if (only !== undefined && isObject(draft.json) && Array.isArray(draft.json.items)) draft.items = only;
       break;
     case 'additionalProperties':
     case 'propertyNames':
@@ -301,7 +302,7 @@ function named(anchor: string, resource: number, subschemas: readonly Draft[]): 
 }
 
 function memberOf(json: Json, name: string): Json | undefined {
-  return isSchemaObject(json) && Object.hasOwn(json, name) ? json[name] : undefined;
+  return isObject(json) && Object.hasOwn(json, name) ? json[name] : undefined;
 }
 
 /**

@@ -15,8 +15,3 @@ export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
-
-/** Tells whether a value is an object, and neither an array nor null. */
-export function isSchemaObject(value: unknown): value is { readonly [key: string]: never } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

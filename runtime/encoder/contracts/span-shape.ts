@@ -1,5 +1,6 @@
 import type { AnswerShape, Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import { AssayError } from '../../../lib/errors.ts';
+import { isObject } from '../../../lib/json/property.ts';
 
 /** Describes a property that a span model answers. */
 export type ExtractField = { name: string; description?: string; nullable: boolean; needed: boolean } & (
@@ -132,8 +133,4 @@ function unsupported(path: string, allowed: string): AssayError {
     'unsupported_schema',
     `This model cannot extract ${where}: it must be ${allowed}. Change it, or load a generative model.`,
   );
-}
-
-function isObject(value: Json | undefined): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

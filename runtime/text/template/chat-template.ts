@@ -3,6 +3,7 @@ import type { Tool } from '../../../lib/backend.ts';
 import type { Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import type { ToolCall } from '../../../lib/contract/conversation.ts';
 import { AssayError } from '../../../lib/errors.ts';
+import { isObject } from '../../../lib/json/property.ts';
 import { type ReasoningFormat, reasoningFormat } from '../output/reasoning-format.ts';
 import type { MediaMark, Segment } from '../segment.ts';
 import { guardedArguments, templateTools } from '../tools/guarded-text.ts';
@@ -322,7 +323,7 @@ function describedTools(tools: readonly Tool[]): Tool[] {
 
 function describedMembers(properties: Json | undefined): JsonSchema {
   return Object.fromEntries(
-    Object.entries(isSchema(properties) ? properties : {}).map(([name, schema]) => [
+    Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) => [
       name,
       { description: '', ...typed(schema) },
     ]),
@@ -331,7 +332,7 @@ function describedMembers(properties: Json | undefined): JsonSchema {
 
 /** Keeps the type of a schema only if it has exactly one besides `null`. */
 function typed(schema: Json | undefined): JsonSchema {
-  if (!isSchema(schema)) return {};
+  if (!isObject(schema)) return {};
   const { type, ...rest } = schema;
   const types = [type ?? []].flat().filter((one) => one !== 'null');
   const [only] = types;
@@ -340,10 +341,6 @@ function typed(schema: Json | undefined): JsonSchema {
   if (only !== 'object') return { ...rest, type: only };
   const members = rest.properties === undefined ? {} : { properties: describedMembers(rest.properties) };
   return { ...rest, type: only, ...members, additionalProperties: typed(rest.additionalProperties) };
-}
-
-function isSchema(value: Json | undefined): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
