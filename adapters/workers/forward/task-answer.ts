@@ -6,16 +6,15 @@ import type { ChatMessage, MediaPart, Part } from '../../../lib/contract/convers
 import { dataUrlOf } from '../../../lib/data-url.ts';
 import { splitMembers } from '../../../lib/json/members.ts';
 import { parseModelId } from '../../../lib/model-id.ts';
+import { count } from '../../../lib/schema/values.ts';
 import { CUT_TASKS_HEADER, readCutTasks } from '../../../lib/tasks/cut-tasks.ts';
 import { unreachable } from './upstream-fault.ts';
-
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Describes the members of a RunTasksResponse that are read, except `results`. */
 const Envelope = v.object({
   model: v.string(),
   choices: v.pipe(v.array(v.object({ finish_reason: v.picklist(['stop', 'length', 'content_filter']) })), v.length(1)),
-  usage: v.object({ prompt_tokens: Count, completion_tokens: Count }),
+  usage: v.object({ prompt_tokens: count, completion_tokens: count }),
 });
 
 /**

@@ -1,18 +1,17 @@
 import * as v from 'valibot';
 import type { Device } from '../../../lib/backend.ts';
-
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
+import { count } from '../../../lib/schema/values.ts';
 
 /** Describes what one edge isolate has observed of one upstream since its last report. */
 export const UpstreamReport = v.strictObject({
   /** Number of requests of this isolate that are running on the upstream now. */
-  running: Count,
+  running: count,
   /** Number of requests that have ended. */
-  ended: Count,
+  ended: count,
   /** True if at least one of the ended requests was answered. */
   answered: v.boolean(),
   /** Number of requests that failed after the last one that was answered. */
-  failed: Count,
+  failed: count,
 });
 export type UpstreamReport = v.InferOutput<typeof UpstreamReport>;
 
