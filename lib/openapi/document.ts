@@ -53,7 +53,7 @@ export function openApiDocument(operations: readonly Operation[]): object {
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key of this server.' } },
       responses: errorResponses(operations),
-      schemas: jsonSchemas(COMPONENTS),
+      schemas: jsonSchemas(),
     },
   };
 }
@@ -274,13 +274,9 @@ function errorResponse(format: ErrorFormat, status: number): object {
 
 type JsonSchemaObject = { [keyword: string]: unknown };
 
-/**
- * Converts Valibot schemas, by name, to the JSON Schemas that the contract has under these names. A named schema inside
- * another becomes a `$ref`.
- */
-function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, JsonSchemaObject> {
-  const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
-  return toJsonSchemaDefs(schemas, {
+/** Converts `COMPONENTS` to JSON Schemas. A named schema inside another becomes a `$ref`. */
+function jsonSchemas(): Record<string, JsonSchemaObject> {
+  return toJsonSchemaDefs(COMPONENTS, {
     target: 'draft-2020-12',
     // Describes what clients send: fields with defaults are optional, and transformed values have the type before the
     // transformation.
@@ -293,7 +289,7 @@ function jsonSchemas(schemas: Record<string, v.GenericSchema>): Record<string, J
         ? // Only this action has this `type`, so the cast is safe.
           { ...jsonSchema, maxLength: (valibotAction as v.MaxCodePointsAction<string, number, undefined>).requirement }
         : undefined,
-    overrideSchema: (context) => plain(context, names),
+    overrideSchema: plain,
   }) as Record<string, JsonSchemaObject>;
 }
 
@@ -305,10 +301,7 @@ function refTo(name: string): string {
 type SchemaContext = Parameters<NonNullable<ConversionConfig['overrideSchema']>>[0];
 
 /** Replaces parts of the generated JSON Schema that client generators do not understand. */
-function plain(
-  { valibotSchema, jsonSchema }: SchemaContext,
-  names: Map<unknown, string>,
-): SchemaContext['jsonSchema'] | undefined {
+function plain({ valibotSchema, jsonSchema }: SchemaContext): SchemaContext['jsonSchema'] | undefined {
   switch (valibotSchema.type) {
     case 'literal': {
       const { const: only, ...rest } = jsonSchema;
@@ -329,7 +322,7 @@ function plain(
     case 'variant':
       // Only a variant schema has this `type`. `discriminator` is a keyword of OpenAPI that the type of a JSON Schema
       // lacks.
-      return { ...jsonSchema, discriminator: discriminator(valibotSchema as Variant, names) } as typeof jsonSchema;
+      return { ...jsonSchema, discriminator: discriminator(valibotSchema as Variant) } as typeof jsonSchema;
     default:
       return undefined;
   }
@@ -356,12 +349,12 @@ function isEmpty(schema: unknown): boolean {
 
 type Variant = v.VariantSchema<string, v.VariantOptions<string>, undefined>;
 
-function discriminator({ key, options }: Variant, names: Map<unknown, string>) {
+function discriminator({ key, options }: Variant) {
   const mapping = options.map((option) => {
     // The cast is safe, because every option of a variant is an object with a literal under the key.
     const literal = (option as unknown as { entries: Record<string, v.LiteralSchema<string, undefined>> }).entries[key]!
       .literal;
-    const name = names.get(option);
+    const name = NAMES.get(option);
     if (name === undefined) throw new Error(`The variant ${key}=${literal} needs a name in lib/openapi/components.ts.`);
     return [literal, refTo(name)];
   });

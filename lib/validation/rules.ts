@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { at } from '../at.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Fuel } from '../grammar/fuel.ts';
-import { isObject } from './objects.ts';
+import { isObject } from '../json/property.ts';
 
 /** Describes an issue that a check found. */
 export interface Finding {
