@@ -39,9 +39,10 @@ export interface AnswerSchemaRequest {
 export function checkAnswerSchema(request: AnswerSchemaRequest): AnswerShape {
   const { schema, jsonSchemaOnly, param, keys, keysParam, fuel } = request;
   if (!isObject(schema)) refuse(param, `must be an object, not ${show(schema)}.`, 'invalid_type');
-  checkSize(schema, param);
   // The cast is safe, because the request was parsed from JSON.
-  const json: JsonSchema = !jsonSchemaOnly && isShorthand(schema as Json) ? expandShorthand(schema) : schema;
+  const sent = schema as JsonSchema;
+  checkSize(sent, param);
+  const json = !jsonSchemaOnly && isShorthand(sent) ? expandShorthand(sent) : sent;
   if (!isAccepted()) {
     compileSchema(json, {
       path: param,
