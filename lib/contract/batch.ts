@@ -27,7 +27,7 @@ export const AnswerShapeSchema: v.GenericSchema<unknown, Shape> = variant('kind'
  * Kinds of questions with options: whether something is true (`predicate`), which option applies (`choice`), or how
  * much (`score`).
  */
-export const QUESTION_KINDS = ['predicate', 'choice', 'score'] as const;
+const QUESTION_KINDS = ['predicate', 'choice', 'score'] as const;
 export type QuestionKind = (typeof QUESTION_KINDS)[number];
 
 /** Holds the name of a question, and JSON texts of what was sent with it. */

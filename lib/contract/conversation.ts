@@ -28,11 +28,9 @@ const Pixels = v.pipe(count, v.minValue(1), v.maxValue(1_000_000));
 
 /** Describes an image file that a backend has read. */
 const OpenedImage = strictObject({ sha256: Sha256, width: Pixels, height: Pixels });
-export type OpenedImage = v.InferOutput<typeof OpenedImage>;
 
 /** Describes an audio file that a backend has read, with its length in samples at 16 kHz. */
 const OpenedAudio = strictObject({ sha256: Sha256, samples: v.pipe(count, v.minValue(1), v.maxValue(10_000_000)) });
-export type OpenedAudio = v.InferOutput<typeof OpenedAudio>;
 
 export const MediaPart = strictObject({
   type: v.picklist(MEDIA_KINDS),

@@ -7,7 +7,7 @@ import type { Language } from '../schema/language.ts';
 import { inlineDefinitions } from './inline-definitions.ts';
 
 /** System message at the beginning of every batch. The starter model was trained with it. */
-export const TASK_SYSTEM =
+const TASK_SYSTEM =
   'Do the task at the end of the conversation with one JSON object and nothing else. ' +
   'A question: {"value": the answer}, one of the options where there are options; add "reason" only where it is asked for. ' +
   'An extraction: the fields asked for, null for what the text does not say.';

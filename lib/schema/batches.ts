@@ -6,7 +6,7 @@ import { count, described, nonEmpty, whole } from './values.ts';
 /* Files and batches as OpenAI's client sends and reads them (npm `openai` 7.55.0, `resources/files` and `batches`). */
 
 /** Paths that the lines of a batch may ask. */
-export const BATCH_ENDPOINTS = [
+const BATCH_ENDPOINTS = [
   '/v1/decisions',
   '/v1/systemone',
   '/v1/extractions',
@@ -59,7 +59,7 @@ export const CreateBatchRequest = object({
 });
 export type CreateBatchRequest = v.InferOutput<typeof CreateBatchRequest>;
 
-export const BATCH_STATES = [
+const BATCH_STATES = [
   'validating',
   'failed',
   'in_progress',

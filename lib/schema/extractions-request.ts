@@ -12,7 +12,7 @@ import { described, exactOptional, nonEmpty, nullish, whole } from './values.ts'
  */
 
 /** Maximum number of fields of one request, or of one object. */
-export const MOST_FIELDS = 128;
+const MOST_FIELDS = 128;
 /** Maximum number of items of an extracted list. */
 export const MOST_ITEMS = 64;
 /** Maximum number of options of an `enum` field: with "not stated", a question has at most 255. */

@@ -4,7 +4,7 @@ import { precisionFields } from './precision.ts';
 import { count, described, optional, whole } from './values.ts';
 
 /** States of a model in memory, or of the lack of one (docs/model-api.md, M-4). */
-export const MEMORY_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
+const MEMORY_STATES = ['unloaded', 'loading', 'loaded', 'unloading', 'error'] as const;
 export const MemoryState = v.picklist(MEMORY_STATES);
 export type MemoryState = v.InferOutput<typeof MemoryState>;
 

@@ -9,7 +9,7 @@ import { count, described } from './values.ts';
 /* Requests and responses of `POST /v1/systemone/batch`, as the server of Laya has them (PyPI `laya` 0.4.15). */
 
 /** Maximum number of states of one request. */
-export const MOST_STATES = 256;
+const MOST_STATES = 256;
 
 const { state: _, windows: __, ...rest } = SystemOneRequest.entries;
 

@@ -4,7 +4,7 @@ import { rule } from '../validation/rules.ts';
 import { exactOptional, whole } from './values.ts';
 
 /** Ways to combine the answers of windows; each has a meaning for some kinds of questions. */
-export const COMBINES = ['any', 'all', 'noisy_or', 'best', 'mean', 'max', 'reduce'] as const;
+const COMBINES = ['any', 'all', 'noisy_or', 'best', 'mean', 'max', 'reduce'] as const;
 export type Combine = (typeof COMBINES)[number];
 
 /** Least number of tokens of a window. */

@@ -7,7 +7,7 @@ import type { DecideRequest, ExtractRequest, RunTasksRequest } from '../schema/t
 import { extractTask } from './extract-shape.ts';
 
 /** Name of the only task of `/decide` and `/extract`. */
-export const ONLY_TASK = 'result';
+const ONLY_TASK = 'result';
 
 /*
  * The functions below convert validated requests to a `TaskBatch`: aliases resolved, defaults filled in. If both names

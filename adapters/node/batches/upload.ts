@@ -5,7 +5,7 @@ import { ExpiresAfter } from '../../../lib/schema/batches.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 
 /** Maximum size of an uploaded file, as OpenAI allows it. */
-export const MOST_FILE_BYTES = 200_000_000;
+const MOST_FILE_BYTES = 200_000_000;
 
 /** Describes an uploaded file. */
 export interface Upload {

@@ -22,7 +22,7 @@ const encoder = new TextEncoder();
 const cache = new WeakMap<ObjectAlternative, KeyTexts>();
 
 /** Returns the texts of an object's declared keys; always the same object for the same `shape`. */
-export function keyTexts(shape: ObjectAlternative): KeyTexts {
+function keyTexts(shape: ObjectAlternative): KeyTexts {
   let found = cache.get(shape);
   if (!found) {
     const all = shape.members.map(({ name }, index) => ({

@@ -25,7 +25,7 @@ const wholeFormats = new Map<string, StringLanguage>();
  *
  * @param side `generates`: it accepts the texts that are generated; `accepts`: at least all valid ones (`FORMAT_RULES`)
  */
-export function formatDfa(format: StringFormat, side: 'generates' | 'accepts'): Dfa {
+function formatDfa(format: StringFormat, side: 'generates' | 'accepts'): Dfa {
   const key = `${side} ${format}`;
   let dfa = formatLanguages.get(key);
   if (!dfa) {
