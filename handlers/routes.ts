@@ -127,21 +127,29 @@ function reading<TSchema extends v.GenericSchema>(
   };
 }
 
-const asking = { method: 'POST', key: 'always', counts: true } as const;
+/** Returns the routes of further paths of an operation, whose ids are made of its id and their path. */
+function aliases<T extends object>(operation: T, id: string, of: string, paths: readonly string[]) {
+  return paths.map((path) => ({
+    ...operation,
+    path,
+    id: id + path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    summary: `Alias of ${of}`,
+  }));
+}
+
+const asking = { method: 'POST', key: 'always', counts: true, errors: [400, 404, 409, 413, 415, 429] } as const;
 const decisions = { ...asking, errors: [400, 422, 429] } as const;
 const extracting = {
   ...asking,
   ...answering(EXTRACTIONS),
   part: 'extractions',
   response: ExtractionsResponse,
-  errors: [400, 404, 409, 413, 415, 429],
 } as const;
 const ranking = {
   ...asking,
   ...answering(RERANK, TEI_RERANK),
   response: RerankResponse,
   or: TeiRanks,
-  errors: [400, 404, 409, 413, 415, 429],
 } as const;
 const get = { api: 'models', method: 'GET', key: 'off loopback', errors: [] } as const;
 const post = { api: 'models', method: 'POST', key: 'off loopback' } as const;
@@ -234,7 +242,6 @@ export const ROUTES: readonly Route[] = [
       'with state instead of input is handled as by /v1/systemone, and one with questions by name as by /v1beta/decisions.',
     ...answering(OPENAI_DECISIONS, SYSTEM_ONE, GOOGLE_DECISIONS),
     response: DecisionsResponse,
-    errors: [400, 404, 409, 413, 415, 429],
   },
   {
     ...asking,
@@ -273,7 +280,6 @@ export const ROUTES: readonly Route[] = [
       'Accepts the requests that decisions.create of the google-genai clients sends. The key may be in the header x-goog-api-key.',
     ...answering(GOOGLE_DECISIONS, OPENAI_DECISIONS, SYSTEM_ONE),
     response: GoogleDecisionsResponse,
-    errors: [400, 404, 409, 413, 415, 429],
   },
   ...['/api/alpha/decisions', '/api/alpha/systemone'].map((path, i) => ({
     ...asking,
@@ -282,7 +288,6 @@ export const ROUTES: readonly Route[] = [
     summary: "Alias of /v1/systemone for OpenRouter's clients, with their errors",
     ...answering(OPENROUTER, OPENAI_DECISIONS, GOOGLE_DECISIONS),
     response: SystemOneResponse,
-    errors: [400, 404, 409, 413, 415, 429],
   })),
   {
     ...extracting,
@@ -293,12 +298,12 @@ export const ROUTES: readonly Route[] = [
       'Texts are quoted from the state, so each has a span. questions of the System One format may be asked beside the ' +
       'fields; both are answered from one reading of the state.',
   },
-  ...['/v1/extraction', '/extraction', '/alpha/extractions', '/api/alpha/extractions'].map((path) => ({
-    ...extracting,
-    path,
-    id: `createExtraction${path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    summary: 'Alias of /v1/extractions',
-  })),
+  ...aliases(extracting, 'createExtraction', '/v1/extractions', [
+    '/v1/extraction',
+    '/extraction',
+    '/alpha/extractions',
+    '/api/alpha/extractions',
+  ]),
   ...['/ai/run/@cf/{model}', '/client/v4/accounts/{account}/ai/run/@cf/{model}'].map((path, i) => ({
     ...asking,
     path,
@@ -318,12 +323,7 @@ export const ROUTES: readonly Route[] = [
       'Accepts the requests of the clients of Cohere, Jina, vLLM and llama.cpp. A body with texts instead of documents is ' +
       'handled as by Text Embeddings Inference: the answer is a list of objects with index, score and, with return_text, text. raw_scores asks for logits.',
   },
-  ...['/rerank', '/v2/rerank', '/reranking', '/v1/reranking'].map((path) => ({
-    ...ranking,
-    path,
-    id: `rerank${path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    summary: 'Alias of /v1/rerank',
-  })),
+  ...aliases(ranking, 'rerank', '/v1/rerank', ['/rerank', '/v2/rerank', '/reranking', '/v1/reranking']),
   {
     ...get,
     path: '/',
