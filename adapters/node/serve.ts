@@ -17,20 +17,25 @@ import { type BodyDecoders, STANDARD_DECODERS } from '../../lib/json/body.ts';
 import { memoryQuota } from '../../lib/limits/quota.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelHost } from '../../lib/models/host.ts';
-import { downloadBytes, modelFor } from '../../lib/models/recommended-models.ts';
-import { VERSION } from '../../lib/version.ts';
+import { modelFor } from '../../lib/models/recommended-models.ts';
 import { accessOf, makeFirstKey } from './access.ts';
-import { answerAsOwner } from './batches/answer-as-owner.ts';
-import { openBatches } from './batches/batch-service.ts';
+import { answerAsOwner, openBatches } from './batches/batch-service.ts';
 import { BodyThread } from './body-thread.ts';
-import { COMMAND, shellWord } from './command.ts';
 import type { compose as composeParts } from './compose.ts';
 import type { ServerConfig } from './config.ts';
+import {
+  firstKeyMade,
+  firstRequest,
+  listening,
+  nextModel,
+  noKeyYet,
+  offerModel,
+  type Terminal,
+} from './first-start.ts';
 import { KeysStore } from './keys-file.ts';
 import { requestLog } from './log.ts';
 import { isLoopback } from './loopback.ts';
 import { createServerMetrics, type ServerMetrics } from './metrics.ts';
-import { offerModel, type Terminal } from './offer-model.ts';
 import { type RunningServer, startServer } from './server.ts';
 import { openNotify, takeActivatedSocket } from './service/systemd.ts';
 import { openTracing } from './tracing/open-tracing.ts';
@@ -285,78 +290,4 @@ async function pagesOf(folder: string): Promise<Pages> {
     return [path.replace(/\/index\.html$/, ''), { contentType, body: new Uint8Array(await readFile(file)) }];
   });
   return new Map(await Promise.all(read));
-}
-
-/** Returns the message that a server shows once it listens: its URL, its web pages and the folder of its files. */
-function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {
-  return `Assay ${VERSION} listens on ${url}\nPlayground: ${url}/playground, API reference: ${url}/docs\nModels and keys are kept in ${home}. Stop with Ctrl-C.`;
-}
-
-/**
- * Returns the message that shows the secret of the first key, which is not stored. Print it only on a terminal: any
- * other output may be kept as a log.
- */
-function firstKeyMade(secret: string): string {
-  return [
-    '',
-    'This is your API key. It is shown only once, because only its hash is kept. Paste the key into the playground, and this line into the terminal that you send requests from:',
-    `  export ASSAY_API_KEY=${secret}`,
-    '',
-  ].join('\n');
-}
-
-/** Returns the message for a server that has no key and creates none, because its output is not a terminal. */
-function noKeyYet(home: string): string {
-  const command = `keys add my-key --admin --home ${shellWord(home)}`;
-  return [
-    'There is no API key yet, and the server makes none, because this output is not a terminal and could be a log. Make a key:',
-    `  ${COMMAND} ${command}`,
-    'The running server accepts it at once. Or start with a key of your own: --api-key-file or ASSAY_API_KEY.',
-  ].join('\n');
-}
-
-/**
- * Returns a message that recommends larger models than the bundled one, for a machine with `totalMemory` bytes of
- * memory: a decision model, and one that also extracts and chats; null if none fits.
- */
-function nextModel(totalMemory: number): string | null {
-  const wanted = [
-    ['decisions', modelFor(totalMemory, 'decisions')],
-    ['all tasks', modelFor(totalMemory, 'extraction')],
-  ] as const;
-  const lines = wanted.flatMap(([what, model]) => {
-    if (!model) return [];
-    const size = (downloadBytes(model) / 1e9).toFixed(1);
-    const facts = `${what}: ${size} GB to download, ${model.licence}`;
-    return [`  ${COMMAND} pull ${model.id} && ${COMMAND} load ${model.id}    # ${facts}`];
-  });
-  if (lines.length === 0) return null;
-  return `The bundled model is small and often wrong. For real work on this machine (${COMMAND} models lists more):\n${lines.join('\n')}\n`;
-}
-
-/** Returns a message with an example request: a curl command for a shell in which `ASSAY_API_KEY` is set. */
-function firstRequest(url: string, model: string): string {
-  const body = {
-    model,
-    context: 'The parcel came two weeks late and the mug was broken. I want my money back.',
-    tasks: [
-      { type: 'decide', name: 'refund', question: 'Does the customer ask for a refund?', options: ['yes', 'no'] },
-      {
-        type: 'extract',
-        name: 'facts',
-        instruction: 'What was broken, and how late was it?',
-        keys: ['broken_item', 'delay'],
-      },
-    ],
-    max_output_tokens: 64,
-  };
-  return [
-    '',
-    'Try it:',
-    `  curl ${url}/v1/tasks \\`,
-    '    -H "Authorization: Bearer $ASSAY_API_KEY" \\',
-    "    -H 'Content-Type: application/json' \\",
-    `    -d '${JSON.stringify(body)}'`,
-    '',
-  ].join('\n');
 }
