@@ -25,7 +25,7 @@ interface Asked {
   wish: EvidenceWish;
 }
 
-/** The questions of a request: a list, or by name. */
+/** Holds the questions of a request: a list, or by name. */
 export type Questions = readonly unknown[] | { readonly [name: string]: unknown };
 
 /** Returns how the evidence for each of a request's questions is found. */

@@ -207,8 +207,8 @@ const FORMAT_RULES = {
 } as const satisfies { readonly [name: string]: FormatRule };
 
 /**
- * A value of `format` that is enforced for strings. All others are annotations, as JSON Schema 2020-12 has it; the names
- * of number types also bound a number (`NUMBER_FORMATS`).
+ * Represents a value of `format` that is enforced for strings. All others are annotations, as JSON Schema 2020-12 has
+ * it; the names of number types also bound a number (`NUMBER_FORMATS`).
  */
 export type StringFormat = keyof typeof FORMAT_RULES;
 
