@@ -202,8 +202,9 @@ export class Supervisor {
     });
     if (answer.type !== 'loaded') throw new Error(`a load ended with the message ${answer.type}`);
     const { info } = answer;
-    // `/health` says why answers may depend on their company; the line would become too long.
-    this.#options.log.info({ ...info, dependence: undefined, pid: child.pid }, 'model loaded');
+    // `/health` and `/v1/models` say the rest; the line would become too long.
+    const short = { capabilities: undefined, contract: info.contract?.name, dependence: undefined };
+    this.#options.log.info({ ...info, ...short, pid: child.pid }, 'model loaded');
     return info;
   }
 
