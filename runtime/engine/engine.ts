@@ -354,8 +354,8 @@ export class Engine {
   }
 }
 
-function sequenceRun({ spec, sequence, plan }: Job): SequenceRun {
+function sequenceRun({ spec, sequence, plan, apart }: Job): SequenceRun {
   const { media } = spec;
   const rows = plan.rows.map(({ cell }) => cell);
-  return { sequence, start: plan.start, rows, keep: plan.keep, ...(media ? { media } : {}) };
+  return { sequence, start: plan.start, rows, keep: plan.keep, exact: apart, ...(media ? { media } : {}) };
 }

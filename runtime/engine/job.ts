@@ -287,7 +287,11 @@ export class Job {
   #runLength(tokens: number): number {
     const unread = this.spec.prefix.length - this.#prefilled;
     // Branches that are apart need a run of their own, so the prefix takes as few as it can, none of a single token.
-    if (this.apart && unread > 0) return Math.ceil(unread / Math.ceil(unread / Math.max(3, 1.5 * tokens)));
+    // An even number of rows costs least (`Forward.evenRows`).
+    if (this.apart && unread > 0) {
+      const length = Math.ceil(unread / Math.ceil(unread / Math.max(3, 1.5 * tokens)));
+      return length < unread ? length - (length % 2) : length;
+    }
     const left = this.waitingTokens;
     // A run of one token uses other kernels, so a prompt is never cut so that one token of several is left alone.
     const most = Math.max(2, tokens);

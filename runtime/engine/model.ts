@@ -14,7 +14,7 @@ import { PlainForward } from './forward/plain-forward.ts';
 import { floats } from './forward/state-feeds.ts';
 import { StaticForward } from './forward/static/static-forward.ts';
 import { openStatic } from './forward/static/static-sessions.ts';
-import { checkPacking, int8ProductsSaturate, referenceError } from './self-check/self-check.ts';
+import { checkPacking, findIndependence, int8ProductsSaturate, referenceError } from './self-check/self-check.ts';
 
 export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */
@@ -32,6 +32,8 @@ export interface OpenOptions {
 export interface EngineModel {
   manifest: Manifest;
   forward: Forward;
+  /** True if this machine computes the branches of a job with the same bits alone and in company. */
+  independent: boolean;
   close(): Promise<void>;
 }
 
@@ -52,11 +54,11 @@ export async function openModel(
   try {
     await checkPacking(forward, kvShape(manifest));
     await checkNumbers(folder, manifest, forward);
+    return { manifest, forward, independent: await findIndependence(forward, kvShape(manifest)), close };
   } catch (error) {
     await close();
     throw error;
   }
-  return { manifest, forward, close };
 }
 
 /** Says that a model does not load, and what to do. */

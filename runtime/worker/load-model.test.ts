@@ -31,17 +31,15 @@ test.each([
 });
 
 test.each([
-  [{}, 'AMX', null],
-  [{ precision: 'float' }, 'AVX-512 VNNI', null],
-  [{}, 'AVX2', 'kernels of this CPU'],
-  [{ precision: 'int4' }, 'AMX', 'odd last row'],
-  [{ precision: 'published' }, 'AMX', 'published blocks'],
-  [{ queryHeads: undefined }, 'AMX', 'layers with a state'],
-  [{ experts: true }, 'AMX', 'an expert of the model'],
-  [{ device: 'NPU', path: 'static' }, 'AMX', 'this NPU'],
-] as const)('%o with the kernels of %s: why answers may depend on others', (facts, kernels, reason) => {
-  const manifest = { device: 'CPU', precision: 'int8', path: 'packed', queryHeads: 8, ...facts } as const;
-  const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], kernels);
+  [{}, true, 'AMX', null],
+  [{}, true, 'AVX-512', 'kernels of this CPU'],
+  [{}, false, 'AMX', 'other bits in company'],
+  [{ queryHeads: undefined }, false, 'AMX', 'layers with a state'],
+  [{ experts: true }, true, 'AMX', 'an expert of the model'],
+  [{ device: 'NPU', path: 'static' }, false, 'AMX', 'this NPU'],
+] as const)('%o, equal alone: %s, with the kernels of %s: why answers may depend on others', (facts, equal, kernels, reason) => {
+  const manifest = { device: 'CPU', path: 'packed', queryHeads: 8, ...facts } as const;
+  const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], equal, kernels);
   if (reason === null) expect(dependence).toBeNull();
   else expect(dependence).toContain(reason);
 });

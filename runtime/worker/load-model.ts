@@ -66,7 +66,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const { model, dir, plugin, threads, maxPromptLen: wanted } = spec;
   const encoder = readEncoderManifest(dir);
   if (encoder) return loadEncoder(spec, encoder, onPhase);
-  const { manifest, forward } = await openOnDevice(dir, plugin, threads);
+  const { manifest, forward, independent } = await openOnDevice(dir, plugin, threads);
   const { contextLength, device, vocabSize } = manifest;
   const kv = kvShape(manifest);
   const memory = availableMemory();
@@ -91,7 +91,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   const onFailed = (cause: unknown) =>
     process.emitWarning(`A prompt could not be saved in --cache-dir; assay_prefix_save_failures counts more: ${cause}`);
   const saved = kept && new SavedPrefixes({ ...kept, key: Buffer.from(kept.key, 'hex'), onFailed }, kv);
-  const dependence = (found.writes ? null : found.dependence) ?? dependenceOf(manifest);
+  const dependence = (found.writes ? null : found.dependence) ?? dependenceOf(manifest, independent);
   const engine = new Engine({
     forward,
     kv,
@@ -220,15 +220,14 @@ function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {
   return precision === 'float' ? 'one by one' : 'packed';
 }
 
-/** Returns the reason why an answer may depend on what runs beside it; null if it does not. */
+/**
+ * Returns the reason why an answer may depend on what runs beside it; null if it does not.
+ *
+ * @param independent true if the model computed a branch with the same bits alone and in company
+ */
 export function dependenceOf(
-  {
-    device,
-    precision,
-    path,
-    queryHeads,
-    experts,
-  }: Pick<Manifest, 'device' | 'precision' | 'path' | 'queryHeads' | 'experts'>,
+  { device, path, queryHeads, experts }: Pick<Manifest, 'device' | 'path' | 'queryHeads' | 'experts'>,
+  independent: boolean,
   kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
@@ -237,9 +236,7 @@ export function dependenceOf(
     return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state, sinks, capped scores, or heads that differ";
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
-  if (precision === 'int4')
-    return 'in 4 bits, an odd last row is computed by another kernel; other precisions have no such rows';
-  if (precision === 'published') return 'it was not measured with the published blocks of a GGUF file';
+  if (!independent) return 'a test at the load computed a task with other bits in company than alone';
   return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 

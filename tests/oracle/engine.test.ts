@@ -20,7 +20,7 @@ const VOCAB = 512;
 const FIXED: StaticShape[] = [4, 16].flatMap((chunk) => [8, 40, 96].map((past) => ({ chunk, past })));
 
 /** The toy model needs no onnxruntime, so its scenarios are many: they test everything but the numbers. */
-async function openToy(): Promise<{ model: Pick<EngineModel, 'manifest' | 'forward' | 'close'>; plain: PlainModel }> {
+async function openToy(): Promise<{ model: Omit<EngineModel, 'independent'>; plain: PlainModel }> {
   const forward = new ToyForward(VOCAB);
   const manifest = { maxPromptLen: 512, contextLength: 90, kv: TOY_KV.layers, vocabSize: VOCAB } as unknown as Manifest;
   const model = { manifest, forward, close: async () => {} };
@@ -57,7 +57,7 @@ describe.each<
   ['genai/llama-int4', 'keep', 'model.onnx', 0.5, 1, FIXED],
   ['genai/qwen3', 'int8', null, 0.02, 0.2, FIXED],
 ])('%s as %s', (fixture, precision, published, nearTie, apart, shapes, secondGraph = true) => {
-  let model: EngineModel;
+  let model: Omit<EngineModel, 'independent'>;
   let plain: PlainModel;
   const runs = fixture === 'toy' ? 20 * RUNS : RUNS;
   const over = shapes ? 'fixed shapes' : 'any shapes';

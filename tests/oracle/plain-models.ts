@@ -33,7 +33,7 @@ export async function publishedModel(file: string): Promise<PlainModel> {
 /**
  * Loads a compiled model, for forms whose numbers differ from the published ones: a fresh sequence, all tokens at once.
  */
-export function compiledModel({ manifest, forward, close }: EngineModel): PlainModel {
+export function compiledModel({ manifest, forward, close }: Omit<EngineModel, 'independent'>): PlainModel {
   return {
     async logits(tokens) {
       const sequence = new Sequence(kvShape(manifest), tokens.length);

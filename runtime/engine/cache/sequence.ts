@@ -79,9 +79,10 @@ export class Sequence {
    * @param branches number of branches
    * @param length number of cells of the longest branch
    */
-  openBranches(branches: number, length: number): void {
+  openBranches(branches: number, length: number): BranchCells {
     if (this.capacity !== this.length) this.resize(this.length);
     this.branches = new BranchCells(this.#shape, this.length, branches, length);
+    return this.branches;
   }
 
   /**

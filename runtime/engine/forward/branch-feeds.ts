@@ -1,6 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
 import { at } from '../../../lib/at.ts';
-import type { Precision } from '../../../lib/schema/precision.ts';
 import type { Manifest } from '../../compile/manifest.ts';
 import { slotName } from '../../onnx/rewrites/attention-slots.ts';
 import {
@@ -20,9 +19,6 @@ import { floatBuffer } from '../cache/kv-shape.ts';
 import { Scratch } from './forward.ts';
 import type { Cells } from './media-feeds.ts';
 import { HIDDEN, int64, kvTensors } from './tensors.ts';
-
-/** Precisions in which onnxruntime may multiply a single row by another kernel than several. */
-export const ODD_KERNELS: ReadonlySet<Precision> = new Set(['float']);
 
 /** Holds the inputs and outputs for a run of branches, and `store`, which keeps the new keys and values after it. */
 export interface BoundBranches {
@@ -74,10 +70,13 @@ export class BranchFeeds {
     this.#joint = manifest.kv.flatMap(() => [0, 1].map(() => new Scratch((length) => new Float32Array(length))));
   }
 
-  /** Returns the cells of a run, with the last one a second time if the run must not have a single or odd row. */
-  padded(stretches: readonly Cells[]): readonly Cells[] {
+  /**
+   * Returns the cells of a run, with the last one a second time if the run must have an even number of rows (`even`).
+   * One row alone is too few anyway where each key head has a single query head.
+   */
+  padded(stretches: readonly Cells[], even: boolean): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
-    const pads = ODD_KERNELS.has(this.#manifest.precision) ? count % 2 === 1 : count === 1 && this.#group === 1;
+    const pads = even ? count % 2 === 1 : count === 1 && this.#group === 1;
     const last = stretches.at(-1);
     return pads && last ? [...stretches, { ...last, start: last.end - 1 }] : stretches;
   }

@@ -17,6 +17,8 @@ export interface SequenceRun {
   keep?: readonly number[];
   /** Features of the images and recordings that tokens of the sequence represent. */
   media?: readonly MediaFeatures[];
+  /** True if the new cells must have the same bits whatever else is in the run. */
+  exact?: boolean;
 }
 
 /**
@@ -29,6 +31,11 @@ export interface Forward {
   readonly slots: number;
   /** True if it can compute branches apart from their prefix (`Sequence.branches`). */
   readonly apart?: boolean;
+  /**
+   * True to compute exact cells (`SequenceRun.exact`) in an even number of rows, where the CPU's kernels compute an odd
+   * last row in another way (`findIndependence`).
+   */
+  evenRows?: boolean;
   /**
    * Computes the new cells of all sequences and writes their KV. Returns the logits of the cells in `rows`, one row of
    * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.

@@ -14,7 +14,7 @@ import {
 import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
 import { APART } from '../../onnx/rewrites/two-part-attention.ts';
 import type { Sequence } from '../cache/sequence.ts';
-import { type BoundBranches, BranchFeeds, ODD_KERNELS } from './branch-feeds.ts';
+import { type BoundBranches, BranchFeeds } from './branch-feeds.ts';
 import { type Forward, Scratch, type SequenceRun } from './forward.ts';
 import { type MediaFeatures, tokenFeeds } from './media-feeds.ts';
 import { StateFeeds } from './state-feeds.ts';
@@ -28,6 +28,7 @@ export class PackedForward implements Forward {
   readonly vocabSize: number;
   readonly slots: number;
   readonly apart: boolean;
+  evenRows = false;
   /** True if each key head has a single query head. */
   readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
@@ -65,16 +66,21 @@ export class PackedForward implements Forward {
     });
     // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
     if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
-      return this.#batch.run(stretches);
+      return this.#batch.run(stretches, this.evenRows);
     const logits: Float32Array[] = [];
-    for (const stretch of stretches) logits.push((await this.#batch.run([stretch])).slice());
+    for (const stretch of stretches) logits.push((await this.#batch.run([stretch], this.evenRows)).slice());
     return joined(logits);
   }
 
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const parts = batch.map(splitAtTrunk);
-    if (parts.every(({ branches }) => branches === null)) return this.#run(parts.map(({ first }) => first));
-    const first = new LogitRows((await this.#run(parts.map((part) => part.first))).slice(), this.vocabSize);
+    const even = this.evenRows && batch.some(({ exact }) => exact);
+    if (parts.every(({ branches }) => branches === null)) {
+      const whole = parts.map(({ first }) => first);
+      return even ? this.#runEven(whole) : this.#run(whole);
+    }
+    const firsts = parts.map((part) => part.first);
+    const first = new LogitRows((await (even ? this.#runEven(firsts) : this.#run(firsts))).slice(), this.vocabSize);
     const branches = new LogitRows(await this.#run(parts.flatMap((part) => part.branches ?? [])), this.vocabSize);
     const takeBoth = (part: (typeof parts)[number]) => [
       first.take(part.first.rows.length),
@@ -86,6 +92,40 @@ export class PackedForward implements Forward {
   #run(stretches: readonly Stretch[]): Promise<Float32Array> {
     return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches);
   }
+
+  /**
+   * Runs an even number of cells: computes the one before a stretch again, which changes nothing. Where no stretch has
+   * one, the last cell of the longest stretch gets a run of its own, with the cell before it.
+   */
+  async #runEven(stretches: readonly Stretch[]): Promise<Float32Array> {
+    if (cellsIn(stretches) % 2 === 0) return this.#run(stretches);
+    // A run from cell 0 on has no past, and then only a trunk has its positions (`splitAtTrunk`).
+    const begun = stretches.findIndex(({ start }) => start > 1);
+    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))));
+    const [longest = 0] = [...stretches.keys()].sort((a, b) => lengthOf(stretches[b]) - lengthOf(stretches[a]));
+    const { rows, ...cut } = at(stretches, longest);
+    const end = cut.end - 1;
+    if (end - cut.start < 2) return this.#run(stretches);
+    const most = stretches.with(longest, { ...cut, end, rows: rows.filter((row) => row < end) });
+    const before = new LogitRows((await this.#run(most)).slice(), this.vocabSize);
+    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }]);
+    return joined(
+      most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]),
+    );
+  }
+}
+
+/** Adds the cell before a stretch to it. */
+function earlier(stretch: Stretch): Stretch {
+  return { ...stretch, start: stretch.start - 1 };
+}
+
+function lengthOf({ start, end }: Pick<Stretch, 'start' | 'end'> = { start: 0, end: 0 }): number {
+  return end - start;
+}
+
+function cellsIn(stretches: readonly Stretch[]): number {
+  return stretches.reduce((sum, stretch) => sum + lengthOf(stretch), 0);
 }
 
 function joined(parts: readonly Float32Array[]): Float32Array {
@@ -155,11 +195,13 @@ class PackedGraph {
   /**
    * Runs the given cells of several sequences together. Returns the requested rows of logits, sequence by sequence. The
    * next run overwrites the returned array.
+   *
+   * @param even true to compute an even number of rows of branches that are apart from their prefix
    */
-  async run(stretches: readonly Stretch[]): Promise<Float32Array> {
+  async run(stretches: readonly Stretch[], even = false): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
     const apart = stretches.some(isApart) ? this.#branches : undefined;
-    const cells = apart ? apart.padded(stretches) : stretches;
+    const cells = apart ? apart.padded(stretches, even) : stretches;
     const feeds = tokenFeeds(this.#manifest, cells);
     const fetches: Feeds = {};
     if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, cells);
@@ -167,7 +209,7 @@ class PackedGraph {
     if (bound) this.#bindBranches(bound, stretches.length, feeds, fetches);
     else this.#bindSlots(stretches, feeds, fetches);
     const [first] = stretches;
-    const count = stretches.reduce((sum, { start, end: last }) => sum + last - start, 0);
+    const count = cellsIn(stretches);
     const states = first && this.#states?.prepare(first.sequence, first.start, first.end, first.keep);
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
@@ -175,8 +217,7 @@ class PackedGraph {
     // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
     // input.
     const read = rows.length > 0 ? [...rows] : [count - 1];
-    // A single row, or an odd last one, is multiplied by another kernel.
-    if (bound && ODD_KERNELS.has(this.#manifest.precision) && read.length % 2) read.push(count - 1);
+    if (bound && even && read.length % 2) read.push(count - 1);
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);

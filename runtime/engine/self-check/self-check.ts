@@ -38,6 +38,66 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
   );
 }
 
+/**
+ * Tells whether this machine computes a branch that is apart from its prefix with the same bits alone and in company.
+ * Makes the model compute an even number of rows if only that makes them equal (`Forward.evenRows`).
+ */
+export async function findIndependence(forward: Forward, shape: KvShape): Promise<boolean> {
+  if (!forward.apart) return false;
+  if (await isIndependent(forward, shape)) return true;
+  forward.evenRows = true;
+  return isIndependent(forward, shape);
+}
+
+/**
+ * Compares the logits of a branch, after three tokens and after one more, in runs of odd and even numbers of rows: few,
+ * and more than 16, from which on some kernels differ.
+ */
+async function isIndependent(forward: Forward, shape: KvShape): Promise<boolean> {
+  const alone = await exactLogits(forward, shape, []);
+  const beside = await exactLogits(forward, shape, [5, 8, 1]);
+  return alone.every((row, index) => row.every((logit, token) => Object.is(logit, at(at(beside, index), token))));
+}
+
+/**
+ * Returns the logits of a branch of three tokens, and after one more, beside other branches with so many tokens. If
+ * there are any, the prefix is read in two runs, beside another sequence.
+ */
+async function exactLogits(forward: Forward, shape: KvShape, others: readonly number[]): Promise<Float32Array[]> {
+  const [prefix, text] = [spreadTokens(forward.vocabSize, 9), spreadTokens(forward.vocabSize, 13, 40)];
+  const sequence = new Sequence(shape, prefix.length);
+  const beside = new Sequence(shape, text.length + 1);
+  const read = (into: Sequence, tokens: readonly number[]) => {
+    const start = into.length;
+    for (const token of tokens) into.append(token, into.length - 1);
+    return { sequence: into, start, rows: [] };
+  };
+  if (others.length === 0) await forward.run([{ ...read(sequence, prefix), exact: true }]);
+  else {
+    await forward.run([{ ...read(sequence, prefix.slice(0, 4)), exact: true }, read(beside, text)]);
+    await forward.run([{ ...read(sequence, prefix.slice(4)), exact: true }, read(beside, [1])]);
+  }
+  const branches = sequence.openBranches(others.length + 1, 16);
+  const logits: Float32Array[] = [];
+  let tips = [3, ...others].map(() => prefix.length - 1);
+  // The last of the others does not go on, so that both runs have an odd number of rows.
+  for (const counts of [
+    [3, ...others],
+    [1, ...others.slice(1).map(() => 1)],
+  ]) {
+    const start = sequence.length;
+    tips = counts.map((count, branch) => {
+      const tip = at(tips, branch);
+      const first = tip < prefix.length ? 1 : branches.indexOf(tip) + 1;
+      const tokens = spreadTokens(forward.vocabSize, count, 20);
+      return tokens.reduce((cell, token, index) => sequence.append(token, cell, undefined, first + index), tip);
+    });
+    const rows = [at(tips, 0)];
+    logits.push((await forward.run([{ sequence, start, rows, exact: true }])).slice(0, forward.vocabSize));
+  }
+  return logits;
+}
+
 /** Returns the error (`logitError`) of a model's logits against the reference logits that its compile stored. */
 export async function referenceError(forward: Forward, shape: KvShape, reference: Reference): Promise<number> {
   return logitError(reference.logits, await logitsOf(forward, shape, reference));
