@@ -4,18 +4,20 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
 import { REQUESTED_PRECISIONS } from '../../runtime/compile/choose-precision.ts';
+import { isCheckpoint } from '../../runtime/compile/source.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { openForBenchmark } from '../branches/workload.ts';
 import { readTestSet, TEST_SETS } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
+import { writeAsGguf } from './published-blocks.ts';
 import { type Request, Requests } from './requests.ts';
 
-const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,keep] [--requests=150] [--seed=1] [--side-by-side] [--quick]
+const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,int4,published,keep] [--requests=150] [--seed=1] [--side-by-side] [--quick]
 
 Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.
---seed draws other requests. --side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
+--seed draws other requests. --precision=published: the blocks of a GGUF file, which is written from the model. --side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
 
 const TASKS = 16;
 /** Number of other requests that run together with the compared one. */
@@ -43,8 +45,12 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   for (const name of values.precision.split(',')) {
     const precision = REQUESTED_PRECISIONS.find((one) => one === name);
     if (!precision || precision === 'auto') throw new Error(`There is no precision ${name} to compare.\n${HELP}`);
-    const target = mkdtempSync(join(tmpdir(), 'assay-independence-'));
-    await compileModel({ source: values.model, target, device: 'CPU', precision, maxPromptLen: 2048 });
+    const folder = mkdtempSync(join(tmpdir(), 'assay-independence-'));
+    const target = join(folder, 'compiled');
+    const gguf = precision === 'published' && !isCheckpoint(values.model);
+    if (gguf) writeAsGguf(values.model, folder);
+    const source = gguf ? folder : values.model;
+    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);
     const differ = await compareAll(new Requests(text, model, !values['side-by-side']), {
       count,
@@ -58,7 +64,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
       }
     }
     await model.close();
-    rmSync(target, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 

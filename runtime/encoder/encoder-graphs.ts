@@ -18,6 +18,8 @@ export interface EncoderGraphs {
   batches(rows: readonly EncoderRow[], tokens?: number): EncoderRow[][];
   /** Runs a batch through the model. Rows do not influence each other. */
   run(rows: readonly EncoderRow[]): Promise<RowOutput[]>;
+  /** True if each row has a run of its own. */
+  alone: boolean;
   head: RunHead;
   close(): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function openEncoderGraphs(
   const main = sessions.has('encoder') ? session('encoder') : session('model');
   const alone = takesOneRow(main);
   return {
+    alone,
     batches: (rows, tokens = MOST_TOKENS) => batchesOf(rows, tokens, alone),
     async run(rows) {
       const width = Math.max(...rows.map(({ ids }) => ids.length));

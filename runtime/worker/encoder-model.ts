@@ -35,6 +35,10 @@ const MOST_CHARACTERS = 64;
 /** Windows in which a long text is read, at most. */
 const MOST_WINDOWS = 64;
 
+/** Reason why an answer may depend on what runs beside it. */
+const PADDED =
+  'rows that run together are padded to one length, which changes the order in which attention adds numbers';
+
 /** Answers requests with an encoder model: writes each task as rows, and reads its answer from their outputs. */
 export class EncoderModel implements ServedModel {
   readonly info: ServedModel['info'];
@@ -52,6 +56,7 @@ export class EncoderModel implements ServedModel {
       contextLength: tokens,
       capabilities: { ...adapter.capabilities, max_tokens: tokens },
       contract,
+      dependence: graphs.alone ? null : PADDED,
     };
     this.#adapter = adapter;
     this.#graphs = graphs;

@@ -34,12 +34,16 @@ test.each([
   [{}, true, 'AMX', null],
   [{}, true, 'AVX-512', 'kernels of this CPU'],
   [{}, false, 'AMX', 'other bits in company'],
-  [{ queryHeads: undefined }, false, 'AMX', 'layers with a state'],
+  [{ queryHeads: undefined, states: [] }, false, 'AMX', 'layers with a state'],
+  [{ queryHeads: undefined }, false, 'AMX', 'sinks'],
   [{ experts: true }, true, 'AMX', 'an expert of the model'],
   [{ device: 'NPU', path: 'static' }, false, 'AMX', 'this NPU'],
-] as const)('%o, equal alone: %s, with the kernels of %s: why answers may depend on others', (facts, equal, kernels, reason) => {
-  const manifest = { device: 'CPU', path: 'packed', queryHeads: 8, ...facts } as const;
-  const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], equal, kernels);
-  if (reason === null) expect(dependence).toBeNull();
-  else expect(dependence).toContain(reason);
-});
+] as const)(
+  '%o, equal alone: %s, with the kernels of %s: why answers may depend on others',
+  (facts, equal, kernels, reason) => {
+    const manifest = { device: 'CPU', path: 'packed', queryHeads: 8, ...facts } as const;
+    const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], equal, kernels);
+    if (reason === null) expect(dependence).toBeNull();
+    else expect(dependence).toContain(reason);
+  },
+);

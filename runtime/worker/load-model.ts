@@ -226,14 +226,22 @@ function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {
  * @param independent true if the model computed a branch with the same bits alone and in company
  */
 export function dependenceOf(
-  { device, path, queryHeads, experts }: Pick<Manifest, 'device' | 'path' | 'queryHeads' | 'experts'>,
+  {
+    device,
+    path,
+    states,
+    queryHeads,
+    experts,
+  }: Pick<Manifest, 'device' | 'path' | 'states' | 'queryHeads' | 'experts'>,
   independent: boolean,
   kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
+  if (states)
+    return 'tasks run side by side, because the model has layers with a state; others change the order in which attention adds numbers';
   if (queryHeads === undefined)
-    return "the model's attention is not computed apart for each task, so its order may depend on others: it has layers with a state, sinks, capped scores, or heads that differ";
+    return 'tasks run side by side, because the attention of the model has sinks, capped scores, or heads that layers share or that differ; others change the order in which it adds numbers';
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
   if (!independent) return 'a test at the load computed a task with other bits in company than alone';

@@ -109,9 +109,7 @@ export class PackedForward implements Forward {
     const most = stretches.with(longest, { ...cut, end, rows: rows.filter((row) => row < end) });
     const before = new LogitRows((await this.#run(most)).slice(), this.vocabSize);
     const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }]);
-    return joined(
-      most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]),
-    );
+    return joined(most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]));
   }
 }
 
