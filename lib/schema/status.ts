@@ -71,7 +71,7 @@ export const Health = v.object({
   ...precisionFields,
   deterministic: optional(
     v.boolean(),
-    'Whether answers at temperature 0 are the same alone and beside other tasks and requests.',
+    'Whether answers to tasks at temperature 0 are the same in every bit alone and beside other tasks and requests.',
   ),
   deterministic_reason: optional(v.string(), 'Why they may not be.'),
   devices: optional(v.array(TriedDevice), 'Devices other than the CPU that were tried.'),
