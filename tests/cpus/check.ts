@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
+import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import { readManifest, readReference } from '../../runtime/compile/manifest.ts';
 import { PackedForward } from '../../runtime/engine/forward/packed-forward.ts';
 import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
@@ -11,6 +12,7 @@ import {
   referenceError,
 } from '../../runtime/engine/self-check/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
 import { FORM_BOUNDS, formError } from './precision-error.ts';
@@ -48,7 +50,10 @@ try {
     maxPromptLen: 64,
   });
   check(`auto takes ${precision}, ${choice.reason}`, precision === 'int8');
-  await (await openModel(folder)).close();
+  const model = await openModel(folder);
+  const measured = INDEPENDENT_KERNELS.has(kernelFamily());
+  check(`an answer is ${model.independent ? '' : 'not '}the same in company`, model.independent || !measured);
+  await model.close();
   if (saturates) check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
 } finally {
   rmSync(folder, { recursive: true, force: true });
