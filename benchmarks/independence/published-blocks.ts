@@ -113,7 +113,7 @@ function blocks(name: string, { published }: StoredTensor, order?: readonly numb
     type: 'q4_0',
     dims: [columns, taken.length],
     *pieces() {
-      const [bytes, factors] = [readAll(levels.data), readFloats(scales)];
+      const [bytes, factors] = [readAll(levels), readFloats(scales)];
       const level = (element: number) => (at(bytes, element >> 1) >> (4 * (element & 1))) & 15;
       for (const row of taken) {
         const piece = new Uint8Array((columns / SIZE) * (SCALE + SIZE / 2));

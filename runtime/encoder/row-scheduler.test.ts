@@ -9,7 +9,6 @@ const rowsOf = (count: number, from: number): EncoderRow[] =>
 test('runs of batch jobs are short, and interactive jobs pass between them', async () => {
   const runs: number[][] = [];
   const scheduler = new RowScheduler({
-    alone: false,
     batches: (rows, tokens = 8192) => batchesOf(rows, tokens, false),
     async run(rows) {
       runs.push(rows.map(({ ids }) => ids[0]!));
