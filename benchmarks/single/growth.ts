@@ -18,6 +18,12 @@ const TASKS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** Lengths of the context in tokens. The longest leaves space for an answer in the model's 8,192 tokens. */
 const CONTEXTS = [128, 256, 512, 1024, 2048, 4096, 8160];
 const OPTIONS = [2, 4, 8, 16, 32, 64, 128, 256];
+/** Numbers of long options, and the tokens of each. */
+const LONG_OPTIONS = [
+  [2, 700],
+  [8, 350],
+  [64, 70],
+] as const;
 const MEMBERS = [1, 4, 16, 64, 256];
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
@@ -66,6 +72,11 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const tokens = W.context + W.task + options;
     say(`${options} options`, await time((from) => optionsOf(options, from)), tokens);
   }
+  for (const [count, length] of some(LONG_OPTIONS)) {
+    const [context, tokens] = [64, values.quick ? 10 : length];
+    const longOptions = (from: number) => longOptionsOf(count, tokens, context, from);
+    say(`${count} options of ${tokens} tokens`, await time(longOptions), context + 2 * count * tokens);
+  }
   await model.close();
   reportSchemas(some(MEMBERS), Math.max(3, rounds), report);
 }
@@ -83,6 +94,13 @@ function reportTimes(system: string, what: string, times: readonly number[], rep
 function optionsOf(count: number, seed: number): JobSpec {
   const job = choices({ questions: 1, seed, context: W.context, question: W.task });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(2, seed * 1000 + i));
+  return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };
+}
+
+/** Returns a question that lists `count` options of `length` tokens each, so that each of their tokens is read twice. */
+function longOptionsOf(count: number, length: number, context: number, seed: number): JobSpec {
+  const job = choices({ questions: 1, seed, context, question: count * length });
+  const paths = Array.from({ length: count }, (_, i) => randomTokens(length, seed * 1000 + i));
   return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };
 }
 

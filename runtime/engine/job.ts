@@ -79,18 +79,23 @@ export class Job {
   /** Indices of the open branches: those of the current group that are not done. */
   #group: number[] = [];
   #next = 0;
+  /** Tokens that the open branches follow: the prefix, and the suffix of a branch that is read like it (`isLong`). */
+  #trunk: readonly number[];
+  /** Number of tokens of the trunk that the sequence holds or the planned run reads. */
   #prefilled = 0;
 
   constructor(spec: JobSpec, submission: Submission, parts: JobParts) {
     this.spec = spec;
     this.submission = submission;
     this.#parts = parts;
+    this.#trunk = spec.prefix;
     const { contextLength, vocabSize } = parts;
     const budget = new TokenBudget(spec.budget);
     this.#contexts = spec.branches.map((branch, index) => ({
       prefix: spec.prefix,
       contextLength,
       vocabSize,
+      alone: false,
       share: branch.unmetered ? budget.unmetered(branch.maxTokens) : budget.addShare(branch.maxTokens),
       onToken: (token) => spec.onToken?.(index, token),
       onForced: (tokens) => spec.onForced?.(index, tokens),
@@ -142,7 +147,24 @@ export class Job {
     const { branches } = this.spec;
     const spec = at(branches, index);
     const constraint = branches.length === 1 ? spec.constraint : (spec.constraint?.fork() ?? null);
-    return new BranchRun({ ...spec, constraint }, at(this.#contexts, index));
+    const context = at(this.#contexts, index);
+    if (!this.#isLong(index)) return new BranchRun({ ...spec, constraint }, context);
+    const suffix = spec.suffix.slice(-1);
+    return new BranchRun({ ...spec, suffix, constraint }, { ...context, prefix: this.#trunkOf(index), alone: true });
+  }
+
+  /**
+   * Tells whether the suffix of a branch is read like a prefix, all but its last token, because attention among so many
+   * cells costs more apart from the prefix. Depends on the branch alone, so its answer does not depend on others.
+   */
+  #isLong(index: number): boolean {
+    const { suffix, read } = at(this.spec.branches, index);
+    return this.apart && !read && suffix.length > this.#parts.limits.groupTokens / 2;
+  }
+
+  #trunkOf(index: number): readonly number[] {
+    const { prefix, branches } = this.spec;
+    return this.#isLong(index) ? [...prefix, ...at(branches, index).suffix.slice(0, -1)] : prefix;
   }
 
   /**
@@ -151,12 +173,15 @@ export class Job {
    */
   advance(): boolean {
     if (this.#group.length > 0) return true;
+    this.#closeTrunk();
     if (this.#next === this.#branches.length) return false;
     if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
     this.sequence.branches = null;
     let tokens = 0;
     while (this.#next < this.#branches.length && this.#group.length < this.#parts.limits.group) {
       const run = this.#branch(this.#next);
+      const isLong = this.#isLong(this.#next);
+      if (isLong && this.#group.length > 0) break;
       if (run.waiting === 0 && !run.done) run.start();
       if (this.#group.length > 0 && tokens + run.waiting > this.#parts.limits.groupTokens) break;
       const before = this.#group.at(-1);
@@ -165,8 +190,23 @@ export class Job {
       if (!run.done) this.#group.push(this.#next);
       tokens += run.waiting;
       this.#next++;
+      if (isLong && !run.done) {
+        this.#trunk = this.#trunkOf(this.#next - 1);
+        break;
+      }
     }
     return this.#group.length > 0;
+  }
+
+  /** Discards the suffix that was read like the prefix, and its cells: the prefix may stay cached for long. */
+  #closeTrunk(): void {
+    const { sequence, spec } = this;
+    if (this.#trunk === spec.prefix) return;
+    this.#trunk = spec.prefix;
+    this.#prefilled = spec.prefix.length;
+    sequence.truncate(this.#prefilled);
+    sequence.branches = null;
+    sequence.resize(this.#prefilled);
   }
 
   /**
@@ -174,7 +214,7 @@ export class Job {
    * decode.
    */
   get waitingTokens(): number {
-    return this.spec.prefix.length - this.#prefilled + this.#waiting;
+    return this.#trunk.length - this.#prefilled + this.#waiting;
   }
 
   /**
@@ -191,19 +231,20 @@ export class Job {
     this.#postpone();
     const replay = this.#planReplay();
     if (replay) return replay;
-    const { prefix } = this.spec;
+    const trunk = this.#trunk;
     const start = this.sequence.length;
-    const readsPrefix = this.#prefilled < prefix.length;
-    const end = start + this.#runLength(tokens);
-    if (!this.apart || readsPrefix) this.#parts.kv.reserve(this.sequence, end);
-    while (this.#prefilled < prefix.length && this.sequence.length < end) {
-      const token = at(prefix, this.#prefilled++);
+    const readsTrunk = this.#prefilled < trunk.length;
+    const end = start + this.#runLength(tokens, mostRows);
+    const inLine = !this.apart || this.#group.some((branch) => this.#branch(branch).inLine);
+    if (inLine || readsTrunk) this.#parts.kv.reserve(this.sequence, end);
+    while (this.#prefilled < trunk.length && this.sequence.length < end) {
+      const token = at(trunk, this.#prefilled++);
       this.sequence.append(token, this.sequence.length - 1, inImage(token, this.spec.media));
     }
     const rows: PlannedRow[] = [];
     const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
-    if (this.#prefilled < prefix.length || (readsPrefix && this.#prefixHasOwnRuns)) return { start, rows, keep };
-    if (this.apart) this.#reserveBranches(end - start);
+    if (this.#prefilled < trunk.length || (readsTrunk && this.#prefixHasOwnRuns)) return { start, rows, keep };
+    if (!inLine) this.#reserveBranches(end - start);
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branch(branch).feed(this.sequence, room, mostRows - rows.length);
@@ -275,7 +316,7 @@ export class Job {
   /** Plans the replay that the next run of the branches needs (`planReplay`); null if it needs none. */
   #planReplay(): Plan | null {
     const { sequence } = this;
-    if (!sequence.snapshots.needed || this.#prefilled < this.spec.prefix.length) return null;
+    if (!sequence.snapshots.needed || this.#prefilled < this.#trunk.length) return null;
     const heads = this.#group.flatMap((branch) => this.#branch(branch).heads);
     return planReplay(sequence, heads, (cells) => this.#parts.kv.reserve(sequence, cells));
   }
@@ -284,8 +325,8 @@ export class Job {
    * Returns the number of tokens of the next run, at most 1.5 times `tokens`. Splits what is left into runs of similar
    * length, because a short last run would read all weights for a few tokens.
    */
-  #runLength(tokens: number): number {
-    const unread = this.spec.prefix.length - this.#prefilled;
+  #runLength(tokens: number, mostRows: number): number {
+    const unread = this.#trunk.length - this.#prefilled;
     // Branches that are apart need a run of their own, so the prefix takes as few as it can, none of a single token.
     // An even number of rows costs least (`Forward.evenRows`).
     if (this.apart && unread > 0) {
@@ -295,7 +336,10 @@ export class Job {
     const left = this.waitingTokens;
     // A run of one token uses other kernels, so a prompt is never cut so that one token of several is left alone.
     const most = Math.max(2, tokens);
-    return Math.ceil(left / Math.max(1, Math.ceil(left / most - 0.5)));
+    const rows = this.#group.reduce((sum, branch) => sum + this.#branch(branch).unread, 0);
+    // Tokens of options, which all need a row.
+    const byRows = rows === left ? Math.ceil(rows / mostRows) : 1;
+    return Math.ceil(left / Math.max(1, Math.ceil(left / most - 0.5), byRows));
   }
 
   /** Number of tokens of the open branches that have not been fed to the model yet. */

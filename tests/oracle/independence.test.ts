@@ -12,15 +12,26 @@ const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequency
 const random = new Random(5);
 const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
 
+/** More suffix tokens than half of these are read like the prefix. */
+const GROUP_TOKENS = 300;
+
 /**
- * Returns a question with options, or one that is answered with eight tokens. Of one the options are long, one is long
- * itself, and one has a long answer: these take several runs, beside which the others begin or end.
+ * Returns a question with options, or one that is answered with eight tokens. Of two the options are long, three are
+ * long themselves, and one has a long answer: these take several runs, beside which the others begin or end.
  */
 function question(index: number): BranchSpec {
-  const choice = { paths: [0, 1, 2].map(() => [...tokens(index === 4 ? 60 : 1 + (index % 3)), 9]) };
+  const lengths = index === 8 ? [140, 2, 150] : [0, 1, 2].map(() => (index === 4 ? 60 : 1 + (index % 3)));
+  const choice = { paths: lengths.map((length) => [...tokens(length), 9]) };
   const maxTokens = index === 5 ? 150 : 8;
   const common = { constraint: null, sampling: GREEDY, maxTokens, endTokens: new Set<number>() };
-  return { suffix: tokens(index === 7 ? 130 : 2 + (index % 7)), ...common, ...(index % 2 === 0 ? { choice } : {}) };
+  const suffix = tokens(
+    new Map([
+      [7, 130],
+      [8, 170],
+      [9, 151],
+    ]).get(index) ?? 2 + (index % 7),
+  );
+  return { suffix, ...common, ...(index % 2 === 0 ? { choice } : {}) };
 }
 
 /** Answers questions about a text; numbers are as exact as they are computed. */
@@ -66,7 +77,7 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
 ] as const)('%s in %s: an answer is the same in every bit alone and in company', async (fixture, form) => {
   const model: EngineModel = await compileFixture(fixture, form);
   expect(model.independent).toBe(true);
-  const engine = () => engineFor(model);
+  const engine = () => engineFor(model, { limits: { groupTokens: GROUP_TOKENS } });
   const [prefix, other] = [tokens(70), tokens(45)];
   const questions = Array.from({ length: 12 }, (_, index) => question(index));
   const alone: string[] = [];
@@ -81,5 +92,31 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
   expect(busy[0]).toEqual(alone);
   expect(await answer(shared, prefix, questions)).toEqual(alone);
   shared.checkIntegrity();
+  await model.close();
+});
+
+test('a long suffix is read once, like the prefix, and each long option after it, with a row for each token', async () => {
+  const model = await compileFixture('genai/llama', 'int8');
+  const runs: string[] = [];
+  const forward: EngineModel['forward'] = {
+    ...{ vocabSize: model.forward.vocabSize, slots: model.forward.slots, apart: true },
+    run(batch) {
+      for (const { sequence, start, rows } of batch)
+        runs.push(`${sequence.length - start} after ${start}: ${rows.length}${sequence.branches ? ', apart' : ''}`);
+      return model.forward.run(batch);
+    },
+  };
+  const engine = engineFor({ manifest: model.manifest, forward }, { limits: { groupTokens: GROUP_TOKENS } });
+  const long = { ...question(8), choice: { paths: [140, 3, 150, 3].map((length) => [...tokens(length), 9]) } };
+  await answer(engine, tokens(70), [long, question(2)]);
+  expect(runs).toEqual([
+    '239 after 0: 0',
+    '141 after 239: 141',
+    '151 after 239: 151',
+    '7 after 239: 6, apart',
+    expect.stringContaining('after 70: '),
+  ]);
+  engine.checkIntegrity();
+  expect(engine.kvCells.cached).toBe(70);
   await model.close();
 });

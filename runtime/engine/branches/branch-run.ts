@@ -14,6 +14,8 @@ export interface BranchContext {
   contextLength: number;
   vocabSize: number;
   share: BudgetShare;
+  /** True if the branch has no others beside it, and a suffix of one token. */
+  alone: boolean;
   onToken(token: ChosenToken): 'stop' | undefined;
   onForced?(tokens: readonly number[]): void;
 }
@@ -38,7 +40,8 @@ export class BranchRun {
     this.#random = new Random(spec.sampling.seed);
     this.#queue = new BranchTokens(context.prefix.length);
     this.#reading = spec.read ? new RowReading(spec.read, spec.suffix, this.#queue) : null;
-    this.#scoring = spec.choice ? new OptionScoring(spec.choice, spec, this.#queue, this.#random) : null;
+    const parts = { ...spec, alone: context.alone };
+    this.#scoring = spec.choice ? new OptionScoring(spec.choice, parts, this.#queue, this.#random) : null;
   }
 
   get done(): boolean {
@@ -48,6 +51,16 @@ export class BranchRun {
   /** Number of queued tokens that this branch must still feed to the model (`BranchTokens.waiting`). */
   get waiting(): number {
     return this.#queue.waiting;
+  }
+
+  /** True while the waiting tokens are read like a prompt, after the prefix (`OptionScoring.inLine`). */
+  get inLine(): boolean {
+    return !this.#decoding && this.#scoring?.inLine === true;
+  }
+
+  /** Number of requested rows of logits that have not been delivered yet. */
+  get unread(): number {
+    return this.#queue.unread;
   }
 
   /**

@@ -192,7 +192,7 @@ export class BranchTokens {
     this.#items.length = count;
     this.#cells.length = count;
     this.#end = count - 1;
-    this.#rollback = at(this.#cells, count - 1) + 1;
+    this.#rollback = count === 0 ? this.#prefixLength : at(this.#cells, count - 1) + 1;
   }
 
   /** Returns the first cell that the last call of `keep` freed; null if there is none, or if it was returned before. */

@@ -34,18 +34,25 @@ export class OptionScoring {
   readonly #queue: BranchTokens;
   readonly #random: Random;
   readonly #trie: OptionTrie;
+  readonly #alone: boolean;
   /** Parts of the tree whose tokens have not been queued yet. */
   #parts: number[][] = [];
+  /**
+   * True while the queued part of the tree is one long path after a suffix of one token, in a branch that is alone: the
+   * model then reads it like a prompt.
+   */
+  inLine = false;
 
   constructor(
     choice: ChoiceSpec,
-    { suffix, sampling }: { suffix: readonly number[]; sampling: Sampling },
+    { suffix, sampling, alone }: { suffix: readonly number[]; sampling: Sampling; alone: boolean },
     queue: BranchTokens,
     random: Random,
   ) {
     this.#choice = choice;
     this.#suffix = suffix;
     this.#sampling = sampling;
+    this.#alone = alone;
     this.#queue = queue;
     this.#random = random;
     this.#trie = new OptionTrie(choice.paths, choice.options);
@@ -60,7 +67,9 @@ export class OptionScoring {
   start(): void {
     this.#queue.push(this.#suffix);
     this.#queue.requestLogits();
-    this.#parts = this.#trie.parts();
+    const parts = this.#trie.parts();
+    const inLine = (part: readonly number[]) => this.#trie.isLongLine(part);
+    this.#parts = [...parts.filter(inLine), ...parts.filter((part) => !inLine(part))];
     this.#queuePart();
   }
 
@@ -73,7 +82,7 @@ export class OptionScoring {
     this.#trie.score(node, logits);
     if (this.#queue.unread > 0) return null;
     if (this.#parts.length > 0) {
-      this.#queue.keep(this.#suffix.length);
+      this.#restart();
       this.#queuePart();
       return null;
     }
@@ -121,6 +130,8 @@ export class OptionScoring {
    */
   tokensToFeed(path: number): readonly number[] {
     const tokens = this.#trie.path(path);
+    // The answer goes on apart from the prompt, where the model has not read the path.
+    if (this.inLine) this.#queue.keep(0);
     if (this.#queue.empty) return [...this.#suffix, ...tokens];
     if (this.#queue.continueAfter(this.#trie.nodeBeforeEnd(path))) return tokens.slice(-1);
     // The path was in an earlier part of the tree, whose cells are freed: all of its tokens must be fed again.
@@ -128,10 +139,18 @@ export class OptionScoring {
     return tokens;
   }
 
+  /** Frees the cells of the last part of the tree. A branch that is alone reads its suffix, of one token, again. */
+  #restart(): void {
+    this.#queue.keep(this.#alone ? 0 : this.#suffix.length);
+    if (this.#alone) this.#queue.push(this.#suffix);
+  }
+
   /** Queues the tokens of the next part of the tree after the suffix. */
   #queuePart(): void {
     const itemOf = new Map([[0, this.#suffix.length - 1]]);
-    for (const node of this.#parts.shift() ?? []) {
+    const part = this.#parts.shift() ?? [];
+    this.inLine = this.#alone && this.#trie.isLongLine(part);
+    for (const node of part) {
       const after = itemOf.get(this.#trie.parent(node));
       if (after === undefined) throw new Error('a part of the tree has a node without its parent');
       itemOf.set(node, this.#queue.pushNode(this.#trie.token(node), after, node));

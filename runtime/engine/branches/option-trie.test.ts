@@ -131,7 +131,7 @@ test('parts hold every node that has children, each behind its parent, and are b
           inPart.add(node);
           seen.add(node);
         }
-        expect(part.length).toBeLessThanOrEqual(1024 + 300);
+        expect(part.length).toBeLessThanOrEqual(255 + 300);
       }
       for (const option of closed.keys()) expect(seen.has(trie.nodeBeforeEnd(option))).toBe(true);
     }),

@@ -14,10 +14,10 @@ interface TrieNode {
 }
 
 /**
- * Maximum number of nodes to score together. A larger tree is split into parts, which bounds the KV of many long
- * options.
+ * Maximum number of nodes to score together: with the root, as many as fit in a run. A larger tree is split into parts,
+ * which bounds the KV of many long options, and the cells that attention computes for each of them.
  */
-const MAX_NODES = 1024;
+const MAX_NODES = 255;
 
 /**
  * Holds the token paths of all options as one tree. Once `score` has been called for every node with children, parents
@@ -132,6 +132,11 @@ export class OptionTrie {
       for (const node of line.reverse()) part.add(node);
     }
     return parts.map((nodes) => [...nodes]);
+  }
+
+  /** Tells whether a part is a single path of more nodes than two paths of a part can have. */
+  isLongLine(part: readonly number[]): boolean {
+    return part.length > MAX_NODES / 2 && part.every((node, i) => this.parent(node) === (part[i - 1] ?? 0));
   }
 
   /**

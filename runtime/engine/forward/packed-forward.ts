@@ -89,8 +89,8 @@ export class PackedForward implements Forward {
     return joined(parts.flatMap(takeBoth));
   }
 
-  #run(stretches: readonly Stretch[]): Promise<Float32Array> {
-    return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches);
+  #run(stretches: readonly Stretch[], even = false): Promise<Float32Array> {
+    return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches, even);
   }
 
   /**
@@ -98,17 +98,17 @@ export class PackedForward implements Forward {
    * one, the last cell of the longest stretch gets a run of its own, with the cell before it.
    */
   async #runEven(stretches: readonly Stretch[]): Promise<Float32Array> {
-    if (cellsIn(stretches) % 2 === 0) return this.#run(stretches);
+    if (cellsIn(stretches) % 2 === 0) return this.#run(stretches, true);
     // A run from cell 0 on has no past, and then only a trunk has its positions (`splitAtTrunk`).
     const begun = stretches.findIndex(({ start }) => start > 1);
-    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))));
+    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))), true);
     const [longest = 0] = [...stretches.keys()].sort((a, b) => lengthOf(stretches[b]) - lengthOf(stretches[a]));
     const { rows, ...cut } = at(stretches, longest);
     const end = cut.end - 1;
-    if (end - cut.start < 2) return this.#run(stretches);
+    if (end - cut.start < 2) return this.#run(stretches, true);
     const most = stretches.with(longest, { ...cut, end, rows: rows.filter((row) => row < end) });
-    const before = new LogitRows((await this.#run(most)).slice(), this.vocabSize);
-    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }]);
+    const before = new LogitRows((await this.#run(most, true)).slice(), this.vocabSize);
+    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }], true);
     return joined(most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]));
   }
 }
@@ -194,7 +194,7 @@ class PackedGraph {
    * Runs the given cells of several sequences together. Returns the requested rows of logits, sequence by sequence. The
    * next run overwrites the returned array.
    *
-   * @param even true to compute an even number of rows of branches that are apart from their prefix
+   * @param even true to compute an even number of rows of logits, and of branches that are apart from their prefix
    */
   async run(stretches: readonly Stretch[], even = false): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
@@ -215,7 +215,7 @@ class PackedGraph {
     // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
     // input.
     const read = rows.length > 0 ? [...rows] : [count - 1];
-    if (bound && even && read.length % 2) read.push(count - 1);
+    if (even && read.length % 2) read.push(count - 1);
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);
