@@ -154,12 +154,12 @@ export class Job {
   }
 
   /**
-   * Tells whether the suffix of a branch is read like a prefix, all but its last token, because attention among so many
-   * cells costs more apart from the prefix. Depends on the branch alone, so its answer does not depend on others.
+   * Tells whether the suffix of a branch, all but its last token, is read like the prefix (`Limits.longSuffix`). Depends
+   * on the branch alone, so its answer does not depend on others.
    */
   #isLong(index: number): boolean {
     const { suffix, read } = at(this.spec.branches, index);
-    return this.apart && !read && suffix.length > this.#parts.limits.groupTokens / 2;
+    return this.apart && !read && suffix.length >= this.#parts.limits.longSuffix;
   }
 
   #trunkOf(index: number): readonly number[] {

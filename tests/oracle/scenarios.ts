@@ -87,6 +87,7 @@ function scenarios(vocabSize: number) {
         draftRows: fc.integer({ min: 0, max: 24 }),
         group: fc.integer({ min: 1, max: 6 }),
         groupTokens: fc.integer({ min: 8, max: 200 }),
+        longSuffix: fc.integer({ min: 2, max: 40 }),
         cells: fc.integer({ min: 8, max: 200 }),
       }),
       // from "no budget to keep anything" to plenty

@@ -32,6 +32,11 @@ export interface Limits {
    */
   groupTokens: number;
   /**
+   * Minimum number of suffix tokens of a branch that is read like the prefix, in a group of its own, if branches are
+   * computed apart from their prefix: attention among so many cells costs more there.
+   */
+  longSuffix: number;
+  /**
    * Maximum number of KV cells after the prefix for the branches of a group together. If they need more, the last ones
    * wait for a later group. A branch that is alone may use the whole context.
    */
@@ -54,6 +59,7 @@ export function defaultLimits(vocabSize: number): Limits {
     draftRows: 0,
     group: 16,
     groupTokens: 1024,
+    longSuffix: 512,
     // A quarter of the spare rows is for copies of cells (`job.ts`) and for drafts.
     cells: (SPARE_ROWS * 3) / 4,
   };
