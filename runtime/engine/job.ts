@@ -5,6 +5,7 @@ import { TokenBudget } from './branches/token-budget.ts';
 import { cellsFor } from './cache/branch-cells.ts';
 import type { KvCache } from './cache/kv-cache.ts';
 import type { Sequence } from './cache/sequence.ts';
+import { leavesRow } from './forward/forward.ts';
 import { inImage } from './forward/media-feeds.ts';
 import type { JobResult, JobSpec } from './job-spec.ts';
 import type { Limits } from './scheduler/limits.ts';
@@ -331,7 +332,7 @@ export class Job {
     // An even number of rows costs least (`Forward.evenRows`).
     if (this.apart && unread > 0) {
       const length = Math.ceil(unread / Math.ceil(unread / Math.max(3, 1.5 * tokens)));
-      return length < unread ? length - (length % 2) : length;
+      return inWholeBlocks(length < unread ? length - (length % 2) : length);
     }
     const left = this.waitingTokens;
     // A run of one token uses other kernels, so a prompt is never cut so that one token of several is left alone.
@@ -339,7 +340,8 @@ export class Job {
     const rows = this.#group.reduce((sum, branch) => sum + this.#branch(branch).unread, 0);
     // Tokens of options, which all need a row.
     const byRows = rows === left ? Math.ceil(rows / mostRows) : 1;
-    return Math.ceil(left / Math.max(1, Math.ceil(left / most - 0.5), byRows));
+    const length = Math.ceil(left / Math.max(1, Math.ceil(left / most - 0.5), byRows));
+    return this.apart ? inWholeBlocks(length) : length;
   }
 
   /** Number of tokens of the open branches that have not been fed to the model yet. */
@@ -420,6 +422,14 @@ export class Job {
       ? this.sequence.trunkLength
       : Math.min(this.spec.prefix.length, this.sequence.trunkLength);
   }
+}
+
+/**
+ * Returns a number of tokens for a run, less a few if a single one would be left over after whole blocks
+ * (`leavesRow`).
+ */
+function inWholeBlocks(tokens: number): number {
+  return leavesRow(tokens, false) ? tokens - 3 : tokens;
 }
 
 /** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */

@@ -16,7 +16,7 @@ import {
 } from '../../onnx/rewrites/two-part-attention.ts';
 import type { BranchCells } from '../cache/branch-cells.ts';
 import { floatBuffer } from '../cache/kv-shape.ts';
-import { Scratch } from './forward.ts';
+import { leavesRow, Scratch } from './forward.ts';
 import type { Cells } from './media-feeds.ts';
 import { HIDDEN, int64, kvTensors } from './tensors.ts';
 
@@ -71,12 +71,12 @@ export class BranchFeeds {
   }
 
   /**
-   * Returns the cells of a run, with the last one a second time if the run must have an even number of rows (`even`).
-   * One row alone is too few anyway where each key head has a single query head.
+   * Returns the cells of a run, with the last one a second time if a row would be left over (`leavesRow`). One row alone
+   * is too few anyway where each key head has a single query head.
    */
   padded(stretches: readonly Cells[], even: boolean): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
-    const pads = even ? count % 2 === 1 : count === 1 && this.#group === 1;
+    const pads = leavesRow(count, even) || (count === 1 && this.#group === 1);
     const last = stretches.at(-1);
     return pads && last ? [...stretches, { ...last, start: last.end - 1 }] : stretches;
   }

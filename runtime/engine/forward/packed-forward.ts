@@ -15,7 +15,7 @@ import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
 import { APART } from '../../onnx/rewrites/two-part-attention.ts';
 import type { Sequence } from '../cache/sequence.ts';
 import { type BoundBranches, BranchFeeds } from './branch-feeds.ts';
-import { type Forward, Scratch, type SequenceRun } from './forward.ts';
+import { type Forward, leavesRow, Scratch, type SequenceRun } from './forward.ts';
 import { type MediaFeatures, tokenFeeds } from './media-feeds.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, HIDDEN, int64, integers, kvTensors, LogitRows, positionTensor } from './tensors.ts';
@@ -74,13 +74,13 @@ export class PackedForward implements Forward {
 
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const parts = batch.map(splitAtTrunk);
-    const even = this.evenRows && batch.some(({ exact }) => exact);
+    const exact = batch.some((one) => one.exact);
     if (parts.every(({ branches }) => branches === null)) {
       const whole = parts.map(({ first }) => first);
-      return even ? this.#runEven(whole) : this.#run(whole);
+      return exact ? this.#runExact(whole) : this.#run(whole);
     }
     const firsts = parts.map((part) => part.first);
-    const first = new LogitRows((await (even ? this.#runEven(firsts) : this.#run(firsts))).slice(), this.vocabSize);
+    const first = new LogitRows((await (exact ? this.#runExact(firsts) : this.#run(firsts))).slice(), this.vocabSize);
     const branches = new LogitRows(await this.#run(parts.flatMap((part) => part.branches ?? [])), this.vocabSize);
     const takeBoth = (part: (typeof parts)[number]) => [
       first.take(part.first.rows.length),
@@ -89,26 +89,28 @@ export class PackedForward implements Forward {
     return joined(parts.flatMap(takeBoth));
   }
 
-  #run(stretches: readonly Stretch[], even = false): Promise<Float32Array> {
+  #run(stretches: readonly Stretch[], even?: boolean): Promise<Float32Array> {
     return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches, even);
   }
 
   /**
-   * Runs an even number of cells: computes the one before a stretch again, which changes nothing. Where no stretch has
-   * one, the last cell of the longest stretch gets a run of its own, with the cell before it.
+   * Runs so many cells that no row is left over (`leavesRow`): computes the one before a stretch again, which changes
+   * nothing. Where no stretch has one, the last cell of the longest stretch gets a run of its own, with the cell before
+   * it.
    */
-  async #runEven(stretches: readonly Stretch[]): Promise<Float32Array> {
-    if (cellsIn(stretches) % 2 === 0) return this.#run(stretches, true);
+  async #runExact(stretches: readonly Stretch[]): Promise<Float32Array> {
+    const even = this.evenRows;
+    if (!leavesRow(cellsIn(stretches), even)) return this.#run(stretches, even);
     // A run from cell 0 on has no past, and then only a trunk has its positions (`splitAtTrunk`).
     const begun = stretches.findIndex(({ start }) => start > 1);
-    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))), true);
+    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))), even);
     const [longest = 0] = [...stretches.keys()].sort((a, b) => lengthOf(stretches[b]) - lengthOf(stretches[a]));
     const { rows, ...cut } = at(stretches, longest);
     const end = cut.end - 1;
-    if (end - cut.start < 2) return this.#run(stretches, true);
+    if (end - cut.start < 2) return this.#run(stretches, even);
     const most = stretches.with(longest, { ...cut, end, rows: rows.filter((row) => row < end) });
-    const before = new LogitRows((await this.#run(most, true)).slice(), this.vocabSize);
-    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }], true);
+    const before = new LogitRows((await this.#run(most, even)).slice(), this.vocabSize);
+    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }], even);
     return joined(most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]));
   }
 }
@@ -194,12 +196,12 @@ class PackedGraph {
    * Runs the given cells of several sequences together. Returns the requested rows of logits, sequence by sequence. The
    * next run overwrites the returned array.
    *
-   * @param even true to compute an even number of rows of logits, and of branches that are apart from their prefix
+   * @param even whether numbers of rows must be even, in runs with exact cells (`leavesRow`)
    */
-  async run(stretches: readonly Stretch[], even = false): Promise<Float32Array> {
+  async run(stretches: readonly Stretch[], even?: boolean): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
     const apart = stretches.some(isApart) ? this.#branches : undefined;
-    const cells = apart ? apart.padded(stretches, even) : stretches;
+    const cells = apart ? apart.padded(stretches, even === true) : stretches;
     const feeds = tokenFeeds(this.#manifest, cells);
     const fetches: Feeds = {};
     if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, cells);
@@ -215,7 +217,7 @@ class PackedGraph {
     // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
     // input.
     const read = rows.length > 0 ? [...rows] : [count - 1];
-    if (even && read.length % 2) read.push(count - 1);
+    if (even !== undefined && rows.length > 0 && leavesRow(read.length, even)) read.push(count - 1);
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);
