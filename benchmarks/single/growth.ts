@@ -97,7 +97,7 @@ function optionsOf(count: number, seed: number): JobSpec {
   return { ...job, branches: job.branches.map((branch) => ({ ...branch, choice: { paths } })) };
 }
 
-/** Returns a question that lists `count` options of `length` tokens each, so that each of their tokens is read twice. */
+/** Returns a question that lists `count` options of `length` tokens each: each of their tokens is read twice. */
 function longOptionsOf(count: number, length: number, context: number, seed: number): JobSpec {
   const job = choices({ questions: 1, seed, context, question: count * length });
   const paths = Array.from({ length: count }, (_, i) => randomTokens(length, seed * 1000 + i));

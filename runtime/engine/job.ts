@@ -155,8 +155,8 @@ export class Job {
   }
 
   /**
-   * Tells whether the suffix of a branch, all but its last token, is read like the prefix (`Limits.longSuffix`). Depends
-   * on the branch alone, so its answer does not depend on others.
+   * Tells whether the suffix of a branch, all but its last token, is read like the prefix (`Limits.longSuffix`).
+   * Depends on the branch alone, so its answer does not depend on others.
    */
   #isLong(index: number): boolean {
     const { suffix, read } = at(this.spec.branches, index);

@@ -71,8 +71,8 @@ export class BranchFeeds {
   }
 
   /**
-   * Returns the cells of a run, with the last one a second time if a row would be left over (`leavesRow`). One row alone
-   * is too few anyway where each key head has a single query head.
+   * Returns the cells of a run, with the last one a second time if a row would be left over (`leavesRow`). One row
+   * alone is too few anyway where each key head has a single query head.
    */
   padded(stretches: readonly Cells[], even: boolean): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
