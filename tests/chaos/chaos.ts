@@ -5,8 +5,9 @@ import { parseArgs } from 'node:util';
 import { prepareTemplate, type RunReport, runSeed } from './run-seed.ts';
 
 /*
- * `npm run chaos [-- --seed N --runs N --seconds N]`: random faults under load against a real server process. Each run
- * prints its seed; the same seed makes the same plan of clients, requests and faults.
+ * `npm run chaos [-- --seed N --runs N --seconds N --stop N]`: random faults under load against a real server process.
+ * Each run prints its seed; the same seed makes the same plan of clients, requests and faults. `--stop` is the seconds
+ * that stopped processes stay so: above 120, the server ends them as hung.
  */
 
 const { values } = parseArgs({
@@ -14,12 +15,18 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     runs: { type: 'string', default: '10' },
     seconds: { type: 'string', default: '6' },
+    stop: { type: 'string', default: '8' },
   },
 });
-const [seed, runs, seconds] = [values.seed, values.runs, values.seconds].map(Number) as [number, number, number];
-if (![seed, runs, seconds].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+const [seed, runs, seconds, stop] = [values.seed, values.runs, values.seconds, values.stop].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+];
+if (![seed, runs, seconds, stop].every((value) => Number.isSafeInteger(value) && value >= 0)) {
   console.error(
-    '--seed, --runs and --seconds are whole numbers, such as: npm run chaos -- --seed 7 --runs 10 --seconds 6',
+    '--seed, --runs, --seconds and --stop are whole numbers, such as: npm run chaos -- --seed 7 --runs 10 --seconds 6',
   );
   process.exit(2);
 }
@@ -29,7 +36,7 @@ const failed: number[] = [];
 try {
   await prepareTemplate(template);
   for (let run = 0; run < runs; run++) {
-    const report = await runSeed(seed + run, { seconds, recoveryMs: 5_000, template });
+    const report = await runSeed(seed + run, { seconds, stopMs: stop * 1000, recoveryMs: 5_000, template });
     print(seed + run, report, run === 0);
     if (report.violations.length > 0) failed.push(seed + run);
   }

@@ -18,6 +18,8 @@ import { startTarget, type Target } from './target.ts';
 
 export interface RunOptions {
   seconds: number;
+  /** Milliseconds that stopped processes stay so. Default: more than those after which the server calls them silent. */
+  stopMs?: number;
   /**
    * Milliseconds in which a killed engine has to answer again. On a busy machine, where the server starts slowly, it
    * has twice the time of that start.
@@ -64,13 +66,15 @@ const LONG_CHAT = {
     stream: true,
   },
 } as const;
+const STOP_MS = 8_000;
 /** Callers that leave at the end of a run, and the longest time that they stay. */
 const LEAVERS = 12;
 const LEAVE_MS = 2_000;
 
 /** Runs one seed against a new server. */
-export async function runSeed(seed: number, { seconds, recoveryMs, template }: RunOptions): Promise<RunReport> {
-  const plan = planOf(seed, seconds);
+export async function runSeed(seed: number, options: RunOptions): Promise<RunReport> {
+  const { seconds, recoveryMs, template, stopMs = STOP_MS } = options;
+  const plan = planOf(seed, seconds, stopMs);
   const machine = prepareMachine(mkdtempSync(join(tmpdir(), 'assay-chaos-')));
   const model = await fixtureModel('optimum/qwen3', TINY);
   const hub = await HubServer.start(model, ...(await mediaModels()));
@@ -85,12 +89,14 @@ export async function runSeed(seed: number, { seconds, recoveryMs, template }: R
       // Opens what is opened once: the connections to the hub, the files of the store.
       await call(target, { method: 'POST', path: '/download', body: { model: TINY } });
       await serve(target, plan.model);
+      if (plan.secondModel) await serve(target, plan.secondModel, { keep_others: true });
+      const keys = [target.key, ...(plan.twoKeys ? [target.addKey('second')] : [])];
       const before = await settled(target, null);
       const faults = possibleFaults(plan, machine).map(async ({ atMs, fault, forMs }) => {
         await sleep(atMs);
         await inject(fault, forMs, { target, machine, hub });
       });
-      await Promise.all([...faults, ...clients(run, target)]);
+      await Promise.all([...faults, ...clients(run, target, keys)]);
       run.violations.push(...halfFiles(machine.base, model).map((path) => `half in the store: ${path}`));
       await proveWhole(run, target, model, machine.base);
       await leaveEarly(plan, target);
@@ -130,11 +136,11 @@ const mediaModels = () =>
   Promise.all([fixtureModel('../media/smolvlm', VISION), fixtureModel('../media/voxtral', AUDIO)]);
 
 /** Downloads and loads a model, and asks it about an image or a recording, which starts the media process. */
-async function serve(target: Target, model: string): Promise<void> {
+async function serve(target: Target, model: string, others: { keep_others?: true } = {}): Promise<void> {
   const body = { model };
   const operations = [
     ...(model === STARTER ? [] : [{ method: 'POST', path: '/download', body } as const]),
-    { method: 'POST', path: '/load', body } as const,
+    { method: 'POST', path: '/load', body: { ...body, ...others } } as const,
     model === STARTER ? DECIDE : imageOrAudio(model),
   ];
   for (const operation of operations) {
@@ -152,14 +158,18 @@ interface Run {
 /** Lists the codes that a client sees when the system has ended its connection: while it reads, and while it writes. */
 const ENDED = ['ECONNRESET', 'EPIPE'];
 
-/** Starts the clients; the first one changes models. */
-function clients({ plan, violations, outcomes }: Run, target: Target): Promise<void>[] {
+/** Starts the clients; the first one changes models. Every other one uses the second key, and two of four the second model. */
+function clients({ plan, violations, outcomes }: Run, target: Target, keys: readonly string[]): Promise<void>[] {
   const end = performance.now() + plan.loadMs;
+  const stoppedMs = plan.faults.reduce((sum, { fault, forMs }) => sum + (fault === 'stop' ? forMs : 0), 0);
+  const patienceMs = POLITE.patienceMs + stoppedMs;
   return Array.from({ length: plan.clients }, async (_, client) => {
     const random = new Random(plan.seed * 1000 + client);
+    const headers = { authorization: `Bearer ${keys[client % keys.length]}` };
+    const model = client % 4 > 1 ? (plan.secondModel ?? plan.model) : plan.model;
     while (performance.now() < end) {
-      const operation = nextOperation(random, plan.model, client === 0);
-      const outcome = await send(target.url, target.headers, operation, mannerOf(random));
+      const operation = nextOperation(random, model, client === 0);
+      const outcome = await send(target.url, headers, operation, { ...mannerOf(random), patienceMs });
       const name = outcome.kind === 'answered' ? outcome.status : outcome.kind === 'left' ? 'left' : outcome.reason;
       outcomes[name] = (outcomes[name] ?? 0) + 1;
       const at = `${operation.method} ${operation.path} (${name})`;

@@ -11,9 +11,11 @@ export interface Manner {
   readPauseMs: number;
   /** Leaves after this time; null: stays. */
   leaveMs: number | null;
+  /** Time after which it no longer believes in an answer. */
+  patienceMs: number;
 }
 
-export const POLITE: Manner = { sendPauseMs: 0, readPauseMs: 0, leaveMs: null };
+export const POLITE: Manner = { sendPauseMs: 0, readPauseMs: 0, leaveMs: null, patienceMs: 60_000 };
 
 export function mannerOf(random: Random): Manner {
   const kind = random.uniform();
@@ -32,8 +34,6 @@ export type Outcome =
   /** The connection ended before the answer did. */
   | { kind: 'broken'; reason: string };
 
-/** Milliseconds after which a client no longer believes in an answer. */
-const PATIENCE_MS = 60_000;
 /** Pieces that a slow sender makes of its body. */
 const PIECES = 4;
 
@@ -59,7 +59,8 @@ export async function send(origin: string, headers: object, operation: Operation
     };
     const broken = (error: Error) =>
       end({ kind: 'broken', reason: (error as NodeJS.ErrnoException).code ?? error.message });
-    const patience = setTimeout(() => end({ kind: 'broken', reason: `no answer in ${PATIENCE_MS} ms` }), PATIENCE_MS);
+    const { patienceMs } = manner;
+    const patience = setTimeout(() => end({ kind: 'broken', reason: `no answer in ${patienceMs} ms` }), patienceMs);
     const leaving = manner.leaveMs === null ? undefined : setTimeout(() => end({ kind: 'left' }), manner.leaveMs);
     request.on('error', broken);
     request.on('response', (response) => void read(response, manner.readPauseMs).then(end, broken));
