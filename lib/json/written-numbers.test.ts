@@ -50,6 +50,12 @@ describe('stringifyAsWritten', () => {
     expect(stringifyAsWritten(parseAsWritten(text))).toBe(text);
   });
 
+  test('a deeply nested list in one line is hardly longer than its source', () => {
+    const text = `${'{"a":'.repeat(57)}[${Array(1000).fill('1').join()}]${'}'.repeat(57)}`;
+    const { length } = stringifyAsWritten(parseAsWritten(text), true);
+    expect(length).toBeLessThan(2 * text.length);
+  });
+
   test.each([
     ['{ "b":1.0,\n"10":[2.50,{}],  "1":"a:b,c" }', '{"b": 1.0, "10": [2.50, {}], "1": "a:b,c"}'],
     ['{"a":{"x":1,"1":2},"a":{"y":1.0,"c":[]}}', '{"a": {"y": 1.0, "c": []}}'],

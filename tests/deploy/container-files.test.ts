@@ -63,6 +63,12 @@ describe('the Dockerfile', async () => {
     }
   });
 
+  test('has one base image, which an argument can pin by its digest', () => {
+    const from = all.filter(({ name }) => name === 'FROM').map(({ value }) => value.split(' ')[0]);
+    for (const image of from) expect(image).toMatch(/^\$\{NODE_IMAGE\}$/);
+    expect(all[0]).toMatchObject({ name: 'ARG', value: expect.stringMatching(/^NODE_IMAGE=/) });
+  });
+
   test('runs the server as a user who is not root, with volumes and a health check', async () => {
     const values = (wanted: string) => last.filter(({ name }) => name === wanted).map(({ value }) => value);
     expect(values('USER')).toEqual(['1000:1000']);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -8,7 +8,8 @@ import { describe, expect, test } from 'vitest';
  */
 
 const ROOT = join(import.meta.dirname, '../..');
-const source = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const source = read('SECURITY.md');
 const links = [...source.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1] ?? '');
 
 /** Cells of every row of the tables that begin with "at worst". */
@@ -29,4 +30,11 @@ describe('SECURITY.md', () => {
     if (proof === '') expect(reason).toMatch(/\*\*(trusted for that|not prevented)\*\*/);
     else expect(proof).toMatch(/\.ts\)/);
   });
+});
+
+test('no program passes a key in the arguments of another, which every account of the machine can read', () => {
+  const programs = globSync(['adapters/**/*.ts', 'runtime/**/*.ts', 'release/*.ts'], { cwd: ROOT });
+  const passing = programs.filter((path) => /--var[^\n]*\bBOX_KEY:|--api-key[=', ]+\$?\{/.test(read(path)));
+  expect(programs.length).toBeGreaterThan(100);
+  expect(passing).toEqual([]);
 });
