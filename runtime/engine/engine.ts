@@ -132,14 +132,21 @@ export class Engine {
     const finished = this.#finishDone() || ended;
     // Whoever gets an answer may ask again at once, and would have to wait for the run.
     if (finished && this.onlyBatch) return true;
+    const before = this.#running.length;
     const batch = this.#planner.plan(this.#running);
     if (batch.length > 0) await this.#runBatch(batch);
-    return finished || batch.length > 0;
+    // A job whose planning failed may have left the run empty, although others have work.
+    return finished || batch.length > 0 || this.#running.length < before;
   }
 
   /** True if no job is interactive. */
   get onlyBatch(): boolean {
     return [...this.#waiting, ...this.#running].every(({ isBatch }) => isBatch);
+  }
+
+  /** Tells whether a caller has a job that waits or runs. */
+  serves(caller: string): boolean {
+    return [...this.#waiting, ...this.#running].some((job) => job.caller === caller);
   }
 
   get queued(): number {

@@ -118,6 +118,11 @@ export class Job {
     return this.#parts.apart && this.spec.apart === true && this.spec.prefix.length > 0;
   }
 
+  /** True if the next run is one of branches that are apart, which the model computes after those of all other jobs. */
+  get runsApart(): boolean {
+    return this.apart && this.#prefilled === this.spec.prefix.length;
+  }
+
   /** True if no run has tokens both of the prefix and of a branch. */
   get #prefixHasOwnRuns(): boolean {
     const { apart, branches } = this.spec;

@@ -43,14 +43,14 @@ const WORK = {
 
 /** An engine that ends one job in a step, interactive ones first, and lists their priorities in `ended`. */
 function toyEngine() {
-  const jobs: { priority: Priority; end(): void }[] = [];
+  const jobs: { priority: Priority; caller: string; end(): void }[] = [];
   const ended: Priority[] = [];
   const engine = {
     restore: async () => {},
-    submit: ({ priority = 'interactive' }: JobSpec) =>
+    submit: ({ priority = 'interactive', caller = '' }: JobSpec) =>
       new Promise((resolve) => {
         const result = { branches: [{ rows: [new Float32Array(2)], chosen: 0 }], promptTokens: 2, cachedTokens: 0 };
-        jobs.push({ priority, end: () => resolve({ ...result, queueMs: 0, promptMs: 0, generationMs: 0 }) });
+        jobs.push({ priority, caller, end: () => resolve({ ...result, queueMs: 0, promptMs: 0, generationMs: 0 }) });
       }),
     async step() {
       jobs.sort((a, b) => b.priority.localeCompare(a.priority));
@@ -59,6 +59,7 @@ function toyEngine() {
       job?.end();
       return job !== undefined;
     },
+    serves: (caller: string) => jobs.some((job) => job.caller === caller),
     get onlyBatch() {
       return jobs.every(({ priority }) => priority === 'batch');
     },
@@ -75,8 +76,8 @@ function modelOf(engine: Engine) {
     dependence: null,
   } as const;
   const model = new LoadedModel({ ...info, text: {} as TextModel, engine, loaded: CONTRACT });
-  return (priority: Priority) => {
-    const { run } = atOnce(model.prepare(WORK, { priority }));
+  return (priority: Priority, caller = 'a') => {
+    const { run } = atOnce(model.prepare(WORK, { priority, caller }));
     return () => run({ reply: () => {}, signal: new AbortController().signal, priority }, 60_000, []);
   };
 }
@@ -112,4 +113,19 @@ test('batch jobs wait for no other batch job, and for requests that come all the
   now += 1;
   await batch;
   expect(ended).toEqual(['batch', 'batch']);
+});
+
+test('jobs of other callers wait for the request of a caller that has none, and not for one that has', async () => {
+  const { engine, ended } = toyEngine();
+  const prepare = modelOf(engine);
+  const [own, other] = [prepare('interactive'), prepare('interactive', 'b')];
+  const first = own();
+  await setTimeout(5);
+  expect(ended).toEqual([]);
+  await Promise.all([first, other()]);
+  now += 10;
+  const next = prepare('interactive');
+  prepare('interactive');
+  await next();
+  expect(ended).toEqual(['interactive', 'interactive', 'interactive']);
 });

@@ -42,8 +42,9 @@ function longest(media: MediaEncoder, maxPromptLen: number): { mostSamples?: num
 
 /**
  * Milliseconds for which batch jobs wait for an interactive request after its text was read, and for the next one after
- * an answer: the server lets a request run within about one, and many clients ask again at once. A run of the model
- * that began meanwhile would keep it waiting for far longer.
+ * an answer: the server lets a request run within about one, and many clients ask again at once. The jobs of other
+ * callers wait as long for the request of a caller that has none. A run of the model that began meanwhile would keep it
+ * waiting for far longer.
  */
 const EXPECTED_MS = 10;
 
@@ -62,6 +63,8 @@ export class LoadedModel implements ServedModel {
   #stepping = false;
   /** Time until which an interactive request is expected to run. */
   #expectedUntil = 0;
+  /** Interactive requests that were received and do not run yet, with the time until which they are expected to. */
+  readonly #coming = new Set<{ caller: string; until: number }>();
 
   constructor({ text, engine, loaded, media, ...info }: LoadedModelParts) {
     this.info = {
@@ -81,11 +84,31 @@ export class LoadedModel implements ServedModel {
     return { running, waiting, kvCells, saveFailures };
   }
 
-  *prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
+  prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
+    const coming = { caller: caller.caller ?? '', until: performance.now() + EXPECTED_MS };
+    if (caller.priority !== 'batch') this.#coming.add(coming);
+    return this.#prepareExpected(work, caller, coming);
+  }
+
+  *#prepareExpected(work: Work, caller: Caller, coming: { until: number }): Generator<void, PreparedWork> {
     this.#expect(caller);
     const prepared = yield* this.#prepare(work, caller);
     this.#expect(caller);
-    return prepared;
+    coming.until = performance.now() + EXPECTED_MS;
+    return {
+      ...prepared,
+      run: (channel, ...rest) => {
+        coming.until = 0;
+        return prepared.run(channel, ...rest);
+      },
+    };
+  }
+
+  /** True if the next step should wait: what comes would have to wait for its run. */
+  #waitsAt(now: number): boolean {
+    for (const one of this.#coming) if (one.until <= now) this.#coming.delete(one);
+    if (this.#engine.onlyBatch && now < this.#expectedUntil) return true;
+    return [...this.#coming].some(({ caller }) => !this.#engine.serves(caller));
   }
 
   #expect({ priority }: Pick<Caller, 'priority'>): void {
@@ -215,8 +238,8 @@ export class LoadedModel implements ServedModel {
     this.#stepping = true;
     for (let steppedAt = performance.now(); ; steppedAt = performance.now()) {
       // At most so long after each step: requests that come all the time do not stop batch jobs.
-      const waits = () => performance.now() < Math.min(this.#expectedUntil, steppedAt + EXPECTED_MS);
-      while (this.#engine.onlyBatch && waits()) await setTimeout(1);
+      const now = () => performance.now();
+      while (now() < steppedAt + EXPECTED_MS && this.#waitsAt(now())) await setTimeout(1);
       const work = this.#between.shift();
       await work?.();
       const stepped = await this.#engine.step();

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { type MeasuredRun, PromptPace } from './batch-planner.ts';
+import { FairShares } from '../../../lib/limits/fair-shares.ts';
+import type { Job } from '../job.ts';
+import { BatchPlanner, type MeasuredRun, PromptPace } from './batch-planner.ts';
+import { defaultLimits } from './limits.ts';
 
 const decode = (ms: number): MeasuredRun => ({ ms, decodes: true, promptTokens: 0 });
 const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens });
@@ -38,4 +41,44 @@ test('follows the cost of a token, which grows with the prompt', () => {
   const early = pace.tokens;
   for (let run = 0; run < 20; run++) pace.add(mixed(40 + 28, 10));
   expect([early, pace.tokens]).toEqual([28, 10]);
+});
+
+/** A job with tokens to feed: of its prompt, or of its branches (`yields`), which may be apart from it. */
+function toyJob(caller: string, waitingTokens: number, { yields = false, runsApart = false } = {}): Job {
+  const job = { caller, waitingTokens, runsApart, promptDoneAt: yields ? 0 : null, isBatch: false, newTokens: 0 };
+  const planRun = (tokens: number) => {
+    toy.newTokens = Math.min(tokens, waitingTokens);
+  };
+  const toy = { ...job, unread: waitingTokens, plan: { rows: [] }, planRun, draft() {} };
+  return toy as unknown as Job;
+}
+
+const prompt50 = toyJob('small', 50);
+const options = toyJob('greedy', 900, { yields: true, runsApart: true });
+const optionsTogether = toyJob('greedy', 900, { yields: true });
+const extraction = toyJob('greedy', 16, { yields: true, runsApart: true });
+const reading = toyJob('greedy', 2000);
+const chat = toyJob('greedy', 1, { yields: true });
+const branches20 = toyJob('small', 20, { runsApart: true });
+
+test.each<[string, Job[], Job[][]]>([
+  ['what the model computes apart has every other run', [options, reading], [[options], [reading], [options]]],
+  ['the branches of an extraction, too', [extraction, reading], [[extraction], [reading], [extraction]]],
+  ['a short prompt of the caller that got least is read alone', [options, prompt50, reading], [[prompt50]]],
+  ['also beside options that the model computes with it', [optionsTogether, prompt50], [[prompt50]]],
+  ['a chat decodes beside it', [extraction, chat, prompt50], [[prompt50, chat]]],
+  ['and so are its branches', [extraction, chat, branches20, reading], [[branches20]]],
+])('%s', (_, running, runs) => {
+  const shares = new FairShares();
+  for (const { caller } of running) shares.add(caller);
+  shares.add('another');
+  shares.charge('greedy', 1000);
+  const limits = defaultLimits(64);
+  const fail = () => expect.unreachable();
+  const planner = new BatchPlanner({ limits, slots: 8, shares, now: () => 0, fail });
+  for (const jobs of runs) {
+    const planned = planner.plan(running);
+    expect(new Set(planned)).toEqual(new Set(jobs));
+    planner.measured(planned, 10);
+  }
 });

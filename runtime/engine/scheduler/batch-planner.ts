@@ -34,6 +34,11 @@ const SHARED_DECODE_TOKENS = 16;
  */
 const FIRST_PROMPT_TOKENS = 64;
 /**
+ * Number of tokens with which a job of another caller may take part in the runs that read such a prompt: the next token
+ * of a chat, but not options or the branches of an extraction, which make such a run several times as long.
+ */
+const BESIDE_FIRST_TOKENS = 2;
+/**
  * Maximum number of prompt tokens in other runs while several callers have jobs, or had some within the last seconds.
  * Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
  */
@@ -55,6 +60,8 @@ export class BatchPlanner {
   readonly #pace = new PromptPace();
   /** Number of plans since batch jobs last took part, alone or beside interactive ones. */
   #pausedRuns = 0;
+  /** True if the last run was of branches that are apart from their prefix. */
+  #lastWasApart = false;
   /** Time of the last plan with interactive jobs. */
   #interactiveAt = Number.NEGATIVE_INFINITY;
 
@@ -73,14 +80,16 @@ export class BatchPlanner {
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
    * `SHARED_PROMPT_TOKENS` for prompts. The caller that got least gets `FIRST_PROMPT_TOKENS` for its prompts, beside
-   * which others decode, and read only short prompts that fit into `SHARED_PROMPT_TOKENS`.
+   * which others decode single tokens, and read only short prompts that fit into `SHARED_PROMPT_TOKENS`. Branches that
+   * are apart and other jobs then have runs in turns, because the model computes them one after the other.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
   plan(running: readonly Job[]): Job[] {
     const { limits, slots, shares, now } = this.#options;
     const shared = shares.callers(now()) > 1;
-    const candidates = this.#inTurn(running, shared).slice(0, slots);
+    const inTurn = this.#inTurn(running, shared);
+    const candidates = (shared ? this.#ofOneKind(inTurn) : inTurn).slice(0, slots);
     const short = candidates.filter(({ waitingTokens }) => waitingTokens <= SHORT);
     const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
     const spent = new Map<string, number>();
@@ -100,11 +109,11 @@ export class BatchPlanner {
     // The caller that got least is first in line.
     const first = shared && candidates.some(({ caller }) => caller !== candidates[0]?.caller) ? candidates[0] : null;
     const reading = candidates.some((job) => job.caller === first?.caller && !isDecode(job));
-    const crowds = (job: Job): boolean =>
-      reading &&
-      job.caller !== first?.caller &&
-      !isDecode(job) &&
-      tokensOf(batch) + job.waitingTokens > SHARED_PROMPT_TOKENS;
+    const crowds = (job: Job): boolean => {
+      if (!reading || job.caller === first?.caller) return false;
+      if (isDecode(job)) return job.waitingTokens > BESIDE_FIRST_TOKENS;
+      return tokensOf(batch) + job.waitingTokens > SHARED_PROMPT_TOKENS;
+    };
     for (const job of short) {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
@@ -157,6 +166,21 @@ export class BatchPlanner {
     if (interactive.length === 0 || batch.length === 0) return [...interactive, ...batch];
     this.#pausedRuns = (this.#pausedRuns + 1) % RUNS_PER_BATCH_TURN;
     return this.#pausedRuns === 0 ? [...batch, ...interactive] : interactive;
+  }
+
+  /**
+   * Returns the jobs that the model can compute in one go: those whose branches are apart from their prefix, or all
+   * others. If there are both, the kind that had no run last; but that of the first job while it has yielded no row, so
+   * that the short request of a caller that got least waits for no other run.
+   */
+  #ofOneKind(jobs: readonly Job[]): readonly Job[] {
+    const [first] = jobs;
+    const both = jobs.some(({ runsApart }) => runsApart) && jobs.some(({ runsApart }) => !runsApart);
+    const several = jobs.some(({ caller }) => caller !== first?.caller);
+    const apart =
+      first !== undefined && (!both || (several && !isDecode(first))) ? first.runsApart : !this.#lastWasApart;
+    this.#lastWasApart = apart;
+    return jobs.filter(({ runsApart }) => runsApart === apart);
   }
 
   /**
