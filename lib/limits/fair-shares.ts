@@ -1,5 +1,8 @@
-/** Milliseconds after a caller's last job for which runs are still kept short for it. */
-const RECENT_MS = 2_000;
+/**
+ * Milliseconds after a caller's last job for which runs are still kept short for it. Short runs are about as fast per
+ * token, and its next request has to wait for the end of one.
+ */
+const RECENT_MS = 60_000;
 /**
  * Amount by which a caller that comes is ahead of the caller that has got least: a short request is so served before
  * those that have got much already. A caller that begins much work makes the others wait for no more than this.
@@ -18,7 +21,7 @@ export class FairShares {
   /** Highest amount so far that the callers with jobs had all used; a caller that comes has used about as much. */
   #floor = 0;
 
-  /** Returns the number of callers that have a job, or had one within the last seconds. */
+  /** Returns the number of callers that have a job, or had one within `RECENT_MS`. */
   callers(now: number): number {
     for (const [caller, leftAt] of this.#leftAt) {
       if (now - leftAt < RECENT_MS) continue;

@@ -39,7 +39,7 @@ const FIRST_PROMPT_TOKENS = 64;
  */
 const BESIDE_FIRST_TOKENS = 2;
 /**
- * Maximum number of prompt tokens in other runs while several callers have jobs, or had some within the last seconds.
+ * Maximum number of prompt tokens in other runs while several callers have jobs, or had some within the last minute.
  * Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
  */
 const SHARED_PROMPT_TOKENS = 32;
