@@ -38,9 +38,15 @@ test.each([
   expect(inLine(...events)).toEqual(expected);
 });
 
-test('a caller is remembered for two seconds after its last job', () => {
+test('a caller is remembered for a minute after its last job, and others are forgotten', () => {
   const shares = new FairShares();
   shares.add('a');
   shares.remove('a', 1_000);
   expect([60_999, 61_000].map((now) => shares.callers(now))).toEqual([1, 0]);
+  shares.charge('a', 5);
+  shares.add('a');
+  shares.remove('a', 0);
+  shares.add('b');
+  shares.remove('b', 60_000);
+  expect(shares.used('a')).toBe(0);
 });

@@ -23,12 +23,16 @@ export class FairShares {
 
   /** Returns the number of callers that have a job, or had one within `RECENT_MS`. */
   callers(now: number): number {
+    this.#forget(now);
+    return this.#used.size;
+  }
+
+  #forget(now: number): void {
     for (const [caller, leftAt] of this.#leftAt) {
       if (now - leftAt < RECENT_MS) continue;
       this.#leftAt.delete(caller);
       this.#used.delete(caller);
     }
-    return this.#used.size;
   }
 
   /** Records a new job. A caller that had none is ahead of all others, by `CREDIT` at most. */
@@ -49,6 +53,7 @@ export class FairShares {
     else {
       this.#raiseFloor();
       this.#jobs.delete(caller);
+      this.#forget(now);
       this.#leftAt.set(caller, now);
     }
   }
