@@ -104,7 +104,7 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  /** True if the next step should wait: what comes would have to wait for its run. */
+  /** Tells whether the next step should wait: a request that comes would have to wait for its run. */
   #waitsAt(now: number): boolean {
     for (const one of this.#coming) if (one.until <= now) this.#coming.delete(one);
     if (this.#engine.onlyBatch && now < this.#expectedUntil) return true;

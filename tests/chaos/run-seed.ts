@@ -158,7 +158,10 @@ interface Run {
 /** Lists the codes that a client sees when the system has ended its connection: while it reads, and while it writes. */
 const ENDED = ['ECONNRESET', 'EPIPE'];
 
-/** Starts the clients; the first one changes models. Every other one uses the second key, and two of four the second model. */
+/**
+ * Starts the clients; the first one changes models. Every other one uses the second key, and two of four ask the second
+ * model.
+ */
 function clients({ plan, violations, outcomes }: Run, target: Target, keys: readonly string[]): Promise<void>[] {
   const end = performance.now() + plan.loadMs;
   const stoppedMs = plan.faults.reduce((sum, { fault, forMs }) => sum + (fault === 'stop' ? forMs : 0), 0);
