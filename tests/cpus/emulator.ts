@@ -6,8 +6,8 @@ import type { CpuModel } from './cpu-models.ts';
 /** Debian's packages that an emulated CPU needs besides Node. */
 const PACKAGES = 'qemu-user libstdc++6-arm64-cross libatomic1-arm64-cross';
 const ARM_LIBRARIES = '/usr/aarch64-linux-gnu/lib';
-/** The folder of Node for other CPUs, fetched once, and of their root folders. */
-const CACHE = join(import.meta.dirname, '../../node_modules/.cache/assay-cpus');
+/** The folder of Node for other CPUs, fetched once, of their root folders, and of what runs on them. */
+export const CACHE = join(import.meta.dirname, '../../node_modules/.cache/assay-cpus');
 
 /** Returns the command that runs Node on a CPU, or why this machine cannot. */
 export function emulatedNode(model: CpuModel): string[] | { missing: string } {
