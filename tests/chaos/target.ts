@@ -1,11 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { HubServer } from '../hub/hub-server.ts';
-import { mediaProcesses, processTree } from '../model-server/server.ts';
+import { mediaProcesses, processTree, SERVER } from '../model-server/server.ts';
 
-const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 const KEY = 'chaos';
 
 /** A server process under test. */
@@ -35,7 +33,7 @@ export interface TargetOptions {
 
 /** Starts `assay serve` over the files of `base`, with the starter loaded. */
 export async function startTarget({ hub, base, descriptors, logRead, env }: TargetOptions): Promise<Target> {
-  const program = [process.execPath, BIN, 'serve', '--port', '0', '--log-level', 'info', '--api-key', KEY];
+  const program = [process.execPath, SERVER, 'serve', '--port', '0', '--log-level', 'info', '--api-key', KEY];
   const limit = descriptors === null ? '' : `ulimit -n ${descriptors}; `;
   const environment = {
     PATH: process.env.PATH ?? '',
@@ -64,7 +62,7 @@ export async function startTarget({ hub, base, descriptors, logRead, env }: Targ
     headers,
     addKey: (name) =>
       /sk-assay-\S+/.exec(
-        execFileSync(process.execPath, [BIN, 'keys', 'add', name], { env: environment }).toString(),
+        execFileSync(process.execPath, [SERVER, 'keys', 'add', name], { env: environment }).toString(),
       )![0],
     async children(of) {
       const media = new Set(await mediaProcesses(pid));

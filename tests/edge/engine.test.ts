@@ -3,14 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SERVER } from '../model-server/server.ts';
 import { chat, eventsOf, headers, post } from './calls.ts';
 import { startEdge, type TestEdge } from './edge.ts';
 import { BOX_KEY } from './upstream.ts';
 import { bundle } from './workerd.ts';
-
-const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 
 describe('a box with the engine and the starter model', () => {
   let home: string;
@@ -20,7 +18,7 @@ describe('a box with the engine and the starter model', () => {
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'assay-box-'));
-    const args = [BIN, 'serve', '--port', '0', '--home', home, '--api-key', BOX_KEY, '--device', 'cpu'];
+    const args = [SERVER, 'serve', '--port', '0', '--home', home, '--api-key', BOX_KEY, '--device', 'cpu'];
     upstream = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
     url = await said(upstream, /listens on (http:\S+)/);
     await said(upstream, /is ready/);

@@ -3,16 +3,15 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { headers, post } from '../edge/calls.ts';
 import { startEdge, type TestEdge } from '../edge/edge.ts';
 import { BOX_KEY } from '../edge/upstream.ts';
 import { bundle } from '../edge/workerd.ts';
 import { fixture } from '../fixture.ts';
+import { SERVER } from '../model-server/server.ts';
 import { mediaFile } from './golden.ts';
 
-const BIN = fileURLToPath(new URL('../../adapters/node/bin.ts', import.meta.url));
 const COMMIT = '0123456789'.repeat(4);
 const MODEL = 'test/smolvlm';
 
@@ -28,7 +27,20 @@ beforeAll(async () => {
   await cp(fixture('media/smolvlm'), join(repository, 'snapshots', COMMIT), { recursive: true });
   await mkdir(join(repository, 'refs'));
   await writeFile(join(repository, 'refs', 'main'), COMMIT);
-  const args = [BIN, 'serve', '--port', '0', '--home', home, '--api-key', BOX_KEY, '--device', 'cpu', '--model', MODEL];
+  const args = [
+    SERVER,
+    'serve',
+    '--port',
+    '0',
+    '--home',
+    home,
+    '--api-key',
+    BOX_KEY,
+    '--device',
+    'cpu',
+    '--model',
+    MODEL,
+  ];
   const env = { ...process.env, HF_HUB_CACHE: join(home, 'hub') };
   box = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], env });
   url = await said(box, /listens on (http:\S+)/u);
