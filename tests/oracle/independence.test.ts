@@ -1,10 +1,17 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeGgufModel } from '../../benchmarks/models/gguf-model.ts';
+import { Noise } from '../../benchmarks/models/noise.ts';
 import { at } from '../../lib/at.ts';
+import { readGguf } from '../../runtime/checkpoint/gguf/read-gguf.ts';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import type { Engine } from '../../runtime/engine/engine.ts';
 import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
+import { ggufConfig } from '../../runtime/graph/gguf.ts';
 import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { compileFixture, engineFor } from './fixtures.ts';
 
@@ -60,6 +67,17 @@ async function answer(
   return (await running).branches.map(text);
 }
 
+/** Returns the folder of a random model in a GGUF file. */
+function ggufFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-gguf-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'model.gguf');
+  const size = { layers: 2, hidden: 64, heads: 4, kvHeads: 2, headSize: 16, intermediate: 96, vocabulary: 512 };
+  writeGgufModel(file, { ...size, context: 1024, ropeTheta: 1e4 }, 'q4_0', new Noise(1));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(ggufConfig(readGguf(file))));
+  return folder;
+}
+
 test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
   ['genai/llama', 'float'],
   ['genai/llama', 'int8'],
@@ -67,14 +85,16 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
   // Blocks of 4 bits, as they are written here and as they were published.
   ['genai/llama', 'int4'],
   ['genai/llama-int4', 'int4'],
-  ['genai/llama-int4', 'keep'],
+  // Blocks of 4 bits of a GGUF file.
+  ['a GGUF file', 'published'],
   // Layers with a window, shorter than the prefix and than the long branches, beside layers without.
   ['genai/gemma3', 'int8'],
   // Three query heads share a key head, or one each; floats show the last bits.
   ['../families/safetensors/smollm2', 'float'],
   ['../families/safetensors/qwen2-windows', 'float'],
 ] as const)('%s in %s: an answer is the same in every bit alone and in company', async (fixture, form) => {
-  const model: EngineModel = await compileFixture(fixture, form);
+  const source = form === 'published' ? ggufFolder() : fixture;
+  const model: EngineModel = await compileFixture(source, form);
   expect(model.independent).toBe(true);
   const engine = () => engineFor(model, { limits: LIMITS });
   const [prefix, other] = [tokens(70), tokens(45)];

@@ -77,7 +77,8 @@ async function exactLogits(forward: Forward, shape: KvShape, others: readonly nu
     await forward.run([{ ...read(sequence, prefix.slice(0, 4)), exact: true }, read(beside, text)]);
     await forward.run([{ ...read(sequence, prefix.slice(4)), exact: true }, read(beside, [1])]);
   }
-  const branches = sequence.openBranches(others.length + 1, 16);
+  // In company, there is room for a longer branch: all have more cells then, which attention must not see.
+  const branches = sequence.openBranches(others.length + 1, others.length === 0 ? 16 : 80);
   const logits: Float32Array[] = [];
   let tips = [3, ...others].map(() => prefix.length - 1);
   // The last of the others does not go on, so that both runs have an odd number of rows.
