@@ -53,6 +53,7 @@ export function findClef(files: PublishedFiles): DecisionContract | null {
     maxTokens: MOST_TOKENS,
     trueFirst: true,
     confidence: { predicate: 'highest', choice: 'highest', score: 'highest' },
+    dependence: 'its prompt has all questions of a request',
     whole: 'causal',
     joint: { file: HEAD, hidden, width, routingLayers: routing_layers, layers, heads, inner: feedforward },
     open: (text) => new OpenClef(text),

@@ -60,6 +60,8 @@ export interface Adapter {
   readonly confidence?: DecisionContract['confidence'];
   /** True if the author's code reads a conversation as a list. Absent: it is written as lines. */
   readonly readsMessages?: boolean;
+  /** Reason why an answer may depend on the other questions of its request, if it does by design. */
+  readonly dependence?: string;
   /**
    * Plans questions about a text, one after another, so that other work may run between them. Throws `input_too_long`
    * for a text that does not fit.

@@ -56,7 +56,7 @@ export class EncoderModel implements ServedModel {
       contextLength: tokens,
       capabilities: { ...adapter.capabilities, max_tokens: tokens },
       contract,
-      dependence: graphs.alone ? null : PADDED,
+      dependence: adapter.dependence ?? (graphs.alone ? null : PADDED),
     };
     this.#adapter = adapter;
     this.#graphs = graphs;

@@ -14,6 +14,7 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
   const { cls, sep } = tokenizer.special;
   const marks = { state: tokenizer.id('[STATE]'), question: tokenizer.id('[Q]'), option: tokenizer.id('[OPT]') };
   return {
+    dependence: 'it reads all questions of a request in one row',
     capabilities: {
       decide: 'options',
       extract: false,

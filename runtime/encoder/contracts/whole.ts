@@ -20,8 +20,9 @@ const KINDS = { predicate: 0, choice: 1, score: 2 } as const;
  * sees all others, or all questions are answered together.
  */
 export function wholeAdapter(contract: DecisionContract, open: OpenContract): Adapter {
-  const { limits, maxTokens, confidence } = contract;
+  const { limits, maxTokens, confidence, dependence } = contract;
   return {
+    ...(dependence ? { dependence } : {}),
     capabilities: abilitiesOf(contract, maxTokens),
     limits,
     confidence,
