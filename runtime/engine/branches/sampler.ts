@@ -64,6 +64,8 @@ export function argmax(logits: Float32Array, mask: TokenMask | null): number {
 /** Terms below e^-25 are skipped: a million of them together change a sum by less than the precision of the logits. */
 const DEEPEST = 25;
 const STEPS = 128;
+/** A product, unlike a division, does not hold up the loop over the vocabulary. */
+const SIXTH = 1 / 6;
 /** Exponential of `-index / STEPS`; 0 for the last one, which stands for all terms that are skipped. */
 const EXPONENTIALS = Float64Array.from({ length: DEEPEST * STEPS + 1 }, (_, index) =>
   index === DEEPEST * STEPS ? 0 : Math.exp(-index / STEPS),
@@ -85,7 +87,7 @@ export function logSumExp(logits: Float32Array): number {
     const steps = Math.min((highest - (logits[token] as number)) * STEPS, DEEPEST * STEPS);
     const index = steps | 0;
     const rest = (index - steps) / STEPS;
-    sum += (EXPONENTIALS[index] as number) * (1 + rest * (1 + rest * (1 / 2 + rest / 6)));
+    sum += (EXPONENTIALS[index] as number) * (1 + rest * (1 + rest * (1 / 2 + rest * SIXTH)));
   }
   return highest + Math.log(sum);
 }
