@@ -127,14 +127,16 @@ test('a long suffix is read once, like the prefix, and each long option after it
   };
   const engine = engineFor({ manifest: model.manifest, forward }, { limits: { longSuffix: 150 } });
   const prefix = tokens(70);
-  const paths = [140, 150, 253, 3].map((length) => [...tokens(length), 9]);
+  const paths = [128, 150, 253, 3].map((length) => [...tokens(length), 9]);
   const questions = [{ ...question(2), suffix: tokens(150), choice: { paths } }, question(4)];
   const logprobs = (answers: string[]) => answers.map((each) => JSON.parse(each)[0] as number[]);
   const found = logprobs(await answer(engine, prefix, questions));
-  // Each token of the options has a row, and the last token of the suffix one for all of them.
+  // Each token of the options has a row, and the last token of the suffix one for all of them. A run of 129 tokens
+  // would leave one over (`leavesRow`).
   expect(runs).toEqual([
     '219 after 0: 0',
-    '141 after 219: 141',
+    '126 after 219: 126',
+    '3 after 345: 3',
     '151 after 219: 150',
     '254 after 219: 253',
     '4 after 219: 3, apart',
