@@ -19,14 +19,14 @@ export interface Ran {
  */
 export function assay(
   args: readonly string[],
-  options: { input?: string | Buffer; env?: Record<string, string>; timeoutMs?: number } = {},
+  options: { input?: string | Buffer; env?: Record<string, string>; cwd?: string; timeoutMs?: number } = {},
 ): Promise<Ran> {
   const env = { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...options.env };
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [BIN, ...args],
-      { env, timeout: options.timeoutMs ?? 60_000 },
+      { env, cwd: options.cwd, timeout: options.timeoutMs ?? 60_000 },
       (error, out, err) => {
         resolve({ code: error ? Number(error.code ?? 255) : 0, out, err });
       },

@@ -33,13 +33,13 @@ describe('output that cannot be written', () => {
 it.each([[['keys', 'add', 'a']], [['status']], [['ep', 'list']], [['serve', '--no-load']]])(
   '%j refuses an empty --home',
   async (args) => {
-    const before = readdirSync('.');
-    expect(await assay([...args, '--home', ''])).toEqual({
+    const cwd = await newFolder();
+    expect(await assay([...args, '--home', ''], { cwd })).toEqual({
       code: 2,
       out: '',
       err: 'assay: --home must be a folder.\n',
     });
-    expect(readdirSync('.')).toEqual(before);
+    expect(readdirSync(cwd)).toEqual([]);
   },
 );
 
