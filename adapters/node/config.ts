@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { asModelId } from '../../lib/model-id.ts';
 import { CONFIDENCES, MOST_ORDERS } from '../../lib/schema/question-fields.ts';
+import { modelId } from '../../lib/schema/values.ts';
 import { REQUESTED_PRECISIONS } from '../../runtime/compile/choose-precision.ts';
 import { DEVICE_CHOICES } from '../../runtime/device/device-table.ts';
 import { LONG_INPUTS } from '../../runtime/registry/hosted-model.ts';
@@ -36,15 +37,7 @@ const MediaHost = v.pipe(
   ),
 );
 
-const ModelName = v.pipe(
-  v.string(),
-  v.rawTransform(({ dataset, addIssue, NEVER }) => {
-    const id = asModelId(dataset.value);
-    if (id) return id;
-    addIssue({ message: 'must be <namespace>/<name>, such as assay/starter' });
-    return NEVER;
-  }),
-);
+const ModelName = modelId('must be <namespace>/<name>, such as assay/starter');
 
 /** Bytes of each unit of memory; without a B, as in Docker, 1G is 1 GiB. */
 const UNITS: Readonly<Record<string, number>> = {

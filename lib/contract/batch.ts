@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { isObject } from '../json/property.ts';
-import { asModelId, type ModelId } from '../model-id.ts';
 import { Language } from '../schema/language.ts';
 import { ConfidenceFormula, MOST_ORDERS } from '../schema/question-fields.ts';
-import { count, probability } from '../schema/values.ts';
+import { count, modelId, probability } from '../schema/values.ts';
 import { strictObject, variant } from '../validation/objects.ts';
 import type { JsonSchema, AnswerShape as Shape } from './answer-shape.ts';
 import { ChatMessage, list, MediaPart, real, short, text } from './conversation.ts';
@@ -11,7 +10,7 @@ import { ChatMessage, list, MediaPart, real, short, text } from './conversation.
 /* A batch of tasks and its answer, as handlers, edge and engine process pass them on. Unknown members are refused. */
 
 /** A model id. */
-export const Model = v.custom<ModelId>((value) => typeof value === 'string' && asModelId(value) !== null);
+export const Model = modelId();
 
 /** A JSON Schema that `checkAnswerSchema` has accepted. */
 export const CheckedSchema = v.custom<JsonSchema>(isObject);

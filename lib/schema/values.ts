@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { asModelId, type ModelId } from '../model-id.ts';
 
 /* Values that many schemas have. */
 
@@ -32,3 +33,8 @@ export function whole(least: number, most?: number): v.GenericSchema<number> {
 
 export const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 export const nonEmpty = v.pipe(v.string(), v.minLength(1));
+
+/** Returns the schema of a model id; `message` says what it must be. */
+export function modelId(message?: string) {
+  return v.custom<ModelId>((value) => typeof value === 'string' && asModelId(value) !== null, message);
+}

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { asModelId, type ModelId } from '../../../lib/model-id.ts';
+import { modelId } from '../../../lib/schema/values.ts';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -24,14 +24,7 @@ const Upstream = v.strictObject({
   key_secret: v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'key_secret is the name of a secret: A-Z 0-9 _.')),
   /** Models that may be requested from this upstream. */
   models: v.pipe(
-    v.array(
-      v.pipe(
-        v.string(),
-        v.check((text) => asModelId(text) !== null, 'A model is <namespace>/<name>.'),
-        // A cast: the check above accepts only model ids.
-        v.transform((text) => text as ModelId),
-      ),
-    ),
+    v.array(modelId('A model is <namespace>/<name>.')),
     v.minLength(1, 'A box needs at least one model.'),
     v.maxLength(64),
   ),
