@@ -1,6 +1,7 @@
 import type { Device, ListedModel } from '../backend.ts';
 import type { ModelId } from '../model-id.ts';
 import type { DeviceFigures } from '../schema/device-figures.ts';
+import type { DownloadProgress, DownloadResponse, LoadResponse } from '../schema/model-operations.ts';
 import type { Precision } from '../schema/precision.ts';
 import type { ModelState } from './model-states.ts';
 
@@ -82,27 +83,12 @@ export interface ModelView {
   memoryBytes?: number;
 }
 
-/**
- * Reports the number format of a model's weights. `precision` and `precision_reason` are absent if an earlier version
- * of Assay compiled the model.
- */
-export interface PrecisionReport {
-  precision?: Precision;
-  precision_reason?: string;
-  /**
-   * Warning that answers may be worse in the requested format, and what to do; absent if the format is accurate enough.
-   */
-  precision_warning?: string;
-}
-
-export interface LoadReport extends PrecisionReport {
-  model: ModelId;
-  device: Device;
-  load_ms: number;
-  /** True if this call had to compile the model. */
-  compiled: boolean;
-  max_prompt_len: number;
-}
+/** Holds the fields of a response that a host reports, with the id of the model that was checked. */
+type Reported<Response> = Omit<Response, 'status' | 'model'> & { model: ModelId };
+export type LoadReport = Omit<Reported<LoadResponse>, 'state'>;
+export type DownloadReport = Reported<DownloadResponse>;
+/** Fields that an earlier version of Assay did not record when it compiled a model. */
+export type PrecisionReport = Pick<LoadReport, 'precision' | 'precision_reason' | 'precision_warning'>;
 
 export interface UnloadReport {
   /** The unloaded model; null if there is none. */
@@ -110,25 +96,8 @@ export interface UnloadReport {
 }
 
 export type HostDownloadEvent =
-  | {
-      type: 'progress';
-      stage: 'downloading' | 'verifying' | 'compiling';
-      bytes: number;
-      total: number | null;
-      file?: string;
-      step?: string;
-    }
+  | ({ type: 'progress'; stage: DownloadProgress['status'] } & Omit<DownloadProgress, 'status' | 'model'>)
   | { type: 'done'; report: DownloadReport };
-
-export interface DownloadReport extends PrecisionReport {
-  model: ModelId;
-  state: 'compiled';
-  /** Number of bytes that this call downloaded; 0 if all files were present. */
-  bytes: number;
-  /** True if this call had to compile the model. */
-  compiled: boolean;
-  max_prompt_len: number;
-}
 
 export interface RemoveReport {
   model: ModelId;
