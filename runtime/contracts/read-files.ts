@@ -38,12 +38,14 @@ export async function readContractFiles(
   for (const name of CONTRACT_SETTINGS) {
     const file = paths.has(name) ? locate(name) : null;
     if (file === null) continue;
-    json[name] = name.endsWith('.pt') ? await readTorch(file) : await readBoundedJson(file, CONFIG_BOUNDS, name);
+    json[name] = await readContractFile(file, name);
   }
   return { paths, json };
 }
 
-async function readTorch(file: string): Promise<unknown> {
+/** Reads one of these files, as `readContractFiles` does; undefined for one that is not there. */
+export async function readContractFile(file: string, name: string): Promise<unknown> {
+  if (!name.endsWith('.pt')) return readBoundedJson(file, CONFIG_BOUNDS, name);
   const handle = await open(file);
   try {
     const { size } = await handle.stat();

@@ -2,27 +2,17 @@ import type { Device } from '../../lib/backend.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
-import { type BaseModelId, findBase } from '../contracts/adapter.ts';
-import { contractInfo, encoderFiles } from '../contracts/encoder-contracts.ts';
-import type { PublishedFiles } from '../contracts/published-files.ts';
-import { CONTRACT_SETTINGS, findContract } from '../contracts/read-files.ts';
+import type { BaseModelId } from '../contracts/adapter.ts';
+import { contractInfo } from '../contracts/encoder-contracts.ts';
 import { readTorchFile } from '../contracts/torch-file.ts';
-import { judgeArchitecture } from '../store/architecture.ts';
 import { CONFIG_BOUNDS } from '../store/bounded-file.ts';
 import type { Dtype } from '../store/dtypes.ts';
-import { GENAI_PROCESSORS } from '../store/genai-config.ts';
-import {
-  type ModelFiles,
-  needsGraph,
-  pathsOf,
-  type SelectOptions,
-  selectModelFiles,
-  withEncoderFor,
-} from '../store/model-files.ts';
+import { type ModelFiles, pathsOf, type SelectOptions, withEncoderFor } from '../store/model-files.ts';
 import { SHORT_PROMPT_LEN } from '../store/prompt-length.ts';
 import { type HubListing, listModelFiles } from './hub-client.ts';
 import { HubRefusal, hubError } from './hub-error.ts';
 import { chunksOf, hubFetch } from './hub-fetch.ts';
+import { judgeRepository } from './judge-repository.ts';
 import { parseResponse } from './metadata.ts';
 import type { HubAccess } from './pull-context.ts';
 
@@ -78,12 +68,10 @@ export async function examineModel(
   const listing = await listModelFiles(hub, model, options.revision ?? 'main', { signal, listingMs: ANSWER_MS });
   const { commit } = listing;
   const names = new Set(listing.files.map(({ path }) => path));
-  const json: Record<string, unknown> = {};
-  for (const [name, path] of Object.entries(encoderFiles(names))) {
-    json[name] = await readJson(hub, model, listing, path, signal);
-  }
-  const encoder = judgeArchitecture({ files: { paths: names, json } });
-  const selection = selectModelFiles(listing.files, { ...options, contract: encoder.contract });
+  const verdict = await judgeRepository(model, listing, options, async (path) =>
+    names.has(path) ? readJson(hub, model, listing, path, signal) : undefined,
+  );
+  const { selection, decision, base, reads, mediaRefusal, kvBytes } = verdict;
   if ('missing' in selection) {
     return {
       model,
@@ -95,39 +83,19 @@ export async function examineModel(
     };
   }
   const { files } = selection;
-  const read = async (name: string) => {
-    const path = files.support[name];
-    return path === undefined ? undefined : readJson(hub, model, listing, path, signal);
-  };
-  const { layout, adapter, support, data } = files;
-  const published = await contractFiles(listing, support, read);
-  const found = options.base || encoder.contract ? null : findContract(published, model);
-  const contract = found && 'contract' in found ? found.contract : null;
-  const base = adapter && !(found && 'refusal' in found) ? findBase(published, contract, null) : null;
-  const backbone = data.find((path) => path.endsWith('/config.json'));
-  const processor = GENAI_PROCESSORS.find((name) => name in files.support) ?? GENAI_PROCESSORS[1];
-  const verdict = judgeArchitecture({
-    files: { paths: names, json },
-    config: backbone ? await readJson(hub, model, listing, backbone, signal) : await read('config.json'),
-    genai: await read('genai_config.json'),
-    processor: files.layout === 'genai' ? await read(processor) : undefined,
-    ownHead: contract?.lastLayer !== undefined || (options.base ?? false),
-    checkpoint: needsGraph(files),
-  });
-  const { reads, mediaRefusal, kvBytes } = verdict;
+  const { layout, adapter, data } = files;
   const wanted = new Set(pathsOf(withEncoderFor(reads, files)));
   const bytesOf = (paths: ReadonlySet<string>) =>
     listing.files.reduce((sum, { path, size }) => sum + (paths.has(path) ? size : 0), 0);
   const format = layout === 'checkpoint' ? 'fp16' : files.dtype;
   const weights = format && bytesOf(new Set([files.graph, ...data])) / WEIGHT_BYTES[format];
-  const below = base && 'model' in base ? await examineBase(hub, base, options) : null;
-  const refusals = [found, base].map((one) => (one && 'refusal' in one ? one.refusal : null));
+  const below = base && (await examineBase(hub, base, options));
   return {
     model,
     commit,
-    refusal: [...refusals, verdict.refusal, below?.refusal].find((one) => typeof one === 'string') ?? null,
+    refusal: verdict.refusal ?? below?.refusal ?? null,
     mediaRefusal,
-    contract: encoder.contract ? contractInfo(encoder.contract) : (contract?.info ?? null),
+    contract: verdict.contract ? contractInfo(verdict.contract) : (decision?.info ?? null),
     ...(below ? { base: below.model } : {}),
     chosen: {
       layout: files.layout,
@@ -137,7 +105,7 @@ export async function examineModel(
       downloadBytes: bytesOf(wanted) + (below?.chosen?.downloadBytes ?? 0),
       memoryBytes: adapter
         ? (below?.chosen?.memoryBytes ?? null)
-        : weights && (encoder.contract || kvBytes)
+        : weights && (verdict.contract || kvBytes)
           ? Math.round(weights + (kvBytes ?? 0) * SHORT_PROMPT_LEN)
           : null,
     },
@@ -156,22 +124,6 @@ async function examineBase(
     if (!isAssayError(error, 'model_not_found')) throw error;
     return examineModel(hub, model, options);
   });
-}
-
-/**
- * Returns the names of a repository's files with the small ones that decide how it is asked, which `read` downloads.
- */
-async function contractFiles(
-  { files }: HubListing,
-  support: ModelFiles['support'],
-  read: (name: string) => Promise<unknown>,
-): Promise<PublishedFiles> {
-  const json: Record<string, unknown> = {};
-  for (const name of CONTRACT_SETTINGS) {
-    const value = await read(name);
-    if (value !== undefined) json[name] = value;
-  }
-  return { paths: new Set([...files.map(({ path }) => path), ...Object.keys(support)]), json };
 }
 
 /**

@@ -3,11 +3,9 @@ import type { MediaKind } from '../../lib/contract/conversation.ts';
 import { AssayError, isAssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { type BaseModelId, findBase } from '../contracts/adapter.ts';
+import type { BaseModelId } from '../contracts/adapter.ts';
 import { ENCODER_FILES, encoderFiles } from '../contracts/encoder-contracts.ts';
-import { CONTRACT_SETTINGS, findContract, readContractFiles } from '../contracts/read-files.ts';
-import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
-import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
+import { CONTRACT_SETTINGS, readContractFile } from '../contracts/read-files.ts';
 import { diskError, SPARE_BYTES } from '../store/disk-error.ts';
 import { GENAI_CONFIG, GENAI_PROCESSORS } from '../store/genai-config.ts';
 import { publishSnapshot } from '../store/hub-cache.ts';
@@ -17,7 +15,6 @@ import { recordedChoice } from '../store/model-choice.ts';
 import {
   GGUF_SUFFIX,
   type ModelFiles,
-  needsGraph,
   pathsOf,
   type SelectOptions,
   selectModelFiles,
@@ -27,6 +24,7 @@ import { baseName, hashOfPart, join } from '../store/paths.ts';
 import { BlobFetcher } from './blob-fetcher.ts';
 import { type HubFile, type HubListing, listModelFiles } from './hub-client.ts';
 import { hubError } from './hub-error.ts';
+import { judgeRepository, type RepositoryVerdict } from './judge-repository.ts';
 import type { PullContext, PullOptions } from './pull-context.ts';
 
 export interface PullReport {
@@ -137,10 +135,9 @@ async function fetchAll(
   await checkSpace(context, model, missing);
   const size = sum(withoutEncoder);
   await fetcher.fetchMissing(missing.filter(isConfiguration), { done: size - sum(missing), total: size });
-  const { refusal, reads, contract, base } = await judgeConfiguration(context, published, options);
+  const { refusal, reads, selection, base } = await judgeConfiguration(context, published, options);
   if (refusal) throw new AssayError('model_not_found', `${model} cannot run here: ${refusal}.`, { param: 'model' });
   const below = base ? await pullBase(context, base, options) : 0;
-  const selection = selectModelFiles(listing.files, { ...options, contract });
   if ('missing' in selection) throw noUsableFiles(model, selection.missing);
   const files = filesFor({ ...published, selected: selection.files }, reads);
   for (const { path } of files) context.paths.snapshotFile(model, listing.commit, path);
@@ -217,61 +214,19 @@ const CONTRACTS: ReadonlySet<string> = new Set(Object.values(ENCODER_FILES).flat
 
 const isConfiguration = ({ path }: HubFile): boolean => FIRST.has(baseName(path)) || CONTRACTS.has(path);
 
-/**
- * Judges from the downloaded configuration whether the model can run here. Ignores configuration files that are not
- * downloaded yet.
- */
+/** Judges from those configuration files that are downloaded whether the model can run here. */
 async function judgeConfiguration(
   { paths }: PullContext,
   published: PublishedModel,
   options: SelectOptions,
-): Promise<ArchitectureVerdict & { base: BaseModelId | null }> {
+): Promise<RepositoryVerdict> {
+  const { model, listing } = published;
   const files = filesFor(published, null);
-  const { adapter, support, data } = published.selected;
-  const locate = (name: string) => {
-    const file = files.find(({ path }) => path === (support[name] ?? name));
-    return file ? paths.blob(published.model, file.hash) : null;
-  };
-  const read = async (name: string) => {
-    const file = locate(name);
-    return file === null ? undefined : readBoundedJson(file, CONFIG_BOUNDS, name);
-  };
-  const [genai, ...processors] = await Promise.all([GENAI_CONFIG, ...GENAI_PROCESSORS].map(read));
-  const all = new Set([...published.listing.files.map(({ path }) => path), ...Object.keys(support)]);
-  const json = Object.entries(selectedConfiguration(published.listing)).map(async ([name, path]) => {
+  const { base: named } = await recordedChoice(paths, model);
+  return judgeRepository(model, listing, { ...options, named }, async (path, name) => {
     const file = files.find((one) => one.path === path);
-    const value = file && (await readBoundedJson(paths.blob(published.model, file.hash), CONFIG_BOUNDS, name));
-    return [name, value] as const;
+    return file && readContractFile(paths.blob(model, file.hash), name);
   });
-  const encoder = { paths: all, json: Object.fromEntries(await Promise.all(json)) };
-  const judged = published.base ? null : judgeArchitecture({ files: encoder });
-  if (judged?.contract) {
-    const selection = selectModelFiles(published.listing.files, { ...options, contract: judged.contract });
-    const checkpoint = 'files' in selection && needsGraph(selection.files);
-    return { ...judgeArchitecture({ files: encoder, checkpoint }), base: null };
-  }
-  const contractFiles = await readContractFiles(all, locate);
-  const found = published.base ? null : findContract(contractFiles, published.model);
-  const contract = found && 'contract' in found ? found.contract : null;
-  const verdict = judgeArchitecture({
-    ...(published.base ? {} : { files: encoder }),
-    config: await read(data.find((path) => path.endsWith('/config.json')) ?? 'config.json'),
-    genai,
-    processor: processors.find((one) => one !== undefined),
-    ownHead: contract?.lastLayer !== undefined || (published.base ?? false),
-    // The weights of an adapter's base model are judged when they are fetched.
-    checkpoint: needsGraph(published.selected),
-  });
-  const base =
-    adapter && !(found && 'refusal' in found)
-      ? findBase(contractFiles, contract, (await recordedChoice(paths, published.model)).base ?? null)
-      : null;
-  const refusal = [found, base].find((one) => one !== null && 'refusal' in one);
-  return {
-    ...verdict,
-    ...(refusal ? { refusal: (refusal as { refusal: string }).refusal } : {}),
-    base: base && 'model' in base ? base : null,
-  };
 }
 
 /** Reports the progress of another process that downloads the same model. */
