@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   type Field,
@@ -56,78 +55,73 @@ export function findClef(files: PublishedFiles): DecisionContract | null {
     dependence: 'its prompt has all questions of a request',
     whole: 'causal',
     joint: { file: HEAD, hidden, width, routingLayers: routing_layers, layers, heads, inner: feedforward },
-    open: (text) => new OpenClef(text),
+    open: (text) => openClef(text),
   };
 }
 
-class OpenClef implements OpenContract {
-  readonly labels = null;
-  readonly #text: ContractText;
+function openClef(text: ContractText): OpenContract {
+  return {
+    labels: null,
+    about(state, questions) {
+      const fields = questions.map(sortedField);
+      const row = rowOf(text, state, fields);
+      const first = fields.map((_, i) => fields.slice(0, i).reduce((sum, { options }) => sum + options.length, 0));
+      return {
+        *ask({ task, options }): Reading {
+          const index = fields.findIndex((field) => field.task === task);
+          const field = at(fields, index);
+          const [logits = []] = yield [row];
+          const from = at(first, index);
+          const logprobs = logSoftmax(logits.slice(from, from + field.options.length));
+          return options.map(({ name }) =>
+            at(
+              logprobs,
+              field.options.findIndex((option) => option.name === name),
+            ),
+          );
+        },
+      };
+    },
+  };
+}
 
-  constructor(text: ContractText) {
-    this.#text = text;
-  }
-
-  about(state: PyValue, questions: readonly Question[]): Asking {
-    const fields = questions.map(sortedField);
-    const row = this.#row(state, fields);
-    const first = fields.map((_, i) => fields.slice(0, i).reduce((sum, { options }) => sum + options.length, 0));
-    return {
-      *ask({ task, options }): Reading {
-        const index = fields.findIndex((field) => field.task === task);
-        const field = at(fields, index);
-        const [logits = []] = yield [row];
-        const from = at(first, index);
-        const logprobs = logSoftmax(logits.slice(from, from + field.options.length));
-        return options.map(({ name }) =>
-          at(
-            logprobs,
-            field.options.findIndex((option) => option.name === name),
-          ),
-        );
-      },
-    };
-  }
-
-  #row(state: PyValue, questions: readonly Question[]): Row {
-    const { encode } = this.#text;
-    const schema = [...encode('\n\nSCHEMA FIELDS:\n')];
-    const add = (text: string): Span => [schema.length, schema.push(...encode(text))];
-    const fields = questions.map((question, i): Field => {
-      const { id, kind, instructions, options } = question;
-      add(`\nFIELD ${i + 1}\nID: ${id}\nTYPE: ${TYPE_OF[kind]}\nINSTRUCTION: `);
-      const asked = add(instructions === null || instructions === '' ? id : written(instructions));
-      add('\nALLOWED OPTIONS:\n');
-      const spans = options.map((option, k) => {
-        add(`OPTION ${k + 1}: `);
-        const span = add(optionText(question, option));
-        add('\n');
-        return span;
-      });
-      add('END FIELD\n');
-      return { kind, question: asked, options: spans };
+function rowOf({ encode }: ContractText, state: PyValue, questions: readonly Question[]): Row {
+  const schema = [...encode('\n\nSCHEMA FIELDS:\n')];
+  const add = (text: string): Span => [schema.length, schema.push(...encode(text))];
+  const fields = questions.map((question, i): Field => {
+    const { id, kind, instructions, options } = question;
+    add(`\nFIELD ${i + 1}\nID: ${id}\nTYPE: ${TYPE_OF[kind]}\nINSTRUCTION: `);
+    const asked = add(instructions === null || instructions === '' ? id : written(instructions));
+    add('\nALLOWED OPTIONS:\n');
+    const spans = options.map((option, k) => {
+      add(`OPTION ${k + 1}: `);
+      const span = add(optionText(question, option));
+      add('\n');
+      return span;
     });
-    const [before, after] = [encode(BEFORE), encode(AFTER)];
-    const room = MOST_TOKENS - before.length - schema.length - after.length;
-    if (room < 0) {
-      const message = `The questions have ${MOST_TOKENS - room} tokens, and this model reads at most ${MOST_TOKENS}. Send fewer or shorter ones.`;
-      throw new AssayError('input_too_long', message);
-    }
-    // As the author's code does, the end of a state that does not fit is left out.
-    const shown = [...before, ...encode(written(state)).slice(0, room)];
-    const moved = ([from, to]: Span): Span => [from + shown.length, to + shown.length];
-    return {
-      ids: [...shown, ...schema, ...after],
-      shared: shown.length,
-      read: {
-        joint: fields.map(({ kind, question, options }) => ({
-          kind,
-          question: moved(question),
-          options: options.map(moved),
-        })),
-      },
-    };
+    add('END FIELD\n');
+    return { kind, question: asked, options: spans };
+  });
+  const [before, after] = [encode(BEFORE), encode(AFTER)];
+  const room = MOST_TOKENS - before.length - schema.length - after.length;
+  if (room < 0) {
+    const message = `The questions have ${MOST_TOKENS - room} tokens, and this model reads at most ${MOST_TOKENS}. Send fewer or shorter ones.`;
+    throw new AssayError('input_too_long', message);
   }
+  // As the author's code does, the end of a state that does not fit is left out.
+  const shown = [...before, ...encode(written(state)).slice(0, room)];
+  const moved = ([from, to]: Span): Span => [from + shown.length, to + shown.length];
+  return {
+    ids: [...shown, ...schema, ...after],
+    shared: shown.length,
+    read: {
+      joint: fields.map(({ kind, question, options }) => ({
+        kind,
+        question: moved(question),
+        options: options.map(moved),
+      })),
+    },
+  };
 }
 
 /** Returns a question with the options of a choice in the order of their names. */

@@ -3,7 +3,6 @@ import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   chatRows,
   type DecisionContract,
@@ -14,7 +13,7 @@ import {
 } from './contract.ts';
 import { readHeadTensors } from './head-tensors.ts';
 import { Count, Ignored, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
-import { isFalsy, type PyValue, textOrJson } from './python-json.ts';
+import { isFalsy, textOrJson } from './python-json.ts';
 import type { Question } from './question.ts';
 
 /*
@@ -72,7 +71,7 @@ export function findCodeReadout(files: PublishedFiles): DecisionContract | null 
     confidence: { predicate: 'entropy', choice: 'entropy', score: 'entropy' },
     ...(settings.attention_mode === 'causal' ? {} : { whole: 'all' }),
     lastLayer: readLayer,
-    open: (text) => new OpenCodeReadout(settings, family, text),
+    open: (text) => openCodeReadout(settings, family, text),
   };
 }
 
@@ -81,43 +80,35 @@ function readLayer(folder: string): LastLayer {
   return { width: CODES, normalised: false, weight };
 }
 
-class OpenCodeReadout implements OpenContract {
-  readonly labels = null;
-  readonly #settings: Settings;
-  readonly #family: 'd3' | 'pplx';
-  readonly #text: ContractText;
-
-  constructor(settings: Settings, family: 'd3' | 'pplx', text: ContractText) {
-    this.#settings = settings;
-    this.#family = family;
-    this.#text = text;
-    const fits = settings.codes.every((code, i) => {
-      const ids = text.encode(code);
-      return ids.length === 1 && ids[0] === settings.token_ids[i];
-    });
-    if (!fits) {
-      throw new AssayError(
-        'engine_failed',
-        'The tokenizer does not fit the codes of decision_config.json. Download the model again.',
-      );
-    }
+function openCodeReadout(settings: Settings, family: 'd3' | 'pplx', text: ContractText): OpenContract {
+  const { codes, token_ids, temperature } = settings;
+  const fits = codes.every((code, i) => {
+    const ids = text.encode(code);
+    return ids.length === 1 && ids[0] === token_ids[i];
+  });
+  if (!fits) {
+    throw new AssayError(
+      'engine_failed',
+      'The tokenizer does not fit the codes of decision_config.json. Download the model again.',
+    );
   }
-
-  about(state: PyValue): Asking {
-    const empty = this.#family === 'd3' && (state === null || state === '');
-    const shown = `State:\n${empty ? '(empty)' : textOrJson(state)}`;
-    const row = chatRows(this.#text, SYSTEM[this.#family], shown);
-    const { codes, temperature } = this.#settings;
-    const ending = ENDING[this.#family];
-    return {
-      *ask(question: Question): Reading {
-        const lines = optionTexts(question).map((text, i) => `${at(codes, i)}: ${text}`);
-        const asked = instructionsOf(question);
-        const content = `${shown}\n\nQuestion:\n${asked}\n\nOptions:\n${lines.join('\n')}\n\n${ending}`;
-        return yield* readLabelTokens(row(content, lines.length), temperature);
-      },
-    };
-  }
+  return {
+    labels: null,
+    about(state) {
+      const empty = family === 'd3' && (state === null || state === '');
+      const shown = `State:\n${empty ? '(empty)' : textOrJson(state)}`;
+      const row = chatRows(text, SYSTEM[family], shown);
+      const ending = ENDING[family];
+      return {
+        *ask(question: Question): Reading {
+          const lines = optionTexts(question).map((text, i) => `${at(codes, i)}: ${text}`);
+          const asked = instructionsOf(question);
+          const content = `${shown}\n\nQuestion:\n${asked}\n\nOptions:\n${lines.join('\n')}\n\n${ending}`;
+          return yield* readLabelTokens(row(content, lines.length), temperature);
+        },
+      };
+    },
+  };
 }
 
 function instructionsOf({ instructions }: Question): string {

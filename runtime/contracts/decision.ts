@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import {
-  type Asking,
   type ContractText,
   commonLength,
   type DecisionContract,
@@ -101,7 +100,7 @@ export function findDecision(files: PublishedFiles, repository: string): Decisio
     lastLayer: (folder) => readLayer(readHeadTensors(join(folder, HEAD)), settings.head_dim),
     open: (text, folder) => {
       const scalar = readHeadTensors(join(folder, HEAD)).tensor('scalar.weight', [1, settings.head_dim]);
-      return new OpenDecision(
+      return openDecision(
         { ...version, dim: settings.head_dim, scalar, bias, nullAsName, temperature: shipped.temperature },
         text,
       );
@@ -163,50 +162,42 @@ interface OpenSettings {
   temperature: number;
 }
 
-class OpenDecision implements OpenContract {
-  readonly labels = null;
-  readonly combine: NonNullable<OpenContract['combine']>;
-  readonly #settings: OpenSettings;
-  readonly #text: ContractText;
+function openDecision(settings: OpenSettings, { encode }: ContractText): OpenContract {
+  const { temperature, bias } = settings;
+  return {
+    labels: null,
+    combine: (options, decide) => options.map((option) => endpointLogit(settings, option, decide)),
+    about(state) {
+      const context = `Context:\n${payload(state)}`;
+      const start = encode(context);
+      return {
+        *ask(question: Question): Reading {
+          const { kind } = question;
+          const head = `${context}\n\nTask type: ${TYPE_OF[kind]}\nQuestion:\n${payload(question.instructions)}\nOptions:`;
+          const ids = [...encode(head)];
+          const shared = commonLength(ids, start);
+          const options = optionTexts(settings, question).map((text) => {
+            ids.push(...encode(`\n<option>\n${text}\n</option>`));
+            return ids.length - 1;
+          });
+          ids.push(
+            ...encode('\n\nSelect the single option best supported by the context and instructions.\nDecision:'),
+          );
+          const [logits = []] = yield [{ ids, shared, read: { options, decide: ids.length - 1 } }];
+          const offsets = kind === 'score' ? bias[String(options.length)] : undefined;
+          return logSoftmax(offsets ? logits.map((logit, i) => logit + at(offsets, i)) : logits, temperature);
+        },
+      };
+    },
+  };
+}
 
-  constructor(settings: OpenSettings, text: ContractText) {
-    this.#settings = settings;
-    this.#text = text;
-    this.combine = (options, decide) => options.map((option) => endpointLogit(settings, option, decide));
-  }
-
-  about(state: PyValue): Asking {
-    const { encode } = this.#text;
-    const context = `Context:\n${payload(state)}`;
-    const start = encode(context);
-    const { temperature, bias } = this.#settings;
-    const optionTexts = (question: Question) => this.#optionTexts(question);
-    return {
-      *ask(question: Question): Reading {
-        const { kind } = question;
-        const head = `${context}\n\nTask type: ${TYPE_OF[kind]}\nQuestion:\n${payload(question.instructions)}\nOptions:`;
-        const ids = [...encode(head)];
-        const shared = commonLength(ids, start);
-        const options = optionTexts(question).map((text) => {
-          ids.push(...encode(`\n<option>\n${text}\n</option>`));
-          return ids.length - 1;
-        });
-        ids.push(...encode('\n\nSelect the single option best supported by the context and instructions.\nDecision:'));
-        const [logits = []] = yield [{ ids, shared, read: { options, decide: ids.length - 1 } }];
-        const offsets = kind === 'score' ? bias[String(options.length)] : undefined;
-        return logSoftmax(offsets ? logits.map((logit, i) => logit + at(offsets, i)) : logits, temperature);
-      },
-    };
-  }
-
-  #optionTexts({ kind, options }: Question): string[] {
-    const { no, yes, nullAsName } = this.#settings;
-    return options.map(({ name, description, absent }) => {
-      const unsaid = kind === 'predicate' && absent ? (name === 'true' ? yes : no) : null;
-      const shown = description ?? (kind === 'choice' && nullAsName ? name : unsaid);
-      return toJson(pyObject(['description', shown], ['key', name]), { compact: true, sorted: true });
-    });
-  }
+function optionTexts({ no, yes, nullAsName }: OpenSettings, { kind, options }: Question): string[] {
+  return options.map(({ name, description, absent }) => {
+    const unsaid = kind === 'predicate' && absent ? (name === 'true' ? yes : no) : null;
+    const shown = description ?? (kind === 'choice' && nullAsName ? name : unsaid);
+    return toJson(pyObject(['description', shown], ['key', name]), { compact: true, sorted: true });
+  });
 }
 
 /** Returns an option's logit: bilinear with the query, and a small network over both. */

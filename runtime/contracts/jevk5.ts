@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import {
-  type Asking,
   type ContractText,
   chatRows,
   type DecisionContract,
@@ -48,81 +47,75 @@ export function findJevk5(files: PublishedFiles): DecisionContract | null {
     maxTokens: 262_144,
     trueFirst: true,
     confidence: { predicate: 'highest', choice: 'highest', score: 'highest' },
-    open: (text) => new OpenJevk5(settings, text),
+    open: (text) => openJevk5(settings, text),
   };
 }
 
-class OpenJevk5 implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #settings: Settings;
-  readonly #text: ContractText;
+function openJevk5({ temperature, knockout_temperature }: Settings, text: ContractText): OpenContract {
+  return {
+    labels: letterIds(text, LETTERS),
+    about(state) {
+      const write = chatRows(text, SYSTEM, `{"evidence": ${toJson(state)}`);
+      const row = (criterion: PyValue, texts: readonly string[]) => {
+        const options = texts.map((description, i) =>
+          pyObject(['letter', at(LETTERS, i)], ['description', description]),
+        );
+        const payload = pyObject(['evidence', state], ['criterion', criterion], ['options', options]);
+        return write(toJson(payload), texts.length);
+      };
 
-  constructor(settings: Settings, text: ContractText) {
-    this.#settings = settings;
-    this.#text = text;
-    this.labels = letterIds(text, LETTERS);
-  }
-
-  about(state: PyValue): Asking {
-    const { temperature, knockout_temperature } = this.#settings;
-    const write = chatRows(this.#text, SYSTEM, `{"evidence": ${toJson(state)}`);
-    const row = (criterion: PyValue, texts: readonly string[]) => {
-      const options = texts.map((description, i) => pyObject(['letter', at(LETTERS, i)], ['description', description]));
-      const payload = pyObject(['evidence', state], ['criterion', criterion], ['options', options]);
-      return write(toJson(payload), texts.length);
-    };
-
-    /** Reads any number of options: in groups, then the best of each in a final. Returns their probabilities. */
-    function* read(
-      criterion: PyValue,
-      texts: readonly string[],
-    ): Generator<ReturnType<typeof row>[], number[], readonly (readonly number[])[]> {
-      if (texts.length <= LETTERS.length) {
-        const [logits = []] = yield [row(criterion, texts)];
-        return logSoftmax(logits, temperature).map(Math.exp);
-      }
-      const runs = evenGroups(texts.length, Math.ceil(texts.length / LETTERS.length));
-      const rows = runs.map((run) =>
-        row(
+      /** Reads any number of options: in groups, then the best of each in a final. Returns their probabilities. */
+      function* read(
+        criterion: PyValue,
+        texts: readonly string[],
+      ): Generator<ReturnType<typeof row>[], number[], readonly (readonly number[])[]> {
+        if (texts.length <= LETTERS.length) {
+          const [logits = []] = yield [row(criterion, texts)];
+          return logSoftmax(logits, temperature).map(Math.exp);
+        }
+        const runs = evenGroups(texts.length, Math.ceil(texts.length / LETTERS.length));
+        const rows = runs.map((run) =>
+          row(
+            criterion,
+            run.map((i) => at(texts, i)),
+          ),
+        );
+        const inner = (yield rows).map((logits) => logSoftmax(logits, temperature).map(Math.exp));
+        const final = finalists(inner, Math.max(1, Math.floor(LETTERS.length / runs.length)));
+        const places = final.flatMap((top, g) => top.map((j) => at(at(runs, g), j)));
+        const last = yield* read(
           criterion,
-          run.map((i) => at(texts, i)),
-        ),
-      );
-      const inner = (yield rows).map((logits) => logSoftmax(logits, temperature).map(Math.exp));
-      const final = finalists(inner, Math.max(1, Math.floor(LETTERS.length / runs.length)));
-      const places = final.flatMap((top, g) => top.map((j) => at(at(runs, g), j)));
-      const last = yield* read(
-        criterion,
-        places.map((i) => at(texts, i)),
-      );
-      let next = 0;
-      const shares = final.map((top) => new Map(top.map((j) => [j, at(last, next++)])));
-      const massOf = (share: ReadonlyMap<number, number>) => [...share.values()].reduce((sum, p) => sum + p, 0);
-      const inFinal = inner.reduce((sum, probabilities, g) => {
-        const share = at(shares, g);
-        return sum + massOf(share) * [...share.keys()].reduce((total, j) => total + at(probabilities, j), 0);
-      }, 0);
-      const weights = inner.flatMap((probabilities, g) => {
-        const share = at(shares, g);
-        const mass = massOf(share);
-        return probabilities.map((p, j) => {
-          const own = share.get(j);
-          return own === undefined ? mass * p : own * inFinal;
+          places.map((i) => at(texts, i)),
+        );
+        let next = 0;
+        const shares = final.map((top) => new Map(top.map((j) => [j, at(last, next++)])));
+        const massOf = (share: ReadonlyMap<number, number>) => [...share.values()].reduce((sum, p) => sum + p, 0);
+        const inFinal = inner.reduce((sum, probabilities, g) => {
+          const share = at(shares, g);
+          return sum + massOf(share) * [...share.keys()].reduce((total, j) => total + at(probabilities, j), 0);
+        }, 0);
+        const weights = inner.flatMap((probabilities, g) => {
+          const share = at(shares, g);
+          const mass = massOf(share);
+          return probabilities.map((p, j) => {
+            const own = share.get(j);
+            return own === undefined ? mass * p : own * inFinal;
+          });
         });
-      });
-      const total = weights.reduce((sum, weight) => sum + weight, 0);
-      return weights.map((weight) => weight / total);
-    }
+        const total = weights.reduce((sum, weight) => sum + weight, 0);
+        return weights.map((weight) => weight / total);
+      }
 
-    return {
-      *ask(question: Question): Reading {
-        const texts = optionTexts(question);
-        const probabilities = yield* read(question.instructions ?? '', texts);
-        const logprobs = probabilities.map(Math.log);
-        return texts.length <= LETTERS.length ? logprobs : logSoftmax(logprobs, knockout_temperature);
-      },
-    };
-  }
+      return {
+        *ask(question: Question): Reading {
+          const texts = optionTexts(question);
+          const probabilities = yield* read(question.instructions ?? '', texts);
+          const logprobs = probabilities.map(Math.log);
+          return texts.length <= LETTERS.length ? logprobs : logSoftmax(logprobs, knockout_temperature);
+        },
+      };
+    },
+  };
 }
 
 /** Returns the places of the `keep` best options of each group, and of the next best ones while the final has room. */

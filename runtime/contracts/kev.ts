@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   type LastLayer,
@@ -55,7 +54,7 @@ export function findKev(files: PublishedFiles): DecisionContract | null {
     maxTokens: ROW_TOKENS,
     confidence: { predicate: 'lead', choice: 'lead', score: 'spread' },
     lastLayer: (folder) => layerOf(readHead(folder)),
-    open: (text, folder) => new OpenKev(temperature, readHead(folder).head_dim, text),
+    open: (text, folder) => openKev(temperature, readHead(folder).head_dim, text),
   };
 }
 
@@ -72,36 +71,27 @@ function layerOf({ head, head_dim }: v.InferOutput<typeof Settings>): LastLayer 
   });
 }
 
-class OpenKev implements OpenContract {
-  readonly labels = null;
-  readonly combine: NonNullable<OpenContract['combine']>;
-  readonly #temperature: number;
-  readonly #text: ContractText;
-
-  constructor(temperature: number, dim: number, text: ContractText) {
-    this.#temperature = temperature;
-    this.#text = text;
-    this.combine = (options, decide) => pointerLogits(dim, options, decide);
-  }
-
-  about(state: PyValue): Asking {
-    const { token } = this.#text;
-    const user = (text: string) => this.#text.encode(text.replaceAll(/<\|([A-Za-z0-9_]+)\|>/g, '<\u00a6$1\u00a6>'));
-    const prefix = [token(STATE), ...user(render(state)).slice(0, ROW_TOKENS - 1)];
-    const temperature = this.#temperature;
-    return {
-      *ask(question: Question): Reading {
-        const ids = [...prefix, token(QUESTION), ...user(render(question.instructions))];
-        const options = optionTexts(question).map((text) => {
-          ids.push(token(OPEN), ...user(text), token(CLOSE));
-          return ids.length - 1;
-        });
-        const decide = ids.push(token(DECIDE)) - 1;
-        const [logits = []] = yield [{ ids, shared: prefix.length, read: { options, decide } }];
-        return logSoftmax(logits, temperature);
-      },
-    };
-  }
+function openKev(temperature: number, dim: number, { encode, token }: ContractText): OpenContract {
+  return {
+    labels: null,
+    combine: (options, decide) => pointerLogits(dim, options, decide),
+    about(state) {
+      const user = (text: string) => encode(text.replaceAll(/<\|([A-Za-z0-9_]+)\|>/g, '<\u00a6$1\u00a6>'));
+      const prefix = [token(STATE), ...user(render(state)).slice(0, ROW_TOKENS - 1)];
+      return {
+        *ask(question: Question): Reading {
+          const ids = [...prefix, token(QUESTION), ...user(render(question.instructions))];
+          const options = optionTexts(question).map((text) => {
+            ids.push(token(OPEN), ...user(text), token(CLOSE));
+            return ids.length - 1;
+          });
+          const decide = ids.push(token(DECIDE)) - 1;
+          const [logits = []] = yield [{ ids, shared: prefix.length, read: { options, decide } }];
+          return logSoftmax(logits, temperature);
+        },
+      };
+    },
+  };
 }
 
 function optionTexts({ kind, options }: Question): string[] {

@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   labelRow,
@@ -12,7 +11,7 @@ import {
   readLabelTokens,
 } from './contract.ts';
 import { Count, type PublishedFiles, settingsIn, Temperature } from './published-files.ts';
-import { type PyValue, textOrJson, toJson } from './python-json.ts';
+import { textOrJson, toJson } from './python-json.ts';
 import type { Question } from './question.ts';
 
 /*
@@ -56,56 +55,46 @@ export function findNimble(files: PublishedFiles): DecisionContract | null {
     maxTokens: settings.max_length,
     dependence: 'its prompt has all questions of a request',
     confidence: { predicate: 'lead', choice: 'lead', score: 'distance' },
-    open: (text) => new OpenNimble(temperature, text),
+    open: (text) => openNimble(temperature, text),
   };
 }
 
-class OpenNimble implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #temperature: number;
-  readonly #text: ContractText;
-  readonly #codes: readonly string[];
+function openNimble(temperature: number, { encode }: ContractText): OpenContract {
+  const codes = letterCodes()
+    .filter((code) => encode(code).length === 1)
+    .slice(0, LABELS);
+  return {
+    labels: codes.map((code) => at(encode(code), 0)),
+    about(state, questions) {
+      const short = questions.some(({ options }) => options.length > 26);
+      const head = `<|im_start|>system\n${system(short ? 'short' : 'one-letter')}<|im_end|>\n<|im_start|>user\n{"context": ${escaped(textOrJson(state))}`;
+      const fields = questions.map((question) => fieldOf(question, codes)).join(', ');
+      const shown = `${head}, "schema": [${fields}]}`;
+      const start = encode(head);
+      return {
+        *ask({ id, options }): Reading {
+          const asked = `\n\nRequested field: ${escaped(id)}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n`;
+          return yield* readLabelTokens(labelRow(encode(shown + asked), start, options.length), temperature);
+        },
+      };
+    },
+  };
+}
 
-  constructor(temperature: number, text: ContractText) {
-    this.#temperature = temperature;
-    this.#text = text;
-    this.#codes = letterCodes()
-      .filter((code) => text.encode(code).length === 1)
-      .slice(0, LABELS);
-    this.labels = this.#codes.map((code) => at(text.encode(code), 0));
+function fieldOf({ id, kind, instructions, options }: Question, codes: readonly string[]): string {
+  if (options.length > codes.length) {
+    throw new AssayError(
+      'invalid_value',
+      `This model has ${codes.length} codes, and the question has ${options.length} options per choice. Send fewer.`,
+    );
   }
-
-  about(state: PyValue, questions: readonly Question[]): Asking {
-    const short = questions.some(({ options }) => options.length > 26);
-    const head = `<|im_start|>system\n${system(short ? 'short' : 'one-letter')}<|im_end|>\n<|im_start|>user\n{"context": ${escaped(textOrJson(state))}`;
-    const fields = questions.map((question) => this.#field(question)).join(', ');
-    const shown = `${head}, "schema": [${fields}]}`;
-    const start = this.#text.encode(head);
-    const { encode } = this.#text;
-    const temperature = this.#temperature;
-    return {
-      *ask({ id, options }): Reading {
-        const asked = `\n\nRequested field: ${escaped(id)}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n`;
-        return yield* readLabelTokens(labelRow(encode(shown + asked), start, options.length), temperature);
-      },
-    };
-  }
-
-  #field({ id, kind, instructions, options }: Question): string {
-    if (options.length > this.#codes.length) {
-      throw new AssayError(
-        'invalid_value',
-        `This model has ${this.#codes.length} codes, and the question has ${options.length} options per choice. Send fewer.`,
-      );
-    }
-    const choices = options.map(({ name, description }, i) => {
-      const value = kind === 'predicate' ? name : escaped(name);
-      const described = description === null ? '' : `, "description": ${escaped(textOrJson(description))}`;
-      return `{"code": ${toJson(at(this.#codes, i))}, "value": ${value}${described}}`;
-    });
-    const asked = escaped(textOrJson(instructions ?? ''));
-    return `{"name": ${escaped(id)}, "description": ${asked}, "choices": [${choices.join(', ')}]}`;
-  }
+  const choices = options.map(({ name, description }, i) => {
+    const value = kind === 'predicate' ? name : escaped(name);
+    const described = description === null ? '' : `, "description": ${escaped(textOrJson(description))}`;
+    return `{"code": ${toJson(at(codes, i))}, "value": ${value}${described}}`;
+  });
+  const asked = escaped(textOrJson(instructions ?? ''));
+  return `{"name": ${escaped(id)}, "description": ${asked}, "choices": [${choices.join(', ')}]}`;
 }
 
 /** Writes a text as JSON in which no markup survives. */

@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   chatRows,
   type DecisionContract,
@@ -63,7 +62,7 @@ export function findStartlux(files: PublishedFiles): DecisionContract | null {
     maxTokens: 262_144,
     trueFirst: true,
     confidence: { predicate: 'lead', choice: 'lead', score: 'distance' },
-    open: (text) => new OpenStartlux(settings, text),
+    open: (text) => openStartlux(settings, text),
   };
 }
 
@@ -72,71 +71,69 @@ interface Line {
   criterion: string | null;
 }
 
-class OpenStartlux implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #settings: Settings;
-  readonly #text: ContractText;
-
-  constructor(settings: Settings, text: ContractText) {
-    this.#settings = settings;
-    this.#text = text;
-    this.labels = settings.letter_token_ids;
-    const fits = LETTERS.every((letter, i) => {
-      const ids = text.encode(letter);
-      return ids.length === 1 && ids[0] === settings.letter_token_ids[i];
-    });
-    if (!fits || !text.chat([{ role: 'user', content: 's' }]).endsWith(THINKING_OFF)) {
-      throw new AssayError(
-        'engine_failed',
-        'The tokenizer does not fit the letters of decision_config.json, or the chat template has no answer without thinking. Download the model again.',
-      );
-    }
+function openStartlux(settings: Settings, text: ContractText): OpenContract {
+  const fits = LETTERS.every((letter, i) => {
+    const ids = text.encode(letter);
+    return ids.length === 1 && ids[0] === settings.letter_token_ids[i];
+  });
+  if (!fits || !text.chat([{ role: 'user', content: 's' }]).endsWith(THINKING_OFF)) {
+    throw new AssayError(
+      'engine_failed',
+      'The tokenizer does not fit the letters of decision_config.json, or the chat template has no answer without thinking. Download the model again.',
+    );
   }
+  return {
+    labels: settings.letter_token_ids,
+    about(state) {
+      const shown = stateText(state);
+      const evidence = `Evidence:\n${strip(shown) === '' ? '(none)' : shown}`;
+      const write = chatRows(text, SYSTEM, evidence);
+      return {
+        *ask(question): Reading {
+          const named = question.options.map(
+            ({ name, description }): Line => ({ name, criterion: valueText(description) }),
+          );
+          if (named.length === 1) return [0];
+          return yield* read(settings, question, named, (lines) => {
+            const asked = `Question: ${instructionsOf(question)}\nOptions:\n${optionLines(question, lines).join('\n')}`;
+            return write(`${evidence}\n\n${asked}`, lines.length);
+          });
+        },
+      };
+    },
+  };
+}
 
-  about(state: PyValue): Asking {
-    const text = stateText(state);
-    const evidence = `Evidence:\n${strip(text) === '' ? '(none)' : text}`;
-    const write = chatRows(this.#text, SYSTEM, evidence);
-    return {
-      ask: (question) =>
-        this.#ask(question, (lines) => {
-          const asked = `Question: ${instructionsOf(question)}\nOptions:\n${optionLines(question, lines).join('\n')}`;
-          return write(`${evidence}\n\n${asked}`, lines.length);
-        }),
-    };
+/** Reads any number of options: in groups, then the best of each in a final. */
+function* read(
+  settings: Settings,
+  question: Question,
+  lines: readonly Line[],
+  row: (lines: readonly Line[]) => Row,
+): Reading {
+  const temperature = settings.temperature_by_type[TYPE_OF[question.kind]] ?? 1;
+  if (lines.length <= LETTERS.length) return yield* readLabelTokens(row(lines), temperature);
+  const { group, keep, residual } = settings.wide_choice as Required<Settings['wide_choice']>;
+  const groups = evenGroups(lines.length, Math.ceil(lines.length / (group ?? 25)));
+  const inner = yield groups.map((members) => row(members.map((i) => at(lines, i))));
+  const first: number[] = [];
+  const final: number[] = [];
+  for (const [g, members] of groups.entries()) {
+    const probabilities = logSoftmax(at(inner, g), temperature).map(Math.exp);
+    for (const [j, i] of members.entries()) first[i] = at(probabilities, j);
+    const ranked = range(members.length).sort((a, b) => at(probabilities, b) - at(probabilities, a));
+    final.push(...ranked.slice(0, keep ?? 3).map((j) => at(members, j)));
   }
-
-  *#ask(question: Question, row: (lines: readonly Line[]) => Row): Reading {
-    const lines = question.options.map(({ name, description }): Line => ({ name, criterion: valueText(description) }));
-    if (lines.length === 1) return [0];
-    return yield* this.#read(question, lines, row);
-  }
-
-  *#read(question: Question, lines: readonly Line[], row: (lines: readonly Line[]) => Row): Reading {
-    const temperature = this.#settings.temperature_by_type[TYPE_OF[question.kind]] ?? 1;
-    if (lines.length <= LETTERS.length) return yield* readLabelTokens(row(lines), temperature);
-    const { group, keep, residual } = this.#settings.wide_choice as Required<Settings['wide_choice']>;
-    const groups = evenGroups(lines.length, Math.ceil(lines.length / (group ?? 25)));
-    const read = yield groups.map((members) => row(members.map((i) => at(lines, i))));
-    const first: number[] = [];
-    const final: number[] = [];
-    for (const [g, members] of groups.entries()) {
-      const probabilities = logSoftmax(at(read, g), temperature).map(Math.exp);
-      for (const [j, i] of members.entries()) first[i] = at(probabilities, j);
-      const ranked = range(members.length).sort((a, b) => at(probabilities, b) - at(probabilities, a));
-      final.push(...ranked.slice(0, keep ?? 3).map((j) => at(members, j)));
-    }
-    const finalLines = final.map((i) => at(lines, i));
-    const last = yield* this.#read(question, finalLines, row);
-    const finalists = new Map(final.map((i, place) => [i, Math.exp(at(last, place))]));
-    const rest = residual ?? 1e-3;
-    const mass = first.reduce((sum, p, i) => (finalists.has(i) ? sum : sum + p), 0) || 1;
-    const weights = first.map((p, i) => {
-      const inFinal = finalists.get(i);
-      return inFinal === undefined ? (rest * p) / mass : inFinal * (1 - rest);
-    });
-    return logSoftmax(weights.map(Math.log));
-  }
+  const finalLines = final.map((i) => at(lines, i));
+  const last = yield* read(settings, question, finalLines, row);
+  const finalists = new Map(final.map((i, place) => [i, Math.exp(at(last, place))]));
+  const rest = residual ?? 1e-3;
+  const mass = first.reduce((sum, p, i) => (finalists.has(i) ? sum : sum + p), 0) || 1;
+  const weights = first.map((p, i) => {
+    const inFinal = finalists.get(i);
+    return inFinal === undefined ? (rest * p) / mass : inFinal * (1 - rest);
+  });
+  return logSoftmax(weights.map(Math.log));
 }
 
 function stateText(state: PyValue): string {

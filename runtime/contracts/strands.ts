@@ -4,7 +4,6 @@ import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { ADAPTER_WEIGHTS } from '../store/model-files.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   type LastLayer,
@@ -97,7 +96,7 @@ export function findStrands(files: PublishedFiles): DecisionContract | null {
     dependence: "its author's code cuts a long state to what the longest question of a request leaves",
     confidence: { predicate: 'lead', choice: 'lead', score: { deviation: Math.sqrt(ordinal_smoothing) } },
     lastLayer: (folder) => readLayer(join(folder, HEAD), pointer_dim),
-    open: (text) => new OpenStrands(settings, text),
+    open: (text) => openStrands(settings, text),
   };
 }
 
@@ -112,63 +111,55 @@ function readLayer(file: string, dim: number): LastLayer {
   return pointerLayer(dim, { query: projection('q'), key: projection('k'), norm });
 }
 
-class OpenStrands implements OpenContract {
-  readonly labels = null;
-  readonly combine: NonNullable<OpenContract['combine']>;
-  readonly #settings: Settings;
-  readonly #text: ContractText;
+function openStrands(settings: Settings, text: ContractText): OpenContract {
+  const { temperature, temperature_by_kind, max_length, pointer_dim } = settings;
+  const { encode, begin } = text;
+  return {
+    labels: null,
+    combine: (options, decide) => pointerLogits(pointer_dim, options, decide),
+    about(state, questions) {
+      const whole = [...(begin === null ? [] : [begin]), ...encode(`<state>\n${contentOf(state)}\n</state>\n`)];
+      const lengths = questions.map((question) => suffixOf(text, question).ids.length);
+      return {
+        *ask(question: Question): Reading {
+          const { kind } = question;
+          // What does not fit is cut as the author's engine cuts it: the front of a question that takes more than its
+          // share, and the end of the state, by the longest of the questions that the engine reads together.
+          const index = questions.findIndex(({ task }) => task === question.task);
+          const first = index - (index % BATCH);
+          const longest = Math.max(...lengths.slice(first, first + BATCH));
+          const reserve = Math.min(longest, Math.max(1, Math.floor(max_length * QUESTION_SHARE)));
+          const prefix = whole.slice(0, Math.max(1, max_length - reserve));
+          const { ids: suffix, options } = suffixOf(text, question);
+          const cut = Math.max(0, suffix.length - reserve);
+          if (options.some((place) => place < cut)) {
+            const message = `The options do not fit in this model's context window of ${max_length} tokens. Send fewer or shorter ones.`;
+            throw new AssayError('input_too_long', message);
+          }
+          const ids = [...prefix, ...suffix.slice(cut)];
+          const read = { options: options.map((place) => prefix.length + place - cut), decide: ids.length - 1 };
+          const [logits = []] = yield [{ ids, shared: prefix.length, read }];
+          return logSoftmax(logits, temperature_by_kind[TYPE_OF[kind]] ?? temperature);
+        },
+      };
+    },
+  };
+}
 
-  constructor(settings: Settings, text: ContractText) {
-    this.#settings = settings;
-    this.#text = text;
-    this.combine = (options, decide) => pointerLogits(settings.pointer_dim, options, decide);
-  }
-
-  about(state: PyValue, questions: readonly Question[]): Asking {
-    const { encode, begin } = this.#text;
-    const whole = [...(begin === null ? [] : [begin]), ...encode(`<state>\n${contentOf(state)}\n</state>\n`)];
-    const { temperature, temperature_by_kind, max_length } = this.#settings;
-    const lengths = questions.map((question) => this.#suffix(question).ids.length);
-    const suffixOf = (question: Question) => this.#suffix(question);
-    return {
-      *ask(question: Question): Reading {
-        const { kind } = question;
-        // What does not fit is cut as the author's engine cuts it: the front of a question that takes more than its
-        // share, and the end of the state, by the longest of the questions that the engine reads together.
-        const index = questions.findIndex(({ task }) => task === question.task);
-        const first = index - (index % BATCH);
-        const longest = Math.max(...lengths.slice(first, first + BATCH));
-        const reserve = Math.min(longest, Math.max(1, Math.floor(max_length * QUESTION_SHARE)));
-        const prefix = whole.slice(0, Math.max(1, max_length - reserve));
-        const { ids: suffix, options } = suffixOf(question);
-        const cut = Math.max(0, suffix.length - reserve);
-        if (options.some((place) => place < cut)) {
-          const message = `The options do not fit in this model's context window of ${max_length} tokens. Send fewer or shorter ones.`;
-          throw new AssayError('input_too_long', message);
-        }
-        const ids = [...prefix, ...suffix.slice(cut)];
-        const read = { options: options.map((place) => prefix.length + place - cut), decide: ids.length - 1 };
-        const [logits = []] = yield [{ ids, shared: prefix.length, read }];
-        return logSoftmax(logits, temperature_by_kind[TYPE_OF[kind]] ?? temperature);
-      },
-    };
-  }
-
-  /** Returns the ids of a question, and the place of the last token of each option's line. */
-  #suffix(question: Question): { ids: readonly number[]; options: readonly number[] } {
-    const { kind, instructions } = question;
-    const head = `<question type="${TYPE_OF[kind]}">\n${HEADERS[kind]}\n${contentOf(instructions)}\n<options>\n`;
-    const lines = optionLines(question);
-    // Each line is a part of its own, with the line break that follows it as the next part.
-    const parts = [head, ...lines.flatMap((line) => [line, '\n']), '</options>\n</question>\n<answer>'];
-    const { ids, last } = this.#text.encodeParts(parts);
-    const options = lines.map((_, i) => {
-      const place = at(last, 1 + 2 * i);
-      if (place >= 0) return place;
-      throw new AssayError('invalid_value', 'An option has no token of its own. Give it another text.');
-    });
-    return { ids, options };
-  }
+/** Returns the ids of a question, and the place of the last token of each option's line. */
+function suffixOf(text: ContractText, question: Question): { ids: readonly number[]; options: readonly number[] } {
+  const { kind, instructions } = question;
+  const head = `<question type="${TYPE_OF[kind]}">\n${HEADERS[kind]}\n${contentOf(instructions)}\n<options>\n`;
+  const lines = optionLines(question);
+  // Each line is a part of its own, with the line break that follows it as the next part.
+  const parts = [head, ...lines.flatMap((line) => [line, '\n']), '</options>\n</question>\n<answer>'];
+  const { ids, last } = text.encodeParts(parts);
+  const options = lines.map((_, i) => {
+    const place = at(last, 1 + 2 * i);
+    if (place >= 0) return place;
+    throw new AssayError('invalid_value', 'An option has no token of its own. Give it another text.');
+  });
+  return { ids, options };
 }
 
 /** Number of questions that the author's engine reads together. */

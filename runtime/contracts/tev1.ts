@@ -1,6 +1,5 @@
 import { at } from '../../lib/at.ts';
 import {
-  type Asking,
   type ContractText,
   chatRows,
   type DecisionContract,
@@ -32,32 +31,27 @@ export function findTev1(repository: string): DecisionContract | null {
     maxTokens: 262_144,
     trueFirst: true,
     confidence: { predicate: 'lead', choice: 'lead', score: 'distance' },
-    open: (text) => new OpenTev1(text),
+    open: (text) => openTev1(text),
   };
 }
 
-class OpenTev1 implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #text: ContractText;
-
-  constructor(text: ContractText) {
-    this.#text = text;
-    this.labels = letterIds(text, LETTERS);
-  }
-
-  about(state: PyValue): Asking {
-    const row = chatRows(this.#text, SYSTEM, `{"state": ${toJson(state)}`);
-    return {
-      *ask(question: Question): Reading {
-        const options = question.options.map((option, i) =>
-          pyObject(['label', at(LETTERS, i)], ...shown(question.kind, option)),
-        );
-        const asked = question.instructions ?? '';
-        const content = toJson(pyObject(['state', state], ['question', asked], ['options', options]));
-        return yield* readLabelTokens(row(content, options.length));
-      },
-    };
-  }
+function openTev1(text: ContractText): OpenContract {
+  return {
+    labels: letterIds(text, LETTERS),
+    about(state) {
+      const row = chatRows(text, SYSTEM, `{"state": ${toJson(state)}`);
+      return {
+        *ask(question: Question): Reading {
+          const options = question.options.map((option, i) =>
+            pyObject(['label', at(LETTERS, i)], ...shown(question.kind, option)),
+          );
+          const asked = question.instructions ?? '';
+          const content = toJson(pyObject(['state', state], ['question', asked], ['options', options]));
+          return yield* readLabelTokens(row(content, options.length));
+        },
+      };
+    },
+  };
 }
 
 function shown(kind: Question['kind'], { name, description }: Question['options'][number]): [string, PyValue][] {

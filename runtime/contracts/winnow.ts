@@ -1,7 +1,6 @@
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   labelRow,
@@ -34,39 +33,31 @@ export function findWinnow(repository: string): DecisionContract | null {
     limits: { options: LABELS, levels: LABELS },
     maxTokens: 131_072,
     confidence: { predicate: 'entropy', choice: 'entropy', score: 'entropy' },
-    open: (text) => new OpenWinnow(text),
+    open: (text) => openWinnow(text),
   };
 }
 
-class OpenWinnow implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #text: ContractText;
-  readonly #names: readonly string[];
-
-  constructor(text: ContractText) {
-    this.#text = text;
-    this.#names = letterCodes()
-      .filter((name) => text.encode(name).length === 1)
-      .slice(0, LABELS);
-    if (this.#names.length < LABELS) {
-      throw new AssayError('engine_failed', 'The tokenizer has too few labels for Winnow. Download the model again.');
-    }
-    this.labels = this.#names.map((name) => at(text.encode(name), 0));
+function openWinnow({ encode, begin, chat }: ContractText): OpenContract {
+  const names = letterCodes()
+    .filter((name) => encode(name).length === 1)
+    .slice(0, LABELS);
+  if (names.length < LABELS) {
+    throw new AssayError('engine_failed', 'The tokenizer has too few labels for Winnow. Download the model again.');
   }
-
-  about(state: PyValue): Asking {
-    const { encode, begin, chat } = this.#text;
-    const thought = chat([{ role: 'user', content: '' }]).includes(NO_THOUGHT) ? NO_THOUGHT : '';
-    const prefix = [...(begin === null ? [] : [begin]), ...encode(`${HEAD}${safe(state)}\n`)];
-    const names = this.#names;
-    return {
-      *ask(question: Question): Reading {
-        const lines = question.options.map((option, i) => `${at(names, i)}: ${safe(shown(question.kind, option))}\n`);
-        const asked = `\nQuestion: ${safe(question.instructions ?? '')}\nOptions:\n${lines.join('')}${TAIL}${thought}${ANSWER}`;
-        return yield* readLabelTokens(labelRow([...prefix, ...encode(asked)], prefix, lines.length));
-      },
-    };
-  }
+  return {
+    labels: names.map((name) => at(encode(name), 0)),
+    about(state) {
+      const thought = chat([{ role: 'user', content: '' }]).includes(NO_THOUGHT) ? NO_THOUGHT : '';
+      const prefix = [...(begin === null ? [] : [begin]), ...encode(`${HEAD}${safe(state)}\n`)];
+      return {
+        *ask(question: Question): Reading {
+          const lines = question.options.map((option, i) => `${at(names, i)}: ${safe(shown(question.kind, option))}\n`);
+          const asked = `\nQuestion: ${safe(question.instructions ?? '')}\nOptions:\n${lines.join('')}${TAIL}${thought}${ANSWER}`;
+          return yield* readLabelTokens(labelRow([...prefix, ...encode(asked)], prefix, lines.length));
+        },
+      };
+    },
+  };
 }
 
 function shown(kind: Question['kind'], { name, description }: Question['options'][number]): string {
