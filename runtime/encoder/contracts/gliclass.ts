@@ -3,7 +3,7 @@ import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, tooLong } from '../adapter.ts';
+import { type Adapter, decidesOnly, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -63,14 +63,7 @@ export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, to
   const { cls, sep } = tokenizer.special;
   const [marker, separator] = [tokenizer.id(LABEL), tokenizer.id(SEPARATOR)];
   return {
-    capabilities: {
-      decide: 'options',
-      extract: false,
-      chat: false,
-      abstains,
-      max_tokens: maxTokens,
-      max_options: maxOptions,
-    },
+    capabilities: { ...decidesOnly(maxTokens, maxOptions), abstains },
     *decide(questions, state, { calibrated }) {
       const stateText = textOrJson(state);
       const shared = tokenizer.encode(stateText).length;

@@ -9,6 +9,7 @@ import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
 import {
   type Adapter,
+  decidesOnly,
   type EncoderRow,
   type Planned,
   type PlanOptions,
@@ -284,14 +285,7 @@ export function gliner2Adapter(
   const { maxTokens } = contract;
   const spans = roles.has('span_rep');
   const adapter: Adapter = {
-    capabilities: {
-      decide: 'options',
-      extract: spans ? 'spans' : false,
-      chat: false,
-      abstains: false,
-      max_tokens: maxTokens,
-      max_options: 255,
-    },
+    capabilities: { ...decidesOnly(maxTokens), extract: spans ? 'spans' : false },
     *decide(questions, state) {
       const words = wordsOf(textOrJson(state));
       for (const question of questions) {

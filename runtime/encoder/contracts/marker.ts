@@ -4,7 +4,7 @@ import { normalised } from '../../../lib/tasks/logprobs.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { isPyObject, type PyValue, textOrJson } from '../../contracts/python-json.ts';
 import type { Option, Question } from '../../contracts/question.ts';
-import { type Adapter, type EncoderRow, type Planned, type PlanOptions, tooLong } from '../adapter.ts';
+import { type Adapter, decidesOnly, type EncoderRow, type Planned, type PlanOptions, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -162,14 +162,7 @@ export function markerAdapter(contract: MarkerContract, tokenizer: EncoderTokeni
   const layout = layoutOf(contract, tokenizer);
   const encode = (text: string): number[] => tokenizer.encode(layout.clean(text));
   return {
-    capabilities: {
-      decide: 'options',
-      extract: false,
-      chat: false,
-      abstains: false,
-      max_tokens: layout.maxTokens,
-      max_options: Math.floor((layout.maxTokens - 16) / 4),
-    },
+    capabilities: decidesOnly(layout.maxTokens, Math.floor((layout.maxTokens - 16) / 4)),
     readsMessages: contract.name === 'laya',
     *decide(questions, state, options) {
       const stateIds = encode(layout.state(state));

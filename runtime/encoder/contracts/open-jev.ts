@@ -2,7 +2,7 @@ import { normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
+import { type Adapter, decidesOnly, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /**
@@ -15,14 +15,7 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
   const marks = { state: tokenizer.id('[STATE]'), question: tokenizer.id('[Q]'), option: tokenizer.id('[OPT]') };
   return {
     dependence: 'it reads all questions of a request in one row',
-    capabilities: {
-      decide: 'options',
-      extract: false,
-      chat: false,
-      abstains: false,
-      max_tokens: maxTokens,
-      max_options: 255,
-    },
+    capabilities: decidesOnly(maxTokens),
     decide(questions, state, { calibrated }) {
       const stateIds = tokenizer.encode(textOrJson(state, { sorted: true }));
       if (stateIds.length > stateTokens) throw tooLong(stateIds.length, stateTokens);

@@ -3,7 +3,7 @@ import { logprobsOf, normalised } from '../../../lib/tasks/logprobs.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, type EncoderRow, tooLong } from '../adapter.ts';
+import { type Adapter, decidesOnly, type EncoderRow, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*
@@ -20,7 +20,7 @@ export function nliAdapter(contract: ContractOf<'nli'>, tokenizer: EncoderTokeni
   const [before, between, after] = tokenizer.pair;
   const added = before.length + between.length + after.length;
   return {
-    capabilities: capabilities(maxTokens),
+    capabilities: decidesOnly(maxTokens),
     *decide(questions, state) {
       const premise = tokenizer.encode(textOrJson(state));
       for (const question of questions) {
@@ -77,7 +77,7 @@ export function openDecisionAdapter(contract: ContractOf<'open-decision'>, token
   const { maxTokens, choiceTemperature, scoreTemperature, languages } = contract;
   const { cls, sep } = tokenizer.special;
   return {
-    capabilities: { ...capabilities(maxTokens), ...(languages.length > 0 ? { languages } : {}) },
+    capabilities: { ...decidesOnly(maxTokens), ...(languages.length > 0 ? { languages } : {}) },
     *decide(questions, state, { calibrated }) {
       const stateIds = tokenizer.encode(textOrJson(state, { indent: 2 }));
       for (const question of questions) {
@@ -127,8 +127,4 @@ function levelsOf(logits: readonly number[], levels: number, temperature: number
     shares[above] = at(shares, above) + probability * (place - below);
   }
   return logprobsOf(shares);
-}
-
-function capabilities(maxTokens: number): Adapter['capabilities'] {
-  return { decide: 'options', extract: false, chat: false, abstains: false, max_tokens: maxTokens, max_options: 255 };
 }
