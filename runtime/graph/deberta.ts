@@ -2,7 +2,7 @@ import { DataType, makeTensor } from '../onnx/format/model.ts';
 import { ConfigKeys } from './config-keys.ts';
 import type { GraphBuilder } from './graph-builder.ts';
 import { exactLinear, linear } from './linear.ts';
-import { type EncoderWeights, layerNorm } from './modernbert.ts';
+import { type EncoderWeights, layerWriters } from './modernbert.ts';
 
 /** Describes a DeBERTa-v2 or v3 encoder, as its `config.json` does. */
 export interface Deberta {
@@ -67,21 +67,10 @@ export function deberta(
   weights: EncoderWeights,
   { prefix, longest }: { prefix: string; longest: number },
 ): string {
-  const { hidden, inner, vocab, epsilon, layers } = encoder;
+  const { hidden, inner, vocab, layers } = encoder;
   const tokens = graph.input('input_ids', DataType.int64, ['rows', 'tokens']);
   const mask = graph.input('attention_mask', DataType.int64, ['rows', 'tokens']);
-  const norm = (x: string, name: string): string => {
-    const [gain, bias] = ['weight', 'bias'].map((part) => weights.get(`${prefix}${name}.${part}`, hidden));
-    if (!gain) throw new Error('a norm has a weight');
-    return layerNorm(graph, x, gain, bias, epsilon);
-  };
-  const dense = (x: string, name: string, outputs: number, inputs: number): string =>
-    linear(
-      graph,
-      x,
-      weights.get(`${prefix}${name}.weight`, outputs, inputs),
-      weights.get(`${prefix}${name}.bias`, outputs),
-    );
+  const { norm, dense } = layerWriters(graph, encoder, weights, prefix, 'get');
   const embedding = graph.weight(weights.get(`${prefix}embeddings.word_embeddings.weight`, vocab, hidden));
   const distances = norm(
     graph.weight(weights.get(`${prefix}encoder.rel_embeddings.weight`, 2 * encoder.buckets, hidden)),

@@ -137,24 +137,10 @@ interface Shared {
  * @param prefix beginning of the names of its weights
  */
 export function modernBert(graph: GraphBuilder, encoder: ModernBert, weights: EncoderWeights, prefix: string): string {
-  const { hidden, inner, vocab, epsilon, layers } = encoder;
+  const { hidden, inner, vocab, layers } = encoder;
   const tokens = graph.input('input_ids', DataType.int64, ['rows', 'tokens']);
   graph.input('attention_mask', DataType.int64, ['rows', 'tokens']);
-  const norm = (x: string, name: string): string =>
-    layerNorm(
-      graph,
-      x,
-      weights.get(`${prefix}${name}.weight`, hidden),
-      weights.optional(`${prefix}${name}.bias`, hidden),
-      epsilon,
-    );
-  const dense = (x: string, name: string, outputs: number, inputs: number): string =>
-    linear(
-      graph,
-      x,
-      weights.get(`${prefix}${name}.weight`, outputs, inputs),
-      weights.optional(`${prefix}${name}.bias`, outputs),
-    );
+  const { norm, dense } = layerWriters(graph, encoder, weights, prefix, 'optional');
   const shape = graph.add('Shape', [tokens]);
   const at = (index: number): string => graph.add('Gather', [shape, graph.integers(index)], { axis: 0 });
   const shared: Shared = {
@@ -280,4 +266,31 @@ function rotaryTables(graph: GraphBuilder, theta: number, positions: number, siz
       ),
     );
   return [table('cos', Math.cos), table('sin', Math.sin)];
+}
+
+/**
+ * Returns the writers of an encoder's norms and dense layers, by the names of their weights.
+ *
+ * @param bias `optional` if a layer may have none
+ */
+export function layerWriters(
+  graph: GraphBuilder,
+  { hidden, epsilon }: { hidden: number; epsilon: number },
+  weights: EncoderWeights,
+  prefix: string,
+  bias: 'get' | 'optional',
+) {
+  return {
+    norm(x: string, name: string): string {
+      const [gain, shift] = [
+        weights.get(`${prefix}${name}.weight`, hidden),
+        weights[bias](`${prefix}${name}.bias`, hidden),
+      ];
+      return layerNorm(graph, x, gain, shift, epsilon);
+    },
+    dense(x: string, name: string, outputs: number, inputs: number): string {
+      const matrix = weights.get(`${prefix}${name}.weight`, outputs, inputs);
+      return linear(graph, x, matrix, weights[bias](`${prefix}${name}.bias`, outputs));
+    },
+  };
 }

@@ -87,7 +87,7 @@ export interface CompileSpec {
    * Precisions that computed wrong logits when they were loaded. `auto` chooses another one; a compile to one of them
    * fails.
    */
-  refused?: Precision[];
+  refused?: readonly Precision[];
 }
 
 export const CompileProgress = v.object({

@@ -1,10 +1,9 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
-import type { Device, TaskBatch } from '../../lib/backend.ts';
+import type { TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
-import type { Precision } from '../../lib/schema/precision.ts';
 import {
   choiceOf,
   choosePrecision,
@@ -12,7 +11,6 @@ import {
   isAccurate,
   type MeasuredPrecision,
   precisionTiers,
-  type RequestedPrecision,
   refuseUseless,
   UNUSABLE_ERROR,
 } from '../compile/choose-precision.ts';
@@ -27,7 +25,7 @@ import { Engine } from '../engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError, spreadTokens } from '../engine/self-check/self-check.ts';
 import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
-import type { CompileProgress } from '../protocol/messages.ts';
+import type { CompileProgress, CompileSpec } from '../protocol/messages.ts';
 import { SPARE_BYTES } from '../store/disk-error.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTextModel } from '../text/text-model.ts';
@@ -38,16 +36,8 @@ import { atOnce } from './turns.ts';
 
 export type { RequestedPrecision } from '../compile/choose-precision.ts';
 
-export interface CompileOptions {
-  /** Id of the model, by which some decision models are recognised. */
-  model?: string;
-  /** Folder of the published model, which is only read. */
-  source: string;
-  /** Folder for the result, which must be empty or absent. After an error the caller removes it. */
-  target: string;
-  device: Device;
-  precision: RequestedPrecision;
-  maxPromptLen: number;
+/** Describes a compile; after an error the caller removes `target`. */
+export interface CompileOptions extends Omit<CompileSpec, 'plugin' | 'contract'> {
   /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
   /**
@@ -55,11 +45,6 @@ export interface CompileOptions {
    * `maxPromptLen`; absent: no static graphs.
    */
   fixedShapes?: 'auto' | readonly StaticShape[];
-  /**
-   * Precisions that computed wrong logits at load on this machine. `auto` chooses another one; a compile
-   * to one of them throws `engine_failed`.
-   */
-  refused?: readonly Precision[];
   /** Receives the progress, in bytes of weights (`CompileProgress`). */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
