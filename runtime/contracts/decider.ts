@@ -3,7 +3,6 @@ import { at } from '../../lib/at.ts';
 import type { QuestionKind } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   letterCodes,
@@ -95,107 +94,100 @@ export function findDecider(files: PublishedFiles): DecisionContract | null {
     limits: { options: LABELS, levels: 10 },
     maxTokens: settings.max_state_tokens + QUESTION_TOKENS,
     confidence: { predicate: 'lead', choice: 'lead', score: 'distance' },
-    open: (text) => new OpenDecider(settings, chat, text),
+    open: (text) => openDecider(settings, chat, text),
   };
 }
 
-class OpenDecider implements OpenContract {
-  readonly labels: readonly number[];
-  readonly #settings: Settings;
-  readonly #text: ContractText;
-  readonly #names: readonly string[];
-  /** Ids of the chat template before and after the user's text, and of what follows them; null for the plain layout. */
-  readonly #chat: { head: readonly number[]; tail: readonly number[] } | null;
-
-  constructor(settings: Settings, chat: boolean, text: ContractText) {
-    this.#settings = settings;
-    this.#text = text;
-    const table = letterCodes()
-      .map((name) => ({ name, ids: text.encode(name) }))
-      .filter(({ ids }) => ids.length === 1)
-      .slice(0, LABELS);
-    if (table.length < LABELS || table.slice(0, 26).some(({ name }) => name.length > 1)) {
-      throw new AssayError(
-        'engine_failed',
-        'The tokenizer has too few single-letter and two-letter tokens for the labels of a decider model. Download the model again.',
-      );
-    }
-    this.#names = table.map(({ name }) => name);
-    this.labels = table.map(({ ids }) => at(ids, 0));
-    this.#chat = chat ? chatParts(text) : null;
+function openDecider(settings: Settings, chat: boolean, text: ContractText): OpenContract {
+  const table = letterCodes()
+    .map((name) => ({ name, ids: text.encode(name) }))
+    .filter(({ ids }) => ids.length === 1)
+    .slice(0, LABELS);
+  if (table.length < LABELS || table.slice(0, 26).some(({ name }) => name.length > 1)) {
+    throw new AssayError(
+      'engine_failed',
+      'The tokenizer has too few single-letter and two-letter tokens for the labels of a decider model. Download the model again.',
+    );
   }
+  const names = table.map(({ name }) => name);
+  const labels = table.map(({ ids }) => at(ids, 0));
+  // Ids before and after the user's text, and of what follows them; null for the plain layout.
+  const template = chat ? chatParts(text) : null;
 
-  about(state: PyValue): Asking {
-    const { encode } = this.#text;
-    const body = encode(`Context:\n${textOrJson(withIndices(state))}`).slice(0, this.#settings.max_state_tokens);
-    const context = this.#chat ? [...this.#chat.head, ...body] : body;
-    return { ask: (question) => this.#ask(context, question) };
-  }
-
-  *#ask(context: readonly number[], question: Question): Reading {
-    const { isolated_levels, neutralize_none } = this.#settings;
+  function* ask(context: readonly number[], question: Question): Reading {
+    const { isolated_levels, neutralize_none } = settings;
     const asked = instructionsOf(question);
     if (question.kind === 'score' && isolated_levels) {
       const rows = question.options.map(({ description }) => ({
         asked: isolated(asked, description),
         options: NO_YES,
       }));
-      return logSoftmax((yield* this.#read(context, rows, 'score')).map((row) => at(row, 1)));
+      return logSoftmax((yield* read(context, rows, 'score')).map((row) => at(row, 1)));
     }
     const options = optionTexts(question).map((text) => (neutralize_none ? withoutNone(text) : text));
-    return at(yield* this.#read(context, [{ asked, options }], question.kind), 0);
+    return at(yield* read(context, [{ asked, options }], question.kind), 0);
   }
 
   /**
    * Returns the log-probabilities of the options of each row. A row whose likeliest option is too unlikely is read
    * again with its options reversed (`second_reading`).
    */
-  *#read(
+  function* read(
     context: readonly number[],
     rows: readonly Asked[],
     kind: QuestionKind,
   ): Generator<readonly Row[], number[][], readonly (readonly number[])[]> {
-    const read = yield rows.map((row) => this.#row(context, row));
-    const once = read.map((logits) => logSoftmax(logits, this.#temperature(kind, logits.length)));
-    const { below = 0, temperature_by_options: again } = this.#settings.second_reading ?? {};
+    const first = yield rows.map((one) => rowOf(context, one));
+    const once = first.map((logits) => logSoftmax(logits, temperatureFor(kind, logits.length)));
+    const { below = 0, temperature_by_options: again } = settings.second_reading ?? {};
     const unsure = again ? range(rows.length).filter((i) => Math.exp(Math.max(...at(once, i))) < below) : [];
     if (!again || unsure.length === 0) return once;
     const reversed = yield unsure.map((i) => {
       const { asked, options } = at(rows, i);
-      return this.#row(context, { asked, options: options.toReversed() });
+      return rowOf(context, { asked, options: options.toReversed() });
     });
     for (const [place, i] of unsure.entries()) {
       const other = logSoftmax(at(reversed, place)).toReversed();
-      const both = logSoftmax(at(read, i)).map((logprob, option) => (logprob + at(other, option)) / 2);
+      const both = logSoftmax(at(first, i)).map((logprob, option) => (logprob + at(other, option)) / 2);
       once[i] = logSoftmax(both, temperatureOf(again, both.length));
     }
     return once;
   }
 
-  #row(context: readonly number[], { asked, options }: Asked): Row {
-    const { encode } = this.#text;
-    const answer = this.#chat ? '' : '\nAnswer: (';
+  function rowOf(context: readonly number[], { asked, options }: Asked): Row {
+    const { encode } = text;
+    const answer = template ? '' : '\nAnswer: (';
     const head = `\n\nQuestion: ${asked}\nOptions:`;
     const ids = [...context];
     if (options.length <= NARROW) {
-      const lines = options.map((option, i) => `\n(${at(this.#names, i)}) ${option}`).join('');
-      if (this.#chat) ids.push(...encode(head), ...encode(lines));
+      const lines = options.map((option, i) => `\n(${at(names, i)}) ${option}`).join('');
+      if (template) ids.push(...encode(head), ...encode(lines));
       else ids.push(...encode(head + lines + answer));
     } else {
       ids.push(...encode(head));
       const open = encode('\n(');
-      for (const [i, option] of options.entries()) ids.push(...open, at(this.labels, i), ...encode(`) ${option}`));
+      for (const [i, option] of options.entries()) ids.push(...open, at(labels, i), ...encode(`) ${option}`));
       ids.push(...encode(answer));
     }
-    if (this.#chat) ids.push(...this.#chat.tail, ...encode('Answer: ('));
+    if (template) ids.push(...template.tail, ...encode('Answer: ('));
     return { ids, shared: context.length, read: { labels: range(options.length) } };
   }
 
-  #temperature(kind: QuestionKind, options: number): number {
-    const { temperature, temperature_by_type, temperature_by_options } = this.#settings;
+  function temperatureFor(kind: QuestionKind, options: number): number {
+    const { temperature, temperature_by_type, temperature_by_options } = settings;
     if (temperature_by_options) return temperatureOf(temperature_by_options, options);
     return temperature_by_type?.[TYPE_OF[kind]] ?? temperature;
   }
+
+  return {
+    labels,
+    about(state) {
+      const { encode } = text;
+      const body = encode(`Context:\n${textOrJson(withIndices(state))}`).slice(0, settings.max_state_tokens);
+      const context = template ? [...template.head, ...body] : body;
+      return { ask: (question) => ask(context, question) };
+    },
+  };
 }
 
 /** Words of one row: the question and its options. */

@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
-  type Asking,
   type ContractText,
   type DecisionContract,
   letterCodes,
@@ -63,70 +62,52 @@ export function findLev(files: PublishedFiles): DecisionContract | null {
     limits: { options: LABELS, levels: LABELS },
     maxTokens: 262_144,
     confidence: { predicate: 'lead', choice: 'lead', score: 'lead' },
-    open: (text) => new OpenLev(temperatures, text),
+    open: (text) => openLev(temperatures, text),
   };
 }
 
-class OpenLev implements OpenContract {
-  /** Ids of the letter labels, then those of the digits from 0 to 8. */
-  readonly labels: readonly number[];
-  readonly #temperatures: Readonly<Record<string, number>>;
-  readonly #text: ContractText;
-  readonly #codes: readonly string[];
-
-  constructor(temperatures: Readonly<Record<string, number>>, text: ContractText) {
-    this.#temperatures = temperatures;
-    this.#text = text;
-    const single = (codes: readonly string[]) => codes.filter((code) => text.encode(code).length === 1);
-    this.#codes = single(letterCodes()).slice(0, LABELS);
-    const digits = single(range(TOP + 1).map(String));
-    if (digits.length <= TOP) {
-      throw new AssayError(
-        'engine_failed',
-        'The tokenizer has no single tokens for the digits of the scale. Download the model again.',
-      );
-    }
-    this.labels = [...this.#codes, ...digits].map((code) => at(text.encode(code), 0));
+function openLev(temperatures: Readonly<Record<string, number>>, text: ContractText): OpenContract {
+  const single = (codes: readonly string[]) => codes.filter((code) => text.encode(code).length === 1);
+  const codes = single(letterCodes()).slice(0, LABELS);
+  const digits = single(range(TOP + 1).map(String));
+  if (digits.length <= TOP) {
+    throw new AssayError(
+      'engine_failed',
+      'The tokenizer has no single tokens for the digits of the scale. Download the model again.',
+    );
   }
 
-  about(state: PyValue): Asking {
-    const evidence = textOrJson(state, { sorted: true });
-    const head = `<|im_start|>system\n${SYSTEM}<|im_end|>\n<|im_start|>user\n# Evidence\n${evidence}\n\n`;
-    const prefix = this.#text.encode(head);
-    return { ask: (question) => this.#ask(prefix, question) };
-  }
-
-  *#ask(prefix: readonly number[], question: Question): Reading {
+  function* ask(prefix: readonly number[], question: Question): Reading {
     const { kind, options } = question;
     if (kind === 'predicate') {
-      const digits = range(TOP + 1).map((digit) => this.#codes.length + digit);
-      const [logits = []] = yield [this.#row(prefix, scale(question), digits)];
-      const rated = logSoftmax(logits, this.#temperature(question));
+      const digits = range(TOP + 1).map((digit) => codes.length + digit);
+      const [logits = []] = yield [row(prefix, scale(question), digits)];
+      const rated = logSoftmax(logits, temperatureOf(question));
       const yes = rated.reduce((sum, logprob, level) => sum + (level / TOP) * Math.exp(logprob), 0);
       return [Math.log1p(-yes), Math.log(yes)];
     }
-    if (options.length > this.#codes.length) {
+    if (options.length > codes.length) {
       throw new AssayError(
         'invalid_value',
-        `This model has ${this.#codes.length} labels, and the question has ${options.length} options per choice. Send fewer.`,
+        `This model has ${codes.length} labels, and the question has ${options.length} options per choice. Send fewer.`,
       );
     }
     const places = range(options.length);
     const orders = kind === 'choice' && options.length > 1 ? [places, places.toReversed()] : [places];
-    const read = yield orders.map((order) => this.#row(prefix, this.#listed(question, order), places));
+    const read = yield orders.map((order) => row(prefix, listed(question, order), places));
     const total = options.map(() => 0);
     for (const [i, order] of orders.entries()) {
-      const probabilities = logSoftmax(at(read, i), this.#temperature(question)).map(Math.exp);
+      const probabilities = logSoftmax(at(read, i), temperatureOf(question)).map(Math.exp);
       for (const [place, option] of order.entries()) total[option] = at(total, option) + at(probabilities, place);
     }
     return total.map((sum) => Math.log(sum / orders.length));
   }
 
-  #listed(question: Question, order: readonly number[]): string {
+  function listed(question: Question, order: readonly number[]): string {
     const { kind, options } = question;
     const lines = order.map((option, place) => {
       const { name, description } = at(options, option);
-      const code = at(this.#codes, place);
+      const code = at(codes, place);
       if (kind === 'score') return `${code}. (level ${name} of ${options.length - 1}) ${contentOf(description)}`;
       return `${code}. ${name}${isFalsy(description) ? '' : `: ${contentOf(description)}`}`;
     });
@@ -134,17 +115,28 @@ class OpenLev implements OpenContract {
     return [...criterion(question), '# Options', ...lines, `\nRespond with only the letter of ${best}`].join('\n');
   }
 
-  #row(prefix: readonly number[], asked: string, labels: readonly number[]): Row {
-    const ids = [...prefix, ...this.#text.encode(`${asked}\n${TAIL}`)];
+  function row(prefix: readonly number[], asked: string, labels: readonly number[]): Row {
+    const ids = [...prefix, ...text.encode(`${asked}\n${TAIL}`)];
     return { ids, shared: prefix.length, read: { labels } };
   }
 
-  #temperature({ kind, options }: Question): number {
+  function temperatureOf({ kind, options }: Question): number {
     const type = TYPE_OF[kind];
     const band = options.length <= 8 ? 'small' : options.length <= 26 ? 'mid' : 'large';
-    const banded = kind === 'choice' ? this.#temperatures[`choice:A:${band}`] : undefined;
-    return banded ?? this.#temperatures[`${type}:A`] ?? 1;
+    const banded = kind === 'choice' ? temperatures[`choice:A:${band}`] : undefined;
+    return banded ?? temperatures[`${type}:A`] ?? 1;
   }
+
+  return {
+    // The letters, then the digits from 0 to 8.
+    labels: [...codes, ...digits].map((code) => at(text.encode(code), 0)),
+    about(state) {
+      const evidence = textOrJson(state, { sorted: true });
+      const head = `<|im_start|>system\n${SYSTEM}<|im_end|>\n<|im_start|>user\n# Evidence\n${evidence}\n\n`;
+      const prefix = text.encode(head);
+      return { ask: (question) => ask(prefix, question) };
+    },
+  };
 }
 
 function criterion({ id, instructions }: Question): string[] {
