@@ -270,7 +270,7 @@ describe('load', () => {
     expect(await load).toMatchObject({ model: QWEN, max_prompt_len: 32 });
   });
 
-  it('of what is not here is 404 with the command that fetches it, and the slot stays as it is', async () => {
+  it('of what is not here is 404 with the command that fetches it, and the active model stays', async () => {
     const box = await testHost(hub);
     await expect(box.host.load(QWEN, {})).rejects.toMatchObject({
       code: 'model_not_found',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Sequence } from '../../cache/sequence.ts';
-import { planRuns, writeStaticMask } from './static-plan.ts';
+import { planRuns, writeStaticMask } from './static-forward.ts';
 
 const SIZES = [4, 16].flatMap((chunk) => [8, 32].map((past) => ({ chunk, past })));
 
