@@ -150,16 +150,9 @@ export interface OpenContract {
   about(state: PyValue, questions: readonly Question[]): Asking;
 }
 
-/** Returns what a decision model can do that reads at most `tokens` tokens at once. */
-export function abilitiesOf({ limits }: Pick<DecisionContract, 'limits'>, tokens: number): ModelCapabilities {
-  return {
-    decide: 'options',
-    extract: false,
-    chat: false,
-    abstains: false,
-    max_tokens: tokens,
-    max_options: limits.options,
-  };
+/** Returns the abilities of a model that answers questions with options, and nothing else. */
+export function decidesOnly(max_tokens: number, max_options = 255): ModelCapabilities {
+  return { decide: 'options', extract: false, chat: false, abstains: false, max_tokens, max_options };
 }
 
 /** Returns a question with its options in the order in which the contract's author lists them. */

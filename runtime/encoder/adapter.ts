@@ -71,11 +71,6 @@ export interface Adapter {
   extract?(task: ExtractTask, text: string, options: PlanOptions): Planned;
 }
 
-/** Returns the abilities of a model that answers questions with options, and nothing else. */
-export function decidesOnly(max_tokens: number, max_options = 255): ModelCapabilities {
-  return { decide: 'options', extract: false, chat: false, abstains: false, max_tokens, max_options };
-}
-
 /** Returns the error for a text that the model cannot read whole. */
 export function tooLong(tokens: number, most: number, windows = false): AssayError {
   const advice = windows ? ', or start the server with --long-input windows' : '';

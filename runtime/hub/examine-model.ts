@@ -71,7 +71,7 @@ export async function examineModel(
   const verdict = await judgeRepository(model, listing, options, async (path) =>
     names.has(path) ? readJson(hub, model, listing, path, signal) : undefined,
   );
-  const { selection, decision, base, reads, mediaRefusal, kvBytes } = verdict;
+  const { selection, causal, base, reads, mediaRefusal, kvBytes } = verdict;
   if ('missing' in selection) {
     return {
       model,
@@ -95,7 +95,7 @@ export async function examineModel(
     commit,
     refusal: verdict.refusal ?? below?.refusal ?? null,
     mediaRefusal,
-    contract: verdict.contract ? contractInfo(verdict.contract) : (decision?.info ?? null),
+    contract: verdict.contract ? contractInfo(verdict.contract) : (causal?.info ?? null),
     ...(below ? { base: below.model } : {}),
     chosen: {
       layout: files.layout,

@@ -1,6 +1,6 @@
 import type { ModelId } from '../../lib/model-id.ts';
 import { type BaseModelId, findBase } from '../contracts/adapter.ts';
-import type { DecisionContract } from '../contracts/contract.ts';
+import type { Contract } from '../contracts/contract.ts';
 import { encoderFiles } from '../contracts/encoder-contracts.ts';
 import { CONTRACT_SETTINGS, findContract } from '../contracts/read-files.ts';
 import { type ArchitectureVerdict, judgeArchitecture } from '../store/architecture.ts';
@@ -12,8 +12,8 @@ import type { HubListing } from './hub-client.ts';
 export interface RepositoryVerdict extends ArchitectureVerdict {
   /** The files of the variant for a device, or what they lack. */
   selection: FileSelection;
-  /** Contract of a decision model on a language model; null for any other. */
-  decision: DecisionContract | null;
+  /** Contract of a causal language model; null for any other. */
+  causal: Contract | null;
   /** Model in another repository that this one's adapter changes; null for any other. */
   base: BaseModelId | null;
 }
@@ -43,14 +43,14 @@ export async function judgeRepository(
   const selection = selectModelFiles(files, { ...options, contract: own?.contract ?? null });
   const checkpoint = 'files' in selection && needsGraph(selection.files);
   if (own?.contract)
-    return { ...judgeArchitecture({ files: encoder, checkpoint }), selection, decision: null, base: null };
+    return { ...judgeArchitecture({ files: encoder, checkpoint }), selection, causal: null, base: null };
 
   const pathOf = (name: string): string => support[name] ?? name;
   const settings = CONTRACT_SETTINGS.filter((name) => paths.has(name)).map((name) => [name, pathOf(name)] as const);
   const small = { paths, json: await readAll(settings, read) };
   const found = options.base ? null : findContract(small, model);
-  const decision = found && 'contract' in found ? found.contract : null;
-  const base = adapter && !(found && 'refusal' in found) ? findBase(small, decision, options.named ?? null) : null;
+  const causal = found && 'contract' in found ? found.contract : null;
+  const base = adapter && !(found && 'refusal' in found) ? findBase(small, causal, options.named ?? null) : null;
   const genai = await read(pathOf(GENAI_CONFIG), GENAI_CONFIG);
   const processors =
     genai === undefined
@@ -64,12 +64,12 @@ export async function judgeRepository(
     config: await read(data.find((path) => path.endsWith('/config.json')) ?? pathOf('config.json'), 'config.json'),
     genai,
     processor: Object.values(processors)[0],
-    ownHead: decision?.lastLayer !== undefined || (options.base ?? false),
+    ownHead: causal?.lastLayer !== undefined || (options.base ?? false),
     // The weights of an adapter's base model are judged when they are fetched.
     checkpoint,
   });
   const [refusal = verdict.refusal] = [found, base].flatMap((one) => (one && 'refusal' in one ? one.refusal : []));
-  return { ...verdict, refusal, selection, decision, base: base && 'model' in base ? base : null };
+  return { ...verdict, refusal, selection, causal, base: base && 'model' in base ? base : null };
 }
 
 /** Reads files by their names and paths; those that are not downloaded yet are absent. */

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { ChatRequest, Device, Metrics, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
-import { abilitiesOf } from '../contracts/contract.ts';
+import { decidesOnly } from '../contracts/contract.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { JobResult, JobSpec } from '../engine/job-spec.ts';
 import type { CallerFields, EngineLoad, MediaFigures, PreparedMedia, Work } from '../protocol/messages.ts';
@@ -70,7 +70,9 @@ export class LoadedModel implements ServedModel {
     this.info = {
       ...info,
       ...(media ? { reads: media.kind, ...longest(media, info.maxPromptLen) } : {}),
-      ...(loaded.contract.writes ? {} : { capabilities: abilitiesOf(loaded.contract, info.maxPromptLen) }),
+      ...(loaded.contract.writes
+        ? {}
+        : { capabilities: decidesOnly(info.maxPromptLen, loaded.contract.limits.options) }),
       contract: loaded.contract.info,
     };
     this.#loaded = loaded;

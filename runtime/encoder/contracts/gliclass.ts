@@ -1,9 +1,10 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
+import { decidesOnly } from '../../contracts/contract.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, decidesOnly, tooLong } from '../adapter.ts';
+import { type Adapter, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*

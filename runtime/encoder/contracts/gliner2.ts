@@ -4,12 +4,12 @@ import type { Json } from '../../../lib/contract/answer-shape.ts';
 import { pointerStep } from '../../../lib/json/leaves.ts';
 import { joinMembers } from '../../../lib/json/members.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
+import { decidesOnly } from '../../contracts/contract.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
 import {
   type Adapter,
-  decidesOnly,
   type EncoderRow,
   type Planned,
   type PlanOptions,

@@ -1,10 +1,11 @@
 import { at } from '../../../lib/at.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { normalised } from '../../../lib/tasks/logprobs.ts';
+import { decidesOnly } from '../../contracts/contract.ts';
 import { type ContractOf, rowTokens } from '../../contracts/encoder-contracts.ts';
 import { isPyObject, type PyValue, textOrJson } from '../../contracts/python-json.ts';
 import type { Option, Question } from '../../contracts/question.ts';
-import { type Adapter, decidesOnly, type EncoderRow, type Planned, type PlanOptions, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, type Planned, type PlanOptions, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*

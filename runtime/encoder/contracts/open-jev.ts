@@ -1,8 +1,9 @@
 import { normalised } from '../../../lib/tasks/logprobs.ts';
+import { decidesOnly } from '../../contracts/contract.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, decidesOnly, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /**

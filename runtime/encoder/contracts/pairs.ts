@@ -1,9 +1,10 @@
 import { at } from '../../../lib/at.ts';
 import { logprobsOf, normalised } from '../../../lib/tasks/logprobs.ts';
+import { decidesOnly } from '../../contracts/contract.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, decidesOnly, type EncoderRow, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /*

@@ -1,9 +1,9 @@
 import { at } from '../../../lib/at.ts';
 import {
-  abilitiesOf,
   asListed,
   type Row as ContractRow,
   type DecisionContract,
+  decidesOnly,
   type Field,
   type OpenContract,
   type Span,
@@ -23,7 +23,7 @@ export function wholeAdapter(contract: DecisionContract, open: OpenContract): Ad
   const { limits, maxTokens, confidence, dependence } = contract;
   return {
     ...(dependence ? { dependence } : {}),
-    capabilities: abilitiesOf(contract, maxTokens),
+    capabilities: decidesOnly(maxTokens, limits.options),
     limits,
     confidence,
     readsMessages: true,
