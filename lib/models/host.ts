@@ -87,7 +87,7 @@ export interface ModelView {
 type Reported<Response> = Omit<Response, 'status' | 'model'> & { model: ModelId };
 export type LoadReport = Omit<Reported<LoadResponse>, 'state'>;
 export type DownloadReport = Reported<DownloadResponse>;
-/** Fields that an earlier version of Assay did not record when it compiled a model. */
+/** Reports the precision of a model; an earlier version of Assay may not have recorded it at the compile. */
 export type PrecisionReport = Pick<LoadReport, 'precision' | 'precision_reason' | 'precision_warning'>;
 
 export interface UnloadReport {
