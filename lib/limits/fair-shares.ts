@@ -4,14 +4,13 @@
  */
 const RECENT_MS = 60_000;
 /**
- * Amount by which a caller that comes is ahead of the caller that has got least: a short request is so served before
+ * Milliseconds by which a caller that comes is ahead of the caller that has got least: a short request is so served before
  * those that have got much already. A caller that begins much work makes the others wait for no more than this.
  */
 const CREDIT = 256;
 
 /**
- * Counts what each caller has used of something, such as tokens of a model or the time of a process, so that callers
- * with work get equal shares.
+ * Counts what each caller has used of the time of a model or a process, so that callers with work get equal shares.
  */
 export class FairShares {
   /** Amount used by each caller that has a job, or had one within `RECENT_MS`. */

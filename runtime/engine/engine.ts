@@ -42,6 +42,8 @@ export interface EngineOptions {
  * other one. So a caller with many long jobs does not keep others from starting.
  */
 const RESERVED = 4;
+/** Milliseconds that a token counts at least, because a clock may not tell the time of a short run. */
+const LEAST_MS = 0.01;
 /** Fraction of the KV cache that batch jobs may hold, unless no other batch job runs. */
 const BATCH_SHARE = 0.5;
 
@@ -310,9 +312,10 @@ export class Engine {
     this.#running = [...this.#running.filter((job) => !planned.has(job)), ...planned];
     try {
       const before = this.#now();
-      for (const { caller, newTokens } of batch) this.#shares.charge(caller, newTokens);
       const logits = await this.#forward.run(batch.map(sequenceRun));
-      this.#planner.measured(batch, this.#now() - before);
+      const ms = this.#now() - before;
+      this.#charge(batch, ms);
+      this.#planner.measured(batch, ms);
       const rows = new LogitRows(logits, this.#forward.vocabSize);
       for (const job of batch) this.#deliver(job, rows.take(job.plan.rows.length));
     } catch (cause) {
@@ -323,6 +326,13 @@ export class Engine {
         for (const job of batch) await this.#runBatch([job]);
       }
     }
+  }
+
+  /** Charges each caller with its part of the time of a run: tokens after a long prefix take longer than others. */
+  #charge(batch: readonly Job[], ms: number): void {
+    const tokens = batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
+    const each = Math.max(LEAST_MS, ms / Math.max(1, tokens));
+    for (const { caller, newTokens } of batch) this.#shares.charge(caller, each * newTokens);
   }
 
   /** Passes a job its rows of logits. If that throws, only this job ends. */
