@@ -4,8 +4,8 @@
  */
 const RECENT_MS = 60_000;
 /**
- * Milliseconds by which a caller that comes is ahead of the caller that has got least: a short request is so served before
- * those that have got much already. A caller that begins much work makes the others wait for no more than this.
+ * Milliseconds by which a caller that comes is ahead of the caller that has got least: a short request is so served
+ * before those that have got much already. A caller that begins much work makes the others wait for no more than this.
  */
 const CREDIT = 256;
 
