@@ -28,7 +28,7 @@ export class PackedForward implements Forward {
   readonly vocabSize: number;
   readonly slots: number;
   readonly apart: boolean;
-  evenRows = false;
+  evenRows: boolean;
   /** True if each key head has a single query head. */
   readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
@@ -43,6 +43,8 @@ export class PackedForward implements Forward {
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
     this.apart = manifest.queryHeads !== undefined;
+    // In a tiny model, rounded activations can hide from the test at the load that an odd last row is another one.
+    this.evenRows = manifest.precision === 'int4';
     this.#oneQueryEach = manifest.queryHeads === manifest.kv[0]?.heads;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
