@@ -298,6 +298,26 @@ describe('scheduling', () => {
     await Promise.all([short, ...long]);
   });
 
+  test('callers share the time of the model, not its tokens', async () => {
+    forward = new ToyForward(64, 8);
+    const engine = engineOf();
+    const read = { fast: 0, slow: 0 };
+    forward.onRun = (runs) => {
+      for (const { sequence, start } of runs) {
+        const slow = at(sequence.tokens, 0) === 0;
+        read[slow ? 'slow' : 'fast'] += sequence.length - start;
+        now += (sequence.length - start) * (slow ? 20 : 4);
+      }
+    };
+    const prompt = (caller: string, from: number) => engine.submit(job({ caller, prefix: tokens(1900, from) }));
+    const jobs = [prompt('slow', 0), prompt('fast', 1), prompt('fast', 2)];
+    for (let step = 0; step < 30; step++) await engine.step();
+    expect(read.slow).toBeGreaterThan(200);
+    expect(read.fast / read.slow).toBeGreaterThan(2.5);
+    while (await engine.step());
+    await Promise.all(jobs);
+  });
+
   test('prompts of interactive jobs are read first, those of batch jobs in every fourth run', async () => {
     const engine = engineOf();
     const batch = engine.submit(job({ priority: 'batch', prefix: tokens(1500, 1) }));
