@@ -76,7 +76,8 @@ export class Job {
   newTokens = 0;
   readonly #parts: JobParts;
   readonly #contexts: readonly BranchContext[];
-  #branches: BranchRun[] = [];
+  /** The branches by their index, from when they are needed: building the trees of many options takes long. */
+  readonly #branches: BranchRun[] = [];
   /** Indices of the open branches: those of the current group that are not done. */
   #group: number[] = [];
   #next = 0;
@@ -144,7 +145,7 @@ export class Job {
     this.cachedTokens = known;
     this.#prefilled = known;
     this.startedAt = now;
-    this.#branches = this.spec.branches.map((_, index) => this.#unbegun(index));
+    this.#branch(0);
     this.status = 'running';
   }
 
@@ -180,11 +181,11 @@ export class Job {
   advance(): boolean {
     if (this.#group.length > 0) return true;
     this.#closeTrunk();
-    if (this.#next === this.#branches.length) return false;
+    if (this.#next === this.spec.branches.length) return false;
     if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
     this.sequence.branches = null;
     let tokens = 0;
-    while (this.#next < this.#branches.length && this.#group.length < this.#parts.limits.group) {
+    while (this.#next < this.spec.branches.length && this.#group.length < this.#parts.limits.group) {
       const run = this.#branch(this.#next);
       const isLong = this.#isLong(this.#next);
       if (isLong && this.#group.length > 0) break;
@@ -395,7 +396,8 @@ export class Job {
   }
 
   #branch(index: number): BranchRun {
-    return at(this.#branches, index);
+    this.#branches[index] ??= this.#unbegun(index);
+    return this.#branches[index];
   }
 
   /** Answers the job, whose branches are all done. */
@@ -403,7 +405,7 @@ export class Job {
     const promptDone = this.promptDoneAt ?? now;
     this.status = 'done';
     this.submission.resolve({
-      branches: this.#branches.map((branch) => branch.result()),
+      branches: this.spec.branches.map((_, index) => this.#branch(index).result()),
       promptTokens: promptTokens(this.spec),
       cachedTokens: this.cachedTokens,
       queueMs: this.startedAt - this.submission.queuedAt,
