@@ -12,7 +12,7 @@ import { CACHE, emulatedNode } from './emulator.ts';
  * cannot be emulated here is skipped, with the reason.
  */
 
-/** One CPU takes 20 seconds of processor time, of which a busy machine gives it little. */
+/** One CPU takes one to three minutes of processor time, of which a busy machine gives it little. */
 const LIMIT_MS = 1_200_000;
 const CHECK = join(CACHE, 'check.mjs');
 
