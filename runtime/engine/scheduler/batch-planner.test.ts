@@ -22,6 +22,18 @@ test.each<[string, MeasuredRun[], number]>([
   expect(pace.tokens).toBe(tokens);
 });
 
+test.each<[string, MeasuredRun[], number]>([
+  ['nothing measured', [], 32],
+  ['a slow machine', [prompt(500)], 32],
+  ['a fast machine', [prompt(32)], 200],
+  ['runs that also decode do not count', [prompt(32), mixed(900, 256)], 200],
+  ['nor those of few tokens', [prompt(32), { ...prompt(30), promptTokens: 2 }], 200],
+])('prompt tokens while several callers have jobs: %s', (_, runs, tokens) => {
+  const pace = new PromptPace();
+  for (const run of runs) pace.add(run);
+  expect(pace.sharedTokens).toBe(tokens);
+});
+
 test('asks for a run that only decodes at first, and after 32 others', () => {
   const pace = new PromptPace();
   expect(pace.needsDecodeRun).toBe(true);

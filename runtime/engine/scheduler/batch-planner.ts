@@ -39,10 +39,13 @@ const FIRST_PROMPT_TOKENS = 64;
  */
 const BESIDE_FIRST_TOKENS = 2;
 /**
- * Maximum number of prompt tokens in other runs while several callers have jobs, or had some within the last minute.
- * Runs stay so short that a request of another caller, which must wait for the end of the run, waits little.
+ * Number of prompt tokens that other runs may have at least while several callers have jobs, or had some within the
+ * last minute. Runs stay so short that a request of another caller, which must wait for the end of the run, waits
+ * little.
  */
 const SHARED_PROMPT_TOKENS = 32;
+/** Milliseconds that such a run may take, if more tokens fit into them: two cores read about 32 of a small model. */
+const SHARED_MS = 25;
 
 interface PlannerOptions {
   limits: Limits;
@@ -79,9 +82,10 @@ export class BatchPlanner {
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
-   * `SHARED_PROMPT_TOKENS` for prompts. The caller that got least gets `FIRST_PROMPT_TOKENS` for its prompts, beside
-   * which others decode single tokens, and read only short prompts that fit into `SHARED_PROMPT_TOKENS`. Branches that
-   * are apart and other jobs then have runs in turns, because the model computes them one after the other.
+   * `PromptPace.sharedTokens` for prompts. The caller that got least gets `FIRST_PROMPT_TOKENS` for its prompts if that
+   * is more, beside which others decode single tokens, and read only short prompts that fit into what they get.
+   * Branches that are apart and other jobs then have runs in turns, because the model computes them one after the
+   * other.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -93,6 +97,7 @@ export class BatchPlanner {
     const short = candidates.filter(({ waitingTokens }) => waitingTokens <= SHORT);
     const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
     const spent = new Map<string, number>();
+    const { sharedTokens } = this.#pace;
     const batch: Job[] = [];
     if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
@@ -112,13 +117,13 @@ export class BatchPlanner {
     const crowds = (job: Job): boolean => {
       if (!reading || job.caller === first?.caller) return false;
       if (isDecode(job)) return job.waitingTokens > BESIDE_FIRST_TOKENS;
-      return tokensOf(batch) + job.waitingTokens > SHARED_PROMPT_TOKENS;
+      return tokensOf(batch) + job.waitingTokens > sharedTokens;
     };
     for (const job of short) {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
       if (crowds(job)) continue;
-      plan(job, shared && job.caller !== first?.caller ? SHARED_PROMPT_TOKENS : SHORT);
+      plan(job, shared && job.caller !== first?.caller ? sharedTokens : SHORT);
     }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
@@ -130,12 +135,12 @@ export class BatchPlanner {
     for (const job of long) {
       const { caller } = job;
       if (caller === first?.caller && !decoding.has(caller)) {
-        const free = FIRST_PROMPT_TOKENS - (spent.get(caller) ?? 0);
+        const free = Math.max(FIRST_PROMPT_TOKENS, sharedTokens) - (spent.get(caller) ?? 0);
         if (free > 0) plan(job, free);
         continue;
       }
       if (left <= 0 || crowds(job)) continue;
-      const share = shared ? SHARED_PROMPT_TOKENS - (spent.get(caller) ?? 0) : left;
+      const share = shared ? sharedTokens - (spent.get(caller) ?? 0) : left;
       if (share <= 0) continue;
       left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
     }
@@ -254,15 +259,17 @@ export interface MeasuredRun {
 }
 
 /**
- * Estimates how many prompt tokens fit into a run beside decoding jobs, so that the gap between two tokens of these
- * jobs is at most about twice as long as usual. The estimate follows the measured runs, because the cost of a token
- * grows with the prompt and differs between machines.
+ * Estimates how many prompt tokens fit into a run: beside decoding jobs, so that the gap between two tokens of these
+ * jobs is at most about twice as long as usual, and while several callers have jobs. The estimate follows the measured
+ * runs, because the cost of a token grows with the prompt and differs between machines.
  */
 export class PromptPace {
   /** Average milliseconds of runs that only decode; undefined before the first. */
   #decodeMs: number | undefined;
   /** Average milliseconds that one prompt token adds to a run; undefined before the first. */
   #tokenMs: number | undefined;
+  /** Average milliseconds of a token in runs that only read prompts; undefined before the first. */
+  #readMs: number | undefined;
   /** Number of runs with prompt tokens since the last run that only decoded. */
   #mixedRuns = 0;
 
@@ -277,9 +284,18 @@ export class PromptPace {
     return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));
   }
 
-  /** Updates the estimate with a run. Runs that only read prompts do not count. */
+  /** Number of prompt tokens for a run while several callers have jobs: as many as take `SHARED_MS`. */
+  get sharedTokens(): number {
+    return Math.max(SHARED_PROMPT_TOKENS, this.#readMs ? Math.floor(SHARED_MS / this.#readMs) : 0);
+  }
+
+  /** Updates the estimates with a run. */
   add({ ms, decodes, promptTokens }: MeasuredRun): void {
-    if (!decodes) return;
+    if (!decodes) {
+      // Fewer tokens take the time of a run rather than their own.
+      if (promptTokens >= SHARED_PROMPT_TOKENS / 2) this.#readMs = average(this.#readMs, ms / promptTokens);
+      return;
+    }
     this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;
     if (promptTokens === 0) this.#decodeMs = average(this.#decodeMs, ms);
     else if (this.#decodeMs !== undefined) {
