@@ -6,7 +6,7 @@ import { VERSION } from '../../lib/version.ts';
 import { COMMAND, shellWord } from './command.ts';
 import type { ServerConfig } from './config.ts';
 
-/* What a server says to the person who started it, and asks. */
+/* Writes what a server tells the person who started it, and asks whether to load a larger model. */
 
 /** Returns the message that a server shows once it listens: its URL, its web pages and the folder of its files. */
 export function listening(url: string, { home }: Pick<ServerConfig, 'home'>): string {

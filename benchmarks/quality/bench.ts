@@ -10,7 +10,7 @@ import { isCorrected, readTestSet, TEST_SETS, type Text } from './test-set.ts';
 const HELP = `npm run bench -- quality [--skills] [--forms=auto,int8,int4,float] [--sets=natural,chat]
 npm run bench -- quality --url http://127.0.0.1:8080 --key sk-assay-... [--model assay/starter] [--skills]
 
-Puts both test sets to a server and tells how often it is right; then questions to its chat, without and with the wish to think. Without --url it starts the starter model in each form of the weights
+Puts both test sets to a server and tells how often it is right; then questions to its chat, without and with the wish to think. Without --url it starts the starter model in each precision
 (the --precision of assay serve), one after the other. --skills tells it for each kind of task, too; --sets leaves out the others.`;
 
 const STARTER = 'assay/starter';

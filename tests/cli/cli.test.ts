@@ -539,7 +539,7 @@ describe('models', () => {
     );
   });
 
-  it('pull and load show the form of the weights, and warn of one that is not accurate', async () => {
+  it('pull and load show the precision, and warn of one that is not accurate', async () => {
     const form = { precision: 'int8', precision_reason: 'asked for', precision_warning: 'It may be wrong.' } as const;
     const { run } = await beside({
       models: [{ id: 'acme/tiny', status: 'compiled' }],

@@ -15,7 +15,7 @@ import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
-import { FORM_BOUNDS, formError } from './precision-error.ts';
+import { PRECISION_BOUNDS, precisionError } from './precision-error.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact`. Prints a line for each; exit code 1 if
@@ -34,8 +34,8 @@ check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, satu
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
 const clamped = await largestBlockProductsError();
 check('sums in blocks of 8 bits are not clamped', clamped < 0.01, clamped);
-for (const [fixture, file, precision, bound] of FORM_BOUNDS) {
-  const error = await formError(fixture, file, precision);
+for (const [fixture, file, precision, bound] of PRECISION_BOUNDS) {
+  const error = await precisionError(fixture, file, precision);
   check(`${fixture} as ${precision} is off by less than ${bound}`, error < bound, error);
 }
 

@@ -12,7 +12,7 @@ const TEXT = [5, 300, 17, 401, 33, 256, 9, 120, 77];
  * The allowed error of each precision against the published model, on any CPU. The bounds are about twice the measured
  * errors; a wrong scale or a transposed matrix causes more than 1, clamped sums 0.19 to 0.48.
  */
-export const FORM_BOUNDS: readonly (readonly [
+export const PRECISION_BOUNDS: readonly (readonly [
   fixture: string,
   file: string,
   precision: RequestedPrecision,
@@ -50,7 +50,7 @@ function publishedLogits(file: string): Promise<Float32Array[]> {
 /**
  * Returns the mean difference of a precision's logits from the published model's, as a share of their mean magnitude.
  */
-export async function formError(fixture: string, file: string, precision: RequestedPrecision): Promise<number> {
+export async function precisionError(fixture: string, file: string, precision: RequestedPrecision): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-precision-'));
   try {
     const source = modelFixture(fixture);

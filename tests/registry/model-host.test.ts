@@ -135,7 +135,7 @@ describe('download', () => {
     expect(events.at(-1)?.type).toBe('done');
   });
 
-  it('compiles to the form of weights that was asked for, and keeps the other', async () => {
+  it('compiles to the precision that was asked for, and keeps the other', async () => {
     const box = await testHost(hub);
     const compiles: number[] = [];
     for (const precision of ['float', 'int8', 'float'] as const) {

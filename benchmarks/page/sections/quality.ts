@@ -18,7 +18,7 @@ export const quality: Section = {
       '- *As corrected by readers* compares the same answers with those of two readers who did not know the expected answers, ' +
         'where both agreed.',
       '- *Majority* and *random* are the scores of always giving the most common answer, and of guessing.',
-      '- The word after the model’s name is the form of the weights (`--precision`). Without one, it is the default of the ' +
+      '- The word after the model’s name is the precision of the weights (`--precision`). Without one, it is the default of the ' +
         'machine, here the same as int8. *int4* has the published blocks of 4 bits; *float* computes the same weights in 32 bits.',
     ].join('\n'),
   ],

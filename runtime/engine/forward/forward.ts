@@ -45,7 +45,7 @@ export interface Forward {
 
 /**
  * Tells whether onnxruntime's kernels multiply the last row of so many in another way: an odd one (`even`), or one
- * after whole blocks of 32, as all forms but whole 8-bit numbers do in products with weights, and all in attention.
+ * after whole blocks of 32: in products with weights in all precisions but whole 8-bit numbers, in attention in all.
  */
 export function leavesRow(count: number, even: boolean): boolean {
   return even ? count % 2 === 1 : count > 1 && count % 32 === 1;

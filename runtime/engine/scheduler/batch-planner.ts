@@ -44,7 +44,7 @@ const BESIDE_FIRST_TOKENS = 2;
  * little.
  */
 const SHARED_PROMPT_TOKENS = 32;
-/** Milliseconds that such a run may take, if more tokens fit into them: two cores read about 32 of a small model. */
+/** Milliseconds in which such a run may read more tokens than that. Two cores with a small model read about 32. */
 const SHARED_MS = 25;
 
 interface PlannerOptions {
@@ -284,7 +284,10 @@ export class PromptPace {
     return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));
   }
 
-  /** Number of prompt tokens for a run while several callers have jobs: as many as take `SHARED_MS`. */
+  /**
+   * Number of prompt tokens for a run while several callers have jobs: as many as can be read in `SHARED_MS`, and at
+   * least `SHARED_PROMPT_TOKENS`.
+   */
   get sharedTokens(): number {
     return Math.max(SHARED_PROMPT_TOKENS, this.#readMs ? Math.floor(SHARED_MS / this.#readMs) : 0);
   }

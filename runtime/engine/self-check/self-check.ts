@@ -49,7 +49,7 @@ export async function findIndependence(forward: Forward, shape: KvShape): Promis
   return isIndependent(forward, shape);
 }
 
-/** Tokens of the other branches. Kernels differ from 16 rows on, and by blocks of 32 of them. */
+/** Tokens of the branches beside the compared one: some kernels change above 16 rows, others work in blocks of 32. */
 const COMPANY = [
   [5, 8, 1],
   [5, 8, 1, 2, 50],

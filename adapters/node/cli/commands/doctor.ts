@@ -130,7 +130,7 @@ async function compiledPrecisions(): Promise<{ model: string; precision: Precisi
     if (!precision || !choice || !current) continue;
     const onDevice = figures ? ` ${judge(device, figures, { automatic: automatic(process.env) }).reason}` : '';
     const why = `${choice.reason}${onDevice}`;
-    precisions.set(`${model} ${asked} ${device}`, { model, precision: precision, asked, why });
+    precisions.set(`${model} ${asked} ${device}`, { model, precision, asked, why });
   }
   return [...precisions.values()];
 }
