@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openModel } from '../../runtime/engine/model.ts';
@@ -34,41 +34,45 @@ export const PRECISION_BOUNDS: readonly (readonly [
   ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
 ];
 
-const published = new Map<string, Promise<Float32Array[]>>();
-
-/** Returns the logits of a published model, which is opened once: an emulated CPU takes seconds for that. */
-function publishedLogits(file: string): Promise<Float32Array[]> {
-  const read = async () => {
-    const model = await publishedModel(file);
-    return model.logits(TEXT).finally(() => model.close());
-  };
-  const known = published.get(file) ?? read();
-  published.set(file, known);
-  return known;
-}
-
 /**
  * Returns the mean difference of a precision's logits from the published model's, as a share of their mean magnitude.
  */
 export async function precisionError(fixture: string, file: string, precision: RequestedPrecision): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-precision-'));
   try {
-    const source = modelFixture(fixture);
-    await compileModel({ source, target: join(folder, 'out'), device: 'CPU', precision, maxPromptLen: 256 });
-    const wanted = await publishedLogits(join(source, file));
-    const compiled = compiledModel(await openModel(join(folder, 'out'), { threads: 1 }));
-    const got = await compiled.logits(TEXT);
-    await compiled.close();
-    let difference = 0;
-    let magnitude = 0;
-    for (const [row, logits] of wanted.entries()) {
-      for (const [token, logit] of logits.entries()) {
-        difference += Math.abs(logit - got[row]![token]!);
-        magnitude += Math.abs(logit);
-      }
-    }
-    return difference / magnitude;
+    await prepare(folder, fixture, file, precision);
+    return await preparedError(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Compiles a model to a folder, and writes the logits of the published one there: the same files on every CPU. */
+export async function prepare(
+  folder: string,
+  fixture: string,
+  file: string,
+  precision: RequestedPrecision,
+): Promise<void> {
+  const source = modelFixture(fixture);
+  await compileModel({ source, target: join(folder, 'compiled'), device: 'CPU', precision, maxPromptLen: 256 });
+  const published = await publishedModel(join(source, file));
+  const rows = await published.logits(TEXT);
+  await published.close();
+  writeFileSync(join(folder, 'logits.bin'), Buffer.concat(rows.map(({ buffer }) => new Uint8Array(buffer))));
+}
+
+/** Returns what `precisionError` does, for a model that `prepare` wrote to the folder. */
+export async function preparedError(folder: string): Promise<number> {
+  const compiled = compiledModel(await openModel(join(folder, 'compiled'), { threads: 1 }));
+  const got = (await compiled.logits(TEXT)).flatMap((row) => [...row]);
+  await compiled.close();
+  const { buffer } = Uint8Array.from(readFileSync(join(folder, 'logits.bin')));
+  let difference = 0;
+  let magnitude = 0;
+  for (const [index, logit] of new Float32Array(buffer).entries()) {
+    difference += Math.abs(logit - got[index]!);
+    magnitude += Math.abs(logit);
+  }
+  return difference / magnitude;
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,15 +7,17 @@ import { build } from 'esbuild';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import { CPU_MODELS } from './cpu-models.ts';
 import { CACHE, emulatedNode } from './emulator.ts';
+import { PRECISION_BOUNDS, prepare } from './precision-error.ts';
 
 /*
  * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on emulated CPUs (qemu). A CPU that
  * cannot be emulated here is skipped, with the reason.
  */
 
-/** One CPU takes one to three minutes of processor time, of which a busy machine gives it little. */
+/** One CPU takes about a minute of processor time, of which a busy machine gives it little. */
 const LIMIT_MS = 1_200_000;
 const CHECK = join(CACHE, 'check.mjs');
+const MODELS = join(CACHE, 'models');
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !CPU_MODELS.some(({ cpu }) => cpu === name));
@@ -23,6 +26,7 @@ if (unknown) {
   process.exit(2);
 }
 await bundleCheck();
+await prepareModels();
 console.log(
   `This machine: ${kernelFamily()}. AVX-512 and VNNI are not emulated; npm test covers what this machine has.`,
 );
@@ -40,7 +44,7 @@ for (const model of CPU_MODELS.filter(({ cpu }) => wanted.length === 0 || wanted
   console.log(name);
   const [program, ...args] = command;
   const expected = model.saturates ? 'saturates' : 'exact';
-  const { status, error } = spawnSync(program!, [...args, CHECK, expected], {
+  const { status, error } = spawnSync(program!, [...args, CHECK, expected, MODELS], {
     stdio: ['ignore', 'inherit', 'ignore'],
     timeout: LIMIT_MS,
   });
@@ -52,6 +56,16 @@ for (const model of CPU_MODELS.filter(({ cpu }) => wanted.length === 0 || wanted
 }
 console.log(`${failed} failed, ${skipped} skipped`);
 process.exitCode = failed > 0 ? 1 : 0;
+
+/** Compiles the models that are checked: the files are the same on every CPU, and an emulated one takes much longer. */
+async function prepareModels(): Promise<void> {
+  rmSync(MODELS, { recursive: true, force: true });
+  for (const [index, [fixture, file, precision]] of PRECISION_BOUNDS.entries()) {
+    const folder = join(MODELS, String(index));
+    mkdirSync(folder, { recursive: true });
+    await prepare(folder, fixture, file, precision);
+  }
+}
 
 /** Bundles the check; each of its files keeps its address. Emulated, Node takes six seconds to strip its types. */
 async function bundleCheck(): Promise<void> {
