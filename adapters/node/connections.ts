@@ -257,10 +257,14 @@ class Connection {
     this.socket.pause();
   }
 
-  /** Tells whether the parser may have more: not while it is paused, and not behind an unanswered request. */
+  /**
+   * Tells whether the parser may have more: not while it is paused, and not behind an unanswered request. The slice of a
+   * chunked body may hold further requests, of which the last has its body behind them: that waits, too.
+   */
   #mayParse(): boolean {
     if (this.#waiting.length === 0 || this.#stopped || this.socket.destroyed || this.socket.isPaused()) return false;
-    return this.#incomplete !== null || this.exchanges.length === 0;
+    const [first] = this.exchanges;
+    return first === undefined || first.request === this.#incomplete;
   }
 
   /** Returns the bytes up to the end of the headers or of the body, or all bytes if that end is not among them. */

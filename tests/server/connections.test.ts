@@ -1,7 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Connections } from '../../adapters/node/connections.ts';
 import { type RunningServer, startServer } from '../../adapters/node/server.ts';
 
 /*
@@ -94,6 +97,20 @@ describe('pipelined requests', () => {
     expect(server.figures().open).toBe(2);
     gate.open = true;
     await expect.poll(() => answers(text()), { timeout: 20_000 }).toBe(count);
+  });
+
+  test.each([0, 20, 40, 60, 80])('with chunked bodies are bounded behind an unanswered one (%i)', async (more) => {
+    // The parser alone knows where a chunked body ends, so a slice of it may end within a further request's head or body.
+    const http = createServer();
+    const connections = new Connections(http, () => undefined);
+    http.listen(0, '127.0.0.1');
+    onTestFinished(() => void http.close());
+    await once(http, 'listening');
+    const { socket } = await connected((http.address() as AddressInfo).port);
+    socket.write(chunked(`/${'n'.repeat(more)}`, 'body').repeat(500));
+    await expect.poll(() => connections.requests.length).toBeGreaterThan(0);
+    await delay(20);
+    expect(connections.requests.length).toBeLessThan(20);
   });
 
   test('give way to new connections', async () => {
