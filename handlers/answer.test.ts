@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { BatchAnswer, Call, InferenceBackend, Priority, TaskBatch } from '../lib/backend.ts';
+import type { Batches } from '../lib/contract/batches.ts';
 import { AssayError } from '../lib/errors.ts';
 import { hashSecret, listedKeys, type StoredKey } from '../lib/keys.ts';
 import { memoryQuota } from '../lib/limits/quota.ts';
 import { parseModelId } from '../lib/model-id.ts';
+import type { ModelHost } from '../lib/models/host.ts';
+import type { FileObject } from '../lib/schema/batches.ts';
 import { createApp } from './app.ts';
 import type { AppDeps, BodyChecker, RequestRecord } from './context.ts';
 import { readBodyOf } from './routes.ts';
@@ -45,6 +48,17 @@ test('an error that is not an AssayError becomes an internal_error without detai
   expect(JSON.parse(text)).toMatchObject({ error: { type: 'server_error', code: 'internal_error' } });
   expect(text).not.toMatch(/secret|TypeError/);
   expect(records).toMatchObject([{ status: 500, error: expect.any(Error) }]);
+});
+
+test('HEAD ends the body that GET would have had', async () => {
+  const cancel = vi.fn();
+  const file = { bytes: 5 } as FileObject;
+  const batches = { file: () => file, content: () => new ReadableStream({ cancel }) } as Partial<Batches> as Batches;
+  const app = createApp({ backend: {} as InferenceBackend, host: {} as ModelHost, keys: listedKeys([KEY]), batches });
+  const headers = { authorization: 'Bearer s' };
+  const response = await app.request('/v1/files/file-1/content', { method: 'HEAD', headers });
+  expect(response.status).toBe(200);
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 test('large bodies share a budget, small ones are always accepted', async () => {
@@ -163,6 +177,31 @@ test.each<[Priority | undefined, string | undefined, number, Priority | undefine
   if (status === 422) {
     expect(await response.json()).toMatchObject({ error: { code: 'invalid_value', param: 'assay-priority' } });
   }
+});
+
+test.each([
+  ['ann', {}, {}, 'key ann', 'ann'],
+  ['bob', {}, {}, 'key bob', 'bob'],
+  ['ann', {}, { 'assay-cache-scope': 'key bob', 'assay-caller': 'bob' }, 'key ann/key bob', 'ann'],
+  ['ann', { sharesCache: true }, {}, 'shared', 'ann'],
+  [
+    'box',
+    { scopes: ['admin'] },
+    { 'assay-cache-scope': 'key eve', 'assay-caller': 'eve' },
+    'key box/key eve',
+    'box/eve',
+  ],
+] as const)('cached prompts belong to the key %s %j with the headers %j', async (name, own, named, scope, caller) => {
+  let seen: Partial<Call> = {};
+  const send = appOf(
+    async (batch, call) => {
+      seen = call;
+      return admitting(batch, call);
+    },
+    { keys: listedKeys([{ ...KEY, name, ...own }]) },
+  );
+  await send({ headers: { authorization: 'Bearer s', 'content-type': 'application/json', ...named } });
+  expect([seen.cacheScope, seen.caller]).toEqual([scope, caller]);
 });
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -149,6 +149,8 @@ function requestId(services: Services): AppMiddleware {
     const trace = traceContext(c.req.raw.headers, newSpanId) ?? (beginTraces ? newTrace(newSpanId) : null);
     if (trace) c.set('trace', trace);
     await next();
+    // Hono answers HEAD as GET and drops the body, whose source, such as a file, would stay open.
+    if (c.req.method === 'HEAD') await c.res.body?.cancel();
     c.res.headers.set('x-request-id', id);
     c.res.headers.set('x-typesafe-request-id', id);
     logged(c, services, c.req.raw.signal.aborted ? leftEvent(services) : 'request', c.error);
