@@ -93,8 +93,10 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
   let closeMetrics = async (): Promise<unknown> => undefined;
   let probedAt = Number.NEGATIVE_INFINITY;
   const checker = new BodyThread();
-  const batches = config.batches ? openBatches(join(config.home, 'batches'), systemClock) : undefined;
-  const shared = { ...access, backend, host, questions, quota, aliases: new Set(config.alias) };
+  const stuck = (batch: string, error: unknown) => log.error(`The batch ${batch} cannot go on: ${messageOf(error)}`);
+  const batches = config.batches ? openBatches(join(config.home, 'batches'), systemClock, stuck) : undefined;
+  const reading = { decoders: NODE_DECODERS, turn: turns(), checker };
+  const shared = { ...access, ...reading, backend, host, questions, quota, aliases: new Set(config.alias) };
   const logRequest = (record: RequestRecord) => {
     writeLine(record);
     metrics.answered(record);
@@ -102,9 +104,6 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
   };
   const app = createApp({
     ...{ ...shared, pages, ...(batches ? { batches } : {}) },
-    decoders: NODE_DECODERS,
-    turn: turns(),
-    checker,
     metrics: (app) => metrics.handle(app),
     beginTraces: tracing !== null,
     isStopping: () => stopping,

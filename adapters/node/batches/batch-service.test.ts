@@ -1,4 +1,4 @@
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -17,21 +17,26 @@ async function open(limits: Partial<BatchLimits> = {}, folder?: string) {
       await new Promise((resolve) => setTimeout(resolve));
     },
   };
-  const service = openBatches(home, clock, { ...BATCH_LIMITS, ...limits });
+  const stuck: { batch: string; waitedMs: number }[] = [];
+  const failed = (batch: string) => stuck.push({ batch, waitedMs: clock.ms - 1_800_000_000_000 });
+  const service = openBatches(home, clock, failed, { ...BATCH_LIMITS, ...limits });
   let closed = false;
   const close = async () => {
     if (!closed) await service.close();
     closed = true;
   };
   onTestFinished(close);
-  return { service, clock, home, close };
+  return { service, clock, home, close, stuck };
 }
 type Service = Awaited<ReturnType<typeof open>>['service'];
 
-function form(parts: Record<string, string>, file: string | null): Request {
+/** Options of a request whose body is a stream, which the types of `fetch` lack. */
+const sending = (body: unknown) => ({ method: 'POST', body, duplex: 'half' }) as RequestInit;
+
+function form(parts: Record<string, string>, file: string | null, name = 'in.jsonl'): Request {
   const body = new FormData();
   for (const [name, value] of Object.entries(parts)) body.set(name, value);
-  if (file !== null) body.set('file', new File([file], 'in.jsonl'));
+  if (file !== null) body.set('file', new File([file], name));
   return new Request('http://x/v1/files', { method: 'POST', body });
 }
 
@@ -97,6 +102,9 @@ test.each([
   [line('a', {}, { url: '/v1/embeddings' }), 'mismatched_endpoint', 1],
   [line('a', [] as never), 'missing_required_parameter', 1],
   [line('a', { stream: true }), 'invalid_request', 1],
+  [`{"body":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'invalid_json_line', 1],
+  [`{"body":[${'[],'.repeat(250_000)}[]]}`, 'invalid_json_line', 1],
+  [`${line('a')}${'\n'.repeat(100_002)}`, 'too_many_tasks', 100_001],
   ['\n\n', 'empty_file', null],
 ])('refuses a file with the number of the line that is wrong (%#)', async (text, code, number) => {
   const { service } = await open();
@@ -233,8 +241,76 @@ test('bounds what a key stores and has open', async () => {
   expect(() => service.file('bob', short.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
 });
 
+test('counts uploads that arrive, and answers, as what a key stores', async () => {
+  const { service } = await open({ bytes: 1500, inflight: 1 });
+  const slow = form({ purpose: 'batch' }, line('a'));
+  const headers = { 'content-type': slow.headers.get('content-type') ?? '', 'content-length': '1500' };
+  const first = service.upload('ann', new Request(slow.url, { ...sending(slow.body), headers }));
+  await expect(upload(service, line('b'))).rejects.toMatchObject({ code: 'disk_full' });
+  await upload(service, line('b'), 'bob');
+  const file = await first;
+  service.start(async () => Response.json({ text: 'x'.repeat(1000) }));
+  const more = await upload(service, ['a', 'b', 'c'].map((id) => line(id)).join('\n'));
+  await service.deleteFile('ann', file.id);
+  const batch = await ended(service, service.create('ann', asking(more.id)).id);
+  expect(batch.request_counts).toMatchObject({ total: 3, failed: 1 });
+  expect(await linesOf(service, batch.error_file_id)).toMatchObject([{ custom_id: 'c', error: { code: 'disk_full' } }]);
+});
+
+test('forgets the oldest ended batches of a key', async () => {
+  const { service } = await open({ ended: 2 });
+  service.start(echo);
+  const ids: string[] = [];
+  for (const owner of ['ann', 'bob', 'ann', 'ann', 'ann']) {
+    const file = await upload(service, line('a'), owner);
+    ids.push((await ended(service, service.create(owner, asking(file.id)).id, owner)).id);
+  }
+  expect(service.batches('ann', { limit: 9 }).data.map(({ id }) => id)).toEqual([ids[4], ids[3], ids[2]]);
+  expect(service.batches('bob', { limit: 9 }).data).toHaveLength(1);
+});
+
+test('reports a batch that cannot go on, and tries it again after a minute', async () => {
+  const { service, home, stuck } = await open();
+  const file = await upload(service, line('a'));
+  await rename(join(home, 'files', file.id), join(home, 'files', 'away'));
+  service.start(echo);
+  const { id } = service.create('ann', asking(file.id));
+  await expect.poll(() => stuck.length).toBeGreaterThan(1);
+  expect(stuck.slice(0, 2)).toEqual([
+    { batch: id, waitedMs: 0 },
+    { batch: id, waitedMs: 60_000 },
+  ]);
+  await rename(join(home, 'files', 'away'), join(home, 'files', file.id));
+  expect(await ended(service, id)).toMatchObject({ status: 'completed' });
+});
+
+test.each([
+  ['is broken off', (content: Uint8Array) => content.slice(0, -40), 'error'],
+  ['ends early', (content: Uint8Array) => content.slice(0, -40), 'end'],
+])('keeps nothing of an upload that %s', async (_, cut, how) => {
+  const { service, home } = await open();
+  const whole = form({ purpose: 'batch' }, line('a').repeat(1000));
+  const bytes = cut(new Uint8Array(await whole.clone().arrayBuffer()));
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(bytes);
+    },
+    async pull(controller) {
+      // The file is open by then.
+      await expect.poll(async () => (await readdir(join(home, 'files'))).length).toBe(1);
+      if (how === 'error') controller.error(new Error('gone'));
+      else controller.close();
+    },
+  });
+  const headers = { 'content-type': whole.headers.get('content-type') ?? '' };
+  const broken = service.upload('ann', new Request(whole.url, { ...sending(body), headers }));
+  await expect(broken).rejects.toMatchObject({ code: 'malformed_json' });
+  expect(await readdir(join(home, 'files'))).toEqual([]);
+});
+
 test.each([
   [form({}, line('a')), 'invalid_value', 'purpose'],
+  [form({ purpose: 'batch' }, line('a'), 'n'.repeat(256)), 'invalid_value', 'file'],
   [form({ purpose: 'fine-tune' }, line('a')), 'invalid_value', 'purpose'],
   [form({ purpose: 'batch' }, null), 'missing_field', 'file'],
   [

@@ -12,17 +12,19 @@ import { OF_SERVER, RetryLater } from '../../../lib/rows/retry-later.ts';
 import type { Batch, BatchState, FileObject } from '../../../lib/schema/batches.ts';
 import { type BatchLine, checkLines, readLines } from './check-lines.ts';
 import { BatchStore, LAST_STATES, type LineResult, type StoredBatch } from './store.ts';
-import { readUpload } from './upload.ts';
+import { MOST_FILE_BYTES, readUpload } from './upload.ts';
 
 /** Bounds of what is stored and of what runs. */
 export interface BatchLimits {
-  /** Files and their bytes of one key, and bytes of all keys. */
+  /** Files and their bytes of one key, and bytes of all keys; of answers, which become files at the end, too. */
   files: number;
   bytes: number;
   totalBytes: number;
   /** Batches of one key, and of all keys, that are not ended. */
   open: number;
   totalOpen: number;
+  /** Ended batches of one key that are remembered. */
+  ended: number;
   /** Batches that are answered at once, and requests of each. The engine lets interactive requests pass them. */
   running: number;
   inflight: number;
@@ -34,10 +36,13 @@ export const BATCH_LIMITS: BatchLimits = {
   totalBytes: 20_000_000_000,
   open: 16,
   totalOpen: 256,
+  ended: 1_000,
   running: 2,
   inflight: 12,
 };
 
+/** Milliseconds after which a batch that cannot go on, as on a full disk, is tried again. */
+const STUCK_MS = 60_000;
 /** Seconds that a batch may take, that ended batches are remembered, and that files exist by default. */
 const WINDOW_S = 24 * 3600;
 const REMEMBERED_S = 30 * 24 * 3600;
@@ -70,11 +75,19 @@ export interface BatchService extends Batches {
 
 /**
  * Opens the batches that a folder keeps. What is stored survives the end of the process at any moment: a line whose
- * answer was not stored is asked again, and an output file exists once it is whole.
+ * answer was not stored is asked again, and an output file exists once it is whole. Calls `failed` when a batch cannot
+ * go on; it is tried again later.
  */
-export function openBatches(folder: string, clock: Clock, limits: BatchLimits = BATCH_LIMITS): BatchService {
+export function openBatches(
+  folder: string,
+  clock: Clock,
+  failed: (batch: string, error: unknown) => void,
+  limits: BatchLimits = BATCH_LIMITS,
+): BatchService {
   const store = new BatchStore(folder, clock);
   const runs = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  /** Uploads that arrive, with the room that they may take. */
+  const arriving = new Set<{ owner: string; bytes: number }>();
   let answer: AnswerLine | null = null;
   let sweeping: NodeJS.Timeout | null = null;
 
@@ -118,7 +131,10 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
       owners.set(next.owner, [...(owners.get(next.owner) ?? []), next]);
       const stop = new AbortController();
       const done = run(next.id, answer, stop.signal)
-        .catch(() => undefined)
+        .catch((error: unknown) => {
+          failed(next.id, error);
+          return clock.sleep(STUCK_MS, stop.signal).catch(() => undefined);
+        })
         .then(() => {
           runs.delete(next.id);
           if (!stop.signal.aborted || stop.signal.reason !== CLOSING) schedule();
@@ -157,6 +173,8 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
 
   async function answerLines(batch: StoredBatch, ask: AnswerLine, signal: AbortSignal): Promise<void> {
     const answered = store.answered(batch.id);
+    let room = Math.min(limits.bytes - store.stored(batch.owner).bytes, limits.totalBytes - store.stored().bytes);
+    room -= store.resultBytes(batch.id);
     const later = new RetryLater(clock);
     let pending: LineResult[] = [];
     let timer: NodeJS.Timeout | null = null;
@@ -175,7 +193,13 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
     }
     try {
       const bounds = { inflight: limits.inflight, window: 16 * limits.inflight };
-      for await (const result of mapInOrder(open(), bounds, (line) => answerLine(batch, line, ask, later, signal))) {
+      const answerOf = async (line: BatchLine) => {
+        if (room <= 0) return withoutAnswer(batch, line, 'disk_full', NO_ROOM);
+        const result = await answerLine(batch, line, ask, later, signal);
+        room -= Buffer.byteLength(result?.text ?? '');
+        return result;
+      };
+      for await (const result of mapInOrder(open(), bounds, answerOf)) {
         if (!result) continue;
         pending.push(result);
         if (pending.length >= COMMIT_LINES) commit();
@@ -218,8 +242,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
       } catch {
         if (signal.aborted) return null;
         if (attempt++ >= ATTEMPTS) {
-          const failure = JSON.stringify({ code: 'internal_error', message: 'The server failed. See its log.' });
-          return { line, ok: false, text: lineText(requestId, customId, 'null', failure) };
+          return withoutAnswer(batch, { line, customId }, 'internal_error', 'The server failed. See its log.');
         }
         await clock.sleep(RETRY_MS, signal);
       }
@@ -232,10 +255,9 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
     if (expired) {
       const answered = store.answered(batch.id);
       const missing: LineResult[] = [];
-      for await (const { line, customId } of readLines(store.pathOf(batch.request.input_file_id))) {
-        if (answered.has(line)) continue;
-        const error = JSON.stringify({ code: 'batch_expired', message: 'The batch was not done in its 24 hours.' });
-        missing.push({ line, ok: false, text: lineText(`${batch.id}-${line}`, customId, 'null', error) });
+      for await (const one of readLines(store.pathOf(batch.request.input_file_id))) {
+        if (answered.has(one.line)) continue;
+        missing.push(withoutAnswer(batch, one, 'batch_expired', 'The batch was not done in its 24 hours.'));
       }
       store.addResults(batch.id, missing);
     }
@@ -320,17 +342,28 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
 
   return {
     async upload(owner, request) {
+      const sum = (uploads: { bytes: number }[]) => uploads.reduce((all, { bytes }) => all + bytes, 0);
+      const beside = [...arriving].filter((one) => one.owner === owner);
       const own = store.stored(owner);
-      if (own.files >= limits.files || own.bytes >= limits.bytes || store.stored().bytes >= limits.totalBytes) {
+      if (
+        own.files + beside.length >= limits.files ||
+        own.bytes + sum(beside) >= limits.bytes ||
+        store.stored().bytes + sum([...arriving]) >= limits.totalBytes
+      ) {
         throw new AssayError('disk_full', 'There is no room for more files. Delete some: DELETE /v1/files/{id}.');
       }
       const id = store.newId('file-');
+      const length = Number(request.headers.get('content-length') ?? MOST_FILE_BYTES);
+      const place = { owner, bytes: Math.min(length, MOST_FILE_BYTES) };
+      arriving.add(place);
       let upload: Awaited<ReturnType<typeof readUpload>>;
       try {
         upload = await readUpload(request, (content, limit) => store.writeContent(id, content, limit));
       } catch (error) {
         await store.deleteFile(id);
         throw error;
+      } finally {
+        arriving.delete(place);
       }
       const created = store.now();
       const { filename, bytes, expiresAfter = FILE_S } = upload;
@@ -387,6 +420,7 @@ export function openBatches(folder: string, clock: Clock, limits: BatchLimits = 
         errors: [],
       };
       store.addBatch(batch, idempotencyKey);
+      store.forgetEnded(owner, limits.ended);
       schedule();
       return bodyOf(batch);
     },
@@ -429,6 +463,18 @@ const CLOSING = new Error('The server ends.');
 
 function notFound(what: string, id: string, param?: string): AssayError {
   return new AssayError('not_found', `There is no ${what} ${id} of this key.`, param === undefined ? {} : { param });
+}
+
+const NO_ROOM = 'There is no room for more answers. Delete files (DELETE /v1/files/{id}), and send this line again.';
+
+function withoutAnswer(
+  batch: StoredBatch,
+  { line, customId }: Pick<BatchLine, 'line' | 'customId'>,
+  code: string,
+  message: string,
+): LineResult {
+  const error = JSON.stringify({ code, message });
+  return { line, ok: false, text: lineText(`${batch.id}-${line}`, customId, 'null', error) };
 }
 
 function lineText(id: string, customId: string, response: string, error: string): string {

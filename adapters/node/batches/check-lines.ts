@@ -1,5 +1,6 @@
 import { AssayError } from '../../../lib/errors.ts';
 import { membersOf } from '../../../lib/json/members.ts';
+import { excessOf, MAX_DEPTH, MAX_PARTS } from '../../../lib/json/scan.ts';
 import type { BatchError } from '../../../lib/schema/batches.ts';
 import { lines } from '../rows/read-rows.ts';
 
@@ -36,15 +37,16 @@ export async function checkLines(file: string, endpoint: string): Promise<{ tota
   let [line, total] = [0, 0];
   for await (const bytes of lines(file)) {
     line++;
-    if (bytes && bytes.length <= 2 && bytes.toString().trim() === '') continue;
-    total++;
-    const wrong = problemOf(bytes, endpoint, seen);
-    if (wrong) errors.push({ ...wrong, line });
-    if (errors.length === MOST_ERRORS) break;
-    if (total > MOST_LINES) {
-      errors.push({ code: 'too_many_tasks', line, message: `A batch may have ${MOST_LINES} requests.`, param: null });
+    const isEmpty = bytes !== null && bytes.length <= 2 && bytes.toString().trim() === '';
+    if (!isEmpty) total++;
+    if (total > MOST_LINES || line > 2 * MOST_LINES) {
+      const message = `A batch may have ${MOST_LINES} requests, and as many empty lines.`;
+      errors.push({ code: 'too_many_tasks', line, message, param: null });
       break;
     }
+    const wrong = isEmpty ? null : problemOf(bytes, endpoint, seen);
+    if (wrong) errors.push({ ...wrong, line });
+    if (errors.length === MOST_ERRORS) break;
   }
   if (total === 0) errors.push({ code: 'empty_file', line: null, message: 'The file has no requests.', param: null });
   return { total, errors };
@@ -57,7 +59,10 @@ function problemOf(bytes: Buffer | null, endpoint: string, seen: Set<string>): O
   if (bytes === null) return wrong('invalid_json_line', 'The line is too long.');
   let value: Record<string, unknown>;
   try {
-    value = JSON.parse(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    if (excessOf(text))
+      return wrong('invalid_json_line', `The line has more than ${MAX_PARTS} members or ${MAX_DEPTH} levels.`);
+    value = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw new AssayError('invalid_type', 'no object');
   } catch {

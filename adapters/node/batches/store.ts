@@ -243,6 +243,16 @@ export class BatchStore {
     return this.#page('batches', 'owner = ?', [owner], page, batchOf);
   }
 
+  /** Removes the ended batches of an owner but the `kept` newest. */
+  forgetEnded(owner: string, kept: number): void {
+    const last = [...LAST_STATES].map((state) => `'${state}'`).join(', ');
+    const ended = `FROM batches WHERE owner = ? AND status IN (${last})`;
+    this.#run(
+      `DELETE ${ended} AND rowid <= (SELECT rowid ${ended} ORDER BY rowid DESC LIMIT 1 OFFSET ?)`,
+      ...[owner, owner, kept],
+    );
+  }
+
   /** Returns the batches that are not ended, in the order in which they were made. */
   open(): StoredBatch[] {
     const last = [...LAST_STATES].map((state) => `'${state}'`).join(', ');
@@ -265,6 +275,12 @@ export class BatchStore {
   /** Returns the numbers of the lines that have a result. */
   answered(batch: string): Set<number> {
     return new Set(this.#all('SELECT line FROM results WHERE batch = ?', batch).map(({ line }) => Number(line)));
+  }
+
+  /** Returns the bytes of the answers to a batch that are stored. */
+  resultBytes(batch: string): number {
+    const sql = 'SELECT coalesce(sum(length(CAST(text AS BLOB))), 0) AS bytes FROM results WHERE batch = ?';
+    return Number(this.#all(sql, batch)[0]?.bytes);
   }
 
   counts(batch: string): { completed: number; failed: number } {

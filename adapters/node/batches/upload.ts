@@ -5,7 +5,10 @@ import { ExpiresAfter } from '../../../lib/schema/batches.ts';
 import { validate } from '../../../lib/validation/validate.ts';
 
 /** Maximum size of an uploaded file, as OpenAI allows it. */
-const MOST_FILE_BYTES = 200_000_000;
+export const MOST_FILE_BYTES = 200_000_000;
+/** Maximum size of what a body has beside the file. */
+const MOST_OTHER_BYTES = 65_536;
+const MOST_NAME_LENGTH = 255;
 
 /** Describes an uploaded file. */
 export interface Upload {
@@ -37,7 +40,8 @@ export async function readUpload(
     },
   });
   const fields = new Map<string, string>();
-  let file: { filename: string; written: Promise<void> } | null = null;
+  type Content = AsyncIterable<Uint8Array> & { destroy(error: Error): unknown };
+  let file: { filename: string; content: Content; written: Promise<void> } | null = null;
   const parser = new busboy.Busboy({
     headers: { 'content-type': type },
     limits: { files: 1, fields: 16, fieldSize: 1024, fileSize: MOST_FILE_BYTES + 1, headerPairs: 32 },
@@ -48,20 +52,38 @@ export async function readUpload(
     const written = write(stream, limit);
     // It is awaited below; until then it must not count as unhandled.
     written.catch(() => stream.resume());
-    file = { filename: filename || 'upload.jsonl', written };
+    file = { filename: filename || 'upload.jsonl', content: stream, written };
   });
   const source = Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0]);
-  await new Promise<void>((resolve, reject) => {
-    const broken = (cause: unknown) =>
-      reject(new AssayError('malformed_json', 'The body is not multipart/form-data that can be read.', { cause }));
-    parser.on('finish', resolve).on('error', broken);
-    source.on('error', broken);
+  let received = 0;
+  source.on('data', ({ length }: Buffer) => {
+    received += length;
+    if (received > MOST_FILE_BYTES + MOST_OTHER_BYTES) source.destroy(tooLarge());
+  });
+  const broken = await new Promise<unknown>((resolve) => {
+    parser.on('finish', () => resolve(null)).on('error', resolve);
+    source.on('error', resolve);
     source.pipe(parser);
   });
   // The cast is needed because the assignment happens in a callback.
-  const found = file as { filename: string; written: Promise<void> } | null;
+  const found = file as { filename: string; content: Content; written: Promise<void> } | null;
+  if (broken) {
+    const cause =
+      broken instanceof AssayError
+        ? broken
+        : new AssayError('malformed_json', 'The body is not multipart/form-data that can be read.', { cause: broken });
+    // Otherwise the file, of which no more comes, would stay open.
+    found?.content.destroy(cause);
+    await found?.written.catch(() => undefined);
+    throw cause;
+  }
   if (!found) throw new AssayError('missing_field', 'file is required.', { param: 'file' });
   await found.written;
+  if (found.filename.length > MOST_NAME_LENGTH) {
+    throw new AssayError('invalid_value', `The name of the file must have at most ${MOST_NAME_LENGTH} characters.`, {
+      param: 'file',
+    });
+  }
   if (fields.get('purpose') !== 'batch') {
     throw new AssayError('invalid_value', 'purpose must be batch.', { param: 'purpose' });
   }
