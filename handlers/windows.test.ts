@@ -147,6 +147,14 @@ test('cuts a window further whose words are shorter than those before', async ()
   expect(found.x_candidates).toMatchObject([{ value: 'Bo', span: [start, start + 2] }]);
 });
 
+test('counts the parts of windows that did not fit among the 64', async () => {
+  const { post, asked } = app();
+  const state = `${document(10)}\n\n${'a b c d e f '.repeat(40_000)}`;
+  const { status, body } = await post({ state, fields: { tenant: { type: 'text' } }, windows: {} });
+  expect([status, body.error.message]).toEqual([400, expect.stringMatching(/needs more than 64 windows/)]);
+  expect(asked()).toBeLessThan(300);
+});
+
 test.each([
   [{ state: 'x', windows: { combine: 'mean' } }, 'windows.combine'],
   [{ state: 'x', windows: { size: 100, overlap: 60 } }, 'windows.overlap'],

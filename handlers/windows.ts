@@ -53,13 +53,17 @@ export async function answerInWindows(
   const overlap = windows.overlap ?? (rules.combine === 'noisy_or' ? 0 : Math.min(MOST_OVERLAP, Math.floor(size / 4)));
   const least = Math.ceil(text.length / (size * MANY_CHARACTERS));
   if (least > MOST_WINDOWS) throw tooMany(`at least ${least}`, size);
+  let read = 0;
   const answer = async (window: Window): Promise<AnsweredWindow[]> => {
     const context = text.slice(window.start, window.end);
+    // The parts of windows that did not fit count, too.
+    if (read++ === MOST_WINDOWS) throw tooMany(`more than ${MOST_WINDOWS}`, size);
     try {
       return [{ ...window, answer: await run({ ...asked, input: { context } }) }];
     } catch (error) {
       if (!isAssayError(error, 'input_too_long') || context.length <= LEAST_CHARACTERS) throw error;
       // Its tokens are shorter than those before: two windows in its place.
+      read--;
       const half = Math.ceil(context.length / 2);
       const parts = cutText(context, half + Math.ceil(half / 4), Math.min(Math.floor(half / 4), overlap));
       const moved = parts.map(({ start, end }) => ({ start: window.start + start, end: window.start + end }));
@@ -74,10 +78,10 @@ export async function answerInWindows(
 
   const begin = at(cutText(text, size * FEW_CHARACTERS, 0), 0);
   const answered = await answer(begin);
-  const read = at(answered, 0);
-  const tokens = read.answer.usage.stateTokens ?? read.answer.usage.promptTokens;
+  const one = at(answered, 0);
+  const tokens = one.answer.usage.stateTokens ?? one.answer.usage.promptTokens;
   // The prompt has tokens of its own, too: about this many, which matters for small windows.
-  const characters = (read.end - read.start) / Math.max(tokens / 2, tokens - FIXED_TOKENS);
+  const characters = (one.end - one.start) / Math.max(tokens / 2, tokens - FIXED_TOKENS);
   const from = at(answered, answered.length - 1).end;
   const rest = Math.max(0, from - Math.floor(overlap * characters));
   const length = Math.max(LEAST_CHARACTERS, Math.floor(size * characters * FILLED));

@@ -15,9 +15,10 @@ it.each([
   ['forever', undefined],
   ['5', 5_000],
   ['5 m', undefined],
+  ['1s'.repeat(1_000_000), undefined],
   ['', undefined],
   [null, undefined],
   [Number.NaN, undefined],
-])('reads keep_alive %j', (sent, ms) => {
+])('reads keep_alive (%#)', (sent, ms) => {
   expect(keepAliveMs(sent)).toBe(ms);
 });

@@ -5,6 +5,8 @@ import { described } from './values.ts';
 const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 };
 const DURATION = /^[-+]?(\d{1,12}(\.\d{1,9})?(ns|us|µs|ms|s|m|h))+$/u;
 
+const MOST_LENGTH = 64;
+
 /**
  * Limits how long the model stays in memory after this request, in Ollama's form: seconds, or a duration in the form of
  * Go (`time.ParseDuration`).
@@ -24,7 +26,8 @@ export const KeepAlive = described(
 /** Returns the milliseconds of a `keep_alive`: infinite for a negative one, undefined if it cannot be read. */
 export function keepAliveMs(sent: unknown): number | undefined {
   if (typeof sent === 'number') return Number.isFinite(sent) ? limited(sent * 1000) : undefined;
-  if (typeof sent !== 'string') return undefined;
+  // A long text would exhaust the stack of the expression.
+  if (typeof sent !== 'string' || sent.length > MOST_LENGTH) return undefined;
   if (/^[-+]?\d{1,12}$/.test(sent)) return limited(Number(sent) * 1000);
   if (!DURATION.test(sent)) return undefined;
   const parts = [...sent.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/gu)];
