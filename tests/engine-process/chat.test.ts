@@ -54,6 +54,7 @@ describe('chat', () => {
     const [first, second] = [await chat(), await chat()];
     expect(second.content).toBe(first.content);
     expect(second.finish.metrics.cached_tokens).toBeGreaterThan(0);
+    expect(Number(second.finish.metrics.cached_tokens) % 16).toBe(0);
   });
 
   it('says the same for the same seed', async () => {
