@@ -258,8 +258,8 @@ class Connection {
   }
 
   /**
-   * Tells whether the parser may have more: not while it is paused, and not behind an unanswered request. The slice of a
-   * chunked body may hold further requests, of which the last has its body behind them: that waits, too.
+   * Tells whether the parser may have more: not while it is paused, and not behind an unanswered request. The slice of
+   * a chunked body may hold further requests, of which the last has its body behind them: that waits, too.
    */
   #mayParse(): boolean {
     if (this.#waiting.length === 0 || this.#stopped || this.socket.destroyed || this.socket.isPaused()) return false;

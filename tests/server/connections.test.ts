@@ -100,7 +100,7 @@ describe('pipelined requests', () => {
   });
 
   test.each([0, 20, 40, 60, 80])('with chunked bodies are bounded behind an unanswered one (%i)', async (more) => {
-    // The parser alone knows where a chunked body ends, so a slice of it may end within a further request's head or body.
+    // The parser alone knows where a chunked body ends, so a slice of it may end within a further request.
     const http = createServer();
     const connections = new Connections(http, () => undefined);
     http.listen(0, '127.0.0.1');
