@@ -1,4 +1,4 @@
-import { Engine } from '../../runtime/engine/engine.ts';
+import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import type { BranchSpec, JobResult, JobSpec } from '../../runtime/engine/job-spec.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { Limits } from '../../runtime/engine/scheduler/limits.ts';
@@ -50,9 +50,14 @@ export function chat(prompt: number, answer: number, seed: number): JobSpec {
   return { ...job(tokens.slice(0, -1), [open(tokens.slice(-1), answer)]), apart: false };
 }
 
-export function engineOf({ manifest, forward }: EngineModel, limits: Partial<Limits> = {}, apart = true): Engine {
+export function engineOf(
+  { manifest, forward }: EngineModel,
+  limits: Partial<Limits> = {},
+  options: Partial<EngineOptions> = {},
+): Engine {
   const { maxPromptLen, contextLength } = manifest;
-  return new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 256 << 20, limits, apart });
+  const kv = kvShape(manifest);
+  return new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes: 256 << 20, limits, ...options });
 }
 
 /** Runs one job on the engine and measures its wall time and processor time. */

@@ -14,24 +14,24 @@ import type { Report } from '../report.ts';
 import { writeAsGguf } from './published-blocks.ts';
 import { type Request, Requests } from './requests.ts';
 
-const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,int4,published,keep] [--requests=150] [--seed=1] [--side-by-side] [--quick]
+const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,int4,published,keep] [--requests=42] [--seed=1] [--side-by-side] [--quick]
 
-Each task of a request alone and in company: how many answers differ. A request asks 16 tasks of both test sets about one of their texts.
+Each task of a request alone and in company, in eight ways: how many answers differ. A request asks 64 tasks of both test sets about one of their texts.
 --seed draws other requests. --precision=published: the blocks of a GGUF file, which is written from the model. --side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
 
-const TASKS = 16;
-/** Number of other requests that run together with the compared one. */
-const BESIDE = 2;
-
-/** Ways to answer a request. Each is compared with answering every task alone, on an engine with an empty cache. */
-const WAYS = ['alone, on a cached text', 'together', 'in another order', 'together, on a cached text', 'beside others'];
+const TASKS = 64;
+/** Number of tasks of a request among others. */
+const MOST_TASKS = 256;
+/** Number of requests that run in the same batches. */
+const GROUP = 3;
+const CHATS = 7;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
       model: { type: 'string', default: join(import.meta.dirname, '../../models/starter') },
-      precision: { type: 'string', default: 'int8,keep' },
+      precision: { type: 'string', default: 'int8,int4,published' },
       requests: { type: 'string' },
       seed: { type: 'string', default: '1' },
       'side-by-side': { type: 'boolean', default: false },
@@ -40,7 +40,7 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     },
   });
   if (values.help) return console.log(HELP);
-  const count = Number(values.requests ?? (values.quick ? 2 : 150));
+  const count = Number(values.requests ?? (values.quick ? 1 : 42));
   const text = await loadTextModel(values.model);
   for (const name of values.precision.split(',')) {
     const precision = REQUESTED_PRECISIONS.find((one) => one === name);
@@ -68,38 +68,48 @@ export async function run(report: Report, args: readonly string[]): Promise<void
   }
 }
 
+/** Numbers of answers of each kind that were compared and that differ, for each way to answer. */
 type Differences = Map<string, Map<string, { compared: number; different: number }>>;
 
-/** Answers random requests in all ways. Counts the answers that differ from those of the tasks alone. */
+/**
+ * Answers random requests in many ways. Compares the answers with those of each task alone, on an engine with an empty
+ * cache.
+ */
 async function compareAll(requests: Requests, { count, seed }: { count: number; seed: number }): Promise<Differences> {
   const texts = (await Promise.all(TEST_SETS.map(readTestSet))).flat();
   const tasks = texts.flatMap((one) => one.tasks);
   const random = new Random(seed);
   const pick = <T>(from: readonly T[]): T => at(from, Math.floor(random.uniform() * from.length));
-  const draw = (): Request => ({
-    context: pick(texts).context,
-    tasks: Array.from({ length: TASKS }, () => pick(tasks)),
-  });
-  const differences: Differences = new Map(WAYS.map((way) => [way, new Map()]));
-  for (let n = 0; n < count; n++) {
-    const request = draw();
-    const alone = await requests.eachAlone(request, { cached: false });
-    const others = Array.from({ length: BESIDE }, draw);
-    const ways = [
-      await requests.eachAlone(request, { cached: true }),
-      await requests.together(request, { cached: false }),
-      await requests.reversed(request),
-      await requests.together(request, { cached: true }),
-      await requests.beside(request, others),
-    ];
-    for (const [w, answers] of ways.entries()) {
-      const kinds = differences.get(at(WAYS, w));
-      for (const [i, { type }] of request.tasks.entries()) {
-        const kind = type === 'decide' ? 'decisions' : 'extractions';
-        const counted = kinds?.get(kind) ?? { compared: 0, different: 0 };
-        counted.compared++;
-        if (answers[i] !== alone[i]) counted.different++;
-        kinds?.set(kind, counted);
+  const some = (length: number) => Array.from({ length }, () => pick(tasks));
+  const differences: Differences = new Map();
+  for (let n = 0; n < count; n += GROUP) {
+    const contexts = new Set<string>();
+    while (contexts.size < GROUP + CHATS) contexts.add(pick(texts).context);
+    const [own, others] = [[...contexts].slice(0, GROUP), [...contexts].slice(GROUP)];
+    const group = own.map((context): Request => ({ context, tasks: some(TASKS) }));
+    const beside = await requests.beside(group);
+    for (const [i, request] of group.slice(0, count - n).entries()) {
+      const alone = await requests.eachAlone(request);
+      const cached = await requests.fromCache(request, { context: at(others, 0), tasks: some(1) });
+      const among = await requests.among(some(MOST_TASKS - TASKS), request);
+      for (const [way, answers] of [
+        ['together', cached.together],
+        ['in another order', await requests.reversed(request)],
+        [`with ${MOST_TASKS - 1} others on the text`, among],
+        ['alone, on a cached text', cached.eachAgain],
+        ['together, on a cached text', cached.again],
+        ['after an eviction', cached.afterEviction],
+        ['beside other requests', at(beside, i)],
+        [`beside ${CHATS} chats`, await requests.besideChats(request, others)],
+      ] as const) {
+        const kinds = differences.get(way) ?? new Map();
+        differences.set(way, kinds);
+        for (const [task, { type }] of request.tasks.entries()) {
+          const kind = type === 'decide' ? 'decisions' : 'extractions';
+          const { compared, different } = kinds.get(kind) ?? { compared: 0, different: 0 };
+          const differs = answers[task] !== alone[task];
+          kinds.set(kind, { compared: compared + 1, different: different + Number(differs) });
+        }
       }
     }
   }
