@@ -42,8 +42,8 @@ describe('a body in parts', () => {
     });
   });
 
-  test('may have a large part', async () => {
-    const large = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
+  test.each([1, 2, 3, 100_000])('may have a part of %i bytes', async (length) => {
+    const large = Uint8Array.from({ length }, (_, i) => i % 251);
     const [bytes, boundary] = await form([
       ['request', request({ a: { part: 'b' } })],
       ['b', large, 'image/png'],
