@@ -269,8 +269,25 @@ test('forgets the oldest ended batches of a key', async () => {
   expect(service.batches('bob', { limit: 9 }).data).toHaveLength(1);
 });
 
-test('reports a batch that cannot go on, and tries it again after a minute', async () => {
-  const { service, home, stuck } = await open();
+test('keeps an expired file as long as a batch reads it', async () => {
+  const { service, clock, home, close } = await open();
+  const parts = { purpose: 'batch', 'expires_after[anchor]': 'created_at', 'expires_after[seconds]': '3600' };
+  const file = await service.upload('ann', form(parts, line('a')));
+  const { id } = service.create('ann', asking(file.id));
+  await service.upload('ann', form(parts, line('b')));
+  service.start(
+    (...[, , , , signal]) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason))),
+  );
+  await expect.poll(() => service.batch('ann', id).status).toBe('in_progress');
+  await close();
+  const later = await open({}, home);
+  later.clock.ms = clock.ms + 3_600_000;
+  later.service.start(echo);
+  expect(await ended(later.service, id)).toMatchObject({ status: 'completed' });
+});
+
+test('reports a batch that cannot go on, answers others, and tries it again after a minute', async () => {
+  const { service, home, stuck } = await open({ running: 1 });
   const file = await upload(service, line('a'));
   await rename(join(home, 'files', file.id), join(home, 'files', 'away'));
   service.start(echo);
@@ -282,6 +299,8 @@ test('reports a batch that cannot go on, and tries it again after a minute', asy
   ]);
   await rename(join(home, 'files', 'away'), join(home, 'files', file.id));
   expect(await ended(service, id)).toMatchObject({ status: 'completed' });
+  const { id: other } = service.create('ann', asking((await upload(service, line('b'))).id));
+  expect(await ended(service, other)).toMatchObject({ status: 'completed' });
 });
 
 test.each([

@@ -88,6 +88,9 @@ export function openBatches(
   const runs = new Map<string, { stop: AbortController; done: Promise<void> }>();
   /** Uploads that arrive, with the room that they may take. */
   const arriving = new Set<{ owner: string; bytes: number }>();
+  /** Batches that could not go on, until they are tried again. */
+  const stuck = new Set<string>();
+  const ending = new AbortController();
   let answer: AnswerLine | null = null;
   let sweeping: NodeJS.Timeout | null = null;
 
@@ -123,7 +126,7 @@ export function openBatches(
       open.filter(({ id }) => runs.has(id)),
       ({ owner }) => owner,
     );
-    const waiting = open.filter(({ id }) => !runs.has(id));
+    const waiting = open.filter(({ id }) => !runs.has(id) && !stuck.has(id));
     while (runs.size < limits.running) {
       waiting.sort((a, b) => (owners.get(a.owner)?.length ?? 0) - (owners.get(b.owner)?.length ?? 0));
       const next = waiting.shift();
@@ -133,7 +136,9 @@ export function openBatches(
       const done = run(next.id, answer, stop.signal)
         .catch((error: unknown) => {
           failed(next.id, error);
-          return clock.sleep(STUCK_MS, stop.signal).catch(() => undefined);
+          stuck.add(next.id);
+          const again = () => stuck.delete(next.id) && schedule();
+          clock.sleep(STUCK_MS, ending.signal).then(again, () => undefined);
         })
         .then(() => {
           runs.delete(next.id);
@@ -449,6 +454,7 @@ export function openBatches(
     },
     async close() {
       answer = null;
+      ending.abort();
       if (sweeping) clearInterval(sweeping);
       const running = [...runs.values()];
       for (const { stop } of running) stop.abort(CLOSING);

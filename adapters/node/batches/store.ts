@@ -209,10 +209,11 @@ export class BatchStore {
     await rm(this.pathOf(id), { force: true });
   }
 
-  /** Removes files that have expired, and ended batches from before a time in seconds. */
+  /** Removes files that have expired and no open batch reads, and ended batches from before a time in seconds. */
   async removeExpired(before: number): Promise<void> {
+    const read = new Set(this.open().map(({ request }) => request.input_file_id));
     const expired = this.#all('SELECT id FROM files WHERE expires <= ?', this.now());
-    for (const { id } of expired) await this.deleteFile(String(id));
+    for (const { id } of expired) if (!read.has(String(id))) await this.deleteFile(String(id));
     const last = [...LAST_STATES].map((state) => `'${state}'`).join(', ');
     this.#run(`DELETE FROM batches WHERE created < ? AND status IN (${last})`, before);
   }
