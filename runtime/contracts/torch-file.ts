@@ -33,8 +33,11 @@ export class TorchTensor {
 
 /** Largest file that is read; the published heads have about 1 MB. */
 export const MAX_TORCH_BYTES = 32 << 20;
-/** Maximum number of operations in the pickle. */
+/** Maximum size of all tensors as 32-bit floats: 16-bit ones take twice their bytes in the file. */
+const MOST_TENSOR_BYTES = 2 * MAX_TORCH_BYTES;
+/** Maximum number of operations in the pickle, and of values that it makes: a list may have another one many times. */
 const MOST_OPERATIONS = 100_000;
+const MOST_VALUES = 100_000;
 
 /** Reads the value that a file contains. Throws `RefusedContract` for a file that holds anything else. */
 export function readTorchFile(file: Uint8Array): TorchValue {
@@ -114,6 +117,7 @@ type Dict = Map<StackValue, StackValue>;
 type StackValue = null | boolean | number | string | TorchTensor | Global | Storage | StackValue[] | Dict;
 
 const MARK = Symbol('mark');
+const MOST_NAME_BYTES = 256;
 const GLOBALS = ['torch._utils _rebuild_tensor_v2', 'torch._utils _rebuild_parameter', 'collections OrderedDict'];
 /** Element type and bytes of each kind of storage. */
 const STORAGES: Readonly<Record<string, { dataType: number; bytes: number }>> = {
@@ -128,6 +132,7 @@ class Unpickler {
   readonly #view: DataView;
   readonly #storage: (key: string) => Uint8Array | undefined;
   readonly #stack: (StackValue | typeof MARK)[] = [];
+  #tensorBytes = 0;
   readonly #memo = new Map<number, StackValue>();
   #at = 0;
 
@@ -185,7 +190,7 @@ class Unpickler {
     try {
       for (let count = 0; count < MOST_OPERATIONS; count++) {
         const code = this.#byte();
-        if (code === Unpickler.#STOP) return plain(this.#pop(), 0);
+        if (code === Unpickler.#STOP) return plain(this.#pop(), 0, { left: MOST_VALUES });
         const value = Unpickler.#VALUES[code]?.(this);
         if (value !== undefined) this.#stack.push(value);
         else if (!Unpickler.#CHANGES[code]) throw refuse(`its pickle has the operation 0x${code.toString(16)}`);
@@ -224,7 +229,11 @@ class Unpickler {
     if (!(callee instanceof Global) || !Array.isArray(args)) throw refuse('its pickle is damaged');
     if (callee.name === 'collections OrderedDict' && args.length === 0) return new Map();
     if (callee.name === 'torch._utils _rebuild_parameter' && args[0] instanceof TorchTensor) return args[0];
-    if (callee.name === 'torch._utils _rebuild_tensor_v2') return tensor(args);
+    if (callee.name === 'torch._utils _rebuild_tensor_v2') {
+      const made = tensor(args, MOST_TENSOR_BYTES - this.#tensorBytes);
+      this.#tensorBytes += made.values.byteLength;
+      return made;
+    }
     throw refuse(`its pickle calls ${callee.name.replace(' ', '.')} in an unknown way`);
   }
 
@@ -250,6 +259,7 @@ class Unpickler {
 
   #line(): string {
     const end = this.#bytes.indexOf(0x0a, this.#at);
+    if (end === -1 || end - this.#at > MOST_NAME_BYTES) throw refuse('its pickle is damaged');
     const text = this.#text(end - this.#at);
     this.#at++;
     return text;
@@ -265,7 +275,7 @@ class Unpickler {
   #global(module: string, name: string): Global {
     const full = `${module} ${name}`;
     if (GLOBALS.includes(full) || Object.hasOwn(STORAGES, full)) return new Global(full);
-    throw refuse(`its pickle asks for ${module}.${name}`);
+    throw refuse(`its pickle asks for ${full.slice(0, MOST_NAME_BYTES).replace(' ', '.')}`);
   }
 
   #pop(): StackValue {
@@ -310,8 +320,8 @@ class Unpickler {
   }
 }
 
-/** Reads a tensor from its storage, offset, dimensions and strides. */
-function tensor([storage, offset, dims, strides]: readonly StackValue[]): TorchTensor {
+/** Reads a tensor of at most `most` bytes from its storage, offset, dimensions and strides. */
+function tensor([storage, offset, dims, strides]: readonly StackValue[], most: number): TorchTensor {
   if (!(storage instanceof Storage) || !isCount(offset) || !areCounts(dims) || !areCounts(strides))
     throw refuse('a tensor is described in an unknown way');
   const { dataType, bytes } = STORAGES[storage.type]!;
@@ -322,6 +332,8 @@ function tensor([storage, offset, dims, strides]: readonly StackValue[]): TorchT
     step *= at(dims, i);
   }
   if ((offset + size) * bytes > storage.bytes.length) throw refuse('a tensor is larger than its numbers');
+  // Many tensors may name the same storage.
+  if (size * Float32Array.BYTES_PER_ELEMENT > most) throw refuse('its tensors are too large together');
   const part = storage.bytes.slice(offset * bytes, (offset + size) * bytes);
   const values = dataType === DataType.float ? new Float32Array(part.buffer) : widen(part, dataType);
   return new TorchTensor(dims, values);
@@ -334,10 +346,16 @@ const areCounts = (value: StackValue | undefined): value is number[] => Array.is
 /** Maximum depth of lists and dicts in each other. */
 const DEPTH = 32;
 
-/** Converts a value of the stack to one without maps. */
-function plain(value: StackValue, depth: number): TorchValue {
+/** Converts a value of the stack, of at most `budget.left` values, to one without maps. */
+function plain(value: StackValue, depth: number, budget: { left: number }): TorchValue {
+  if (budget.left-- === 0) throw refuse('its pickle makes too many values');
   if (depth > DEPTH || value instanceof Global || value instanceof Storage) throw refuse('its pickle is damaged');
-  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1, budget));
   if (!(value instanceof Map)) return value;
-  return Object.fromEntries([...value].map(([key, item]) => [String(key), plain(item, depth + 1)]));
+  return Object.fromEntries(
+    [...value].map(([key, item]) => {
+      if (typeof key === 'object') throw refuse('its pickle has a name that is no text');
+      return [String(key), plain(item, depth + 1, budget)];
+    }),
+  );
 }
