@@ -1,13 +1,20 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { Random } from '../../runtime/engine/random.ts';
 import { STARTER } from '../chaos/request.ts';
 
 /** Milliseconds in which one key asks alone, and then beside the hostile one, before it is alone again. */
 const PHASE_MS = 60_000;
 const BETWEEN_MS = 2_000;
+/** Bodies of each kind that the hostile callers send in turn, made before they begin. */
+const BODIES = 32;
 /** Milliseconds between two requests of the ordinary key. */
 const EVERY_MS = 200;
 
+/** Stands for a word that is another one in each request: what requests have in common would come from the cache. */
+const FIRST_WORD = 'FIRST-WORD';
 const words = (random: Random, count: number) =>
   Array.from({ length: count }, () => Math.floor(random.uniform() * 1e9).toString(36)).join(' ');
 const decide = (name: string, options: readonly string[]) => ({ type: 'decide', name, question: 'Which?', options });
@@ -17,7 +24,7 @@ const EXPENSIVE: readonly ((random: Random) => [path: string, body: object])[] =
   (random) => [
     '/v1/tasks',
     {
-      context: words(random, 800),
+      context: `${FIRST_WORD} ${words(random, 800)}`,
       tasks: Array.from({ length: 64 }, (_, i) =>
         decide(
           `t${i}`,
@@ -28,12 +35,12 @@ const EXPENSIVE: readonly ((random: Random) => [path: string, body: object])[] =
   ],
   (random) => [
     '/v1/chat/completions',
-    { messages: [{ role: 'user', content: words(random, 1000) }], max_tokens: 4096, temperature: 1 },
+    { messages: [{ role: 'user', content: `${FIRST_WORD} ${words(random, 1000)}` }], max_tokens: 4096, temperature: 1 },
   ],
   (random) => [
     '/v1/tasks',
     {
-      context: words(random, 300),
+      context: `${FIRST_WORD} ${words(random, 300)}`,
       max_output_tokens: 4096,
       tasks: Array.from({ length: 16 }, (_, i) => ({
         type: 'extract',
@@ -57,66 +64,107 @@ function wideSchema(random: Random): object {
 export interface Beside {
   alone: number[];
   beside: number[];
+  /** Times in ms by which timers of the process that measures came late, beside the hostile key. */
+  late: number[];
   problems: string[];
   /** Answers to the hostile key, by their status. */
-  hostile: Map<number, number>;
+  hostile: Map<string, number>;
 }
+
+/** Says whom the process of the hostile callers asks. */
+interface Attack {
+  url: string;
+  key: string;
+  clients: number;
+  seed: number;
+}
+
+const post = (url: string, key: string, body: Uint8Array<ArrayBuffer> | string) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body,
+  });
 
 /**
  * Asks the same small question again and again with the key `ordinary`, in turns alone and beside `clients` callers
- * with the key `hostile`, each of which sends the most expensive requests that there are. A question must get the same
- * answer each time.
+ * with the key `hostile`, each of which sends the most expensive requests that there are. Those are in a process of
+ * their own, so that writing their bodies delays no measurement. A question must get the same answer each time.
  */
 export async function besideHostile(
   url: string,
   keys: { ordinary: string; hostile: string },
   { minutes, clients }: { minutes: number; clients: number },
 ): Promise<Beside> {
-  const found: Beside = { alone: [], beside: [], problems: [], hostile: new Map() };
-  const post = (key: string, path: string, body: object, signal?: AbortSignal) =>
-    fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: STARTER, ...body }),
-      ...(signal ? { signal } : {}),
-    });
-
-  async function attack(random: Random, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const [path, body] = EXPENSIVE[Math.floor(random.uniform() * EXPENSIVE.length)]!(random);
-      try {
-        const response = await post(keys.hostile, path, body, signal);
-        await response.text();
-        found.hostile.set(response.status, (found.hostile.get(response.status) ?? 0) + 1);
-      } catch {
-        // The phase is over, or a body was refused before all of it was sent.
-      }
-    }
-  }
-
+  const found: Beside = { alone: [], beside: [], late: [], problems: [], hostile: new Map() };
   let expected: string | undefined;
   const question = { context: 'The parcel came two weeks late and the mug is broken.', question: 'Is it good news?' };
-  async function ask(times: number[], end: number): Promise<void> {
+  const body = JSON.stringify({ model: STARTER, ...question, options: ['yes', 'no'] });
+  async function ask(times: number[], late: number[], end: number): Promise<void> {
     while (performance.now() < end) {
       const begin = performance.now();
-      const response = await post(keys.ordinary, '/decide', { ...question, options: ['yes', 'no'] });
+      const response = await post(`${url}/decide`, keys.ordinary, body);
       const answer = response.ok ? (await response.json()).value : `${response.status} ${await response.text()}`;
-      times.push(performance.now() - begin);
+      const now = performance.now();
+      times.push(now - begin);
       expected ??= answer;
       if (answer !== expected) found.problems.push(`${answer} instead of ${expected}`);
-      await sleep(Math.max(0, EVERY_MS - (performance.now() - begin)));
+      const rest = Math.max(1, EVERY_MS - (now - begin));
+      await sleep(rest);
+      late.push(performance.now() - now - rest);
     }
   }
 
   const end = performance.now() + minutes * 60_000;
-  for (let seed = 0; performance.now() < end; ) {
-    await ask(found.alone, performance.now() + PHASE_MS);
-    const over = new AbortController();
-    const attacks = Array.from({ length: clients }, () => attack(new Random(seed++), over.signal));
-    await ask(found.beside, performance.now() + PHASE_MS);
-    over.abort();
-    await Promise.all(attacks);
+  for (let seed = 0; performance.now() < end; seed += clients) {
+    const attack: Attack = { url, key: keys.hostile, clients, seed };
+    const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(attack)]);
+    await once(child, 'message');
+    await ask(found.alone, [], performance.now() + PHASE_MS);
+    child.send('begin');
+    await ask(found.beside, found.late, performance.now() + PHASE_MS);
+    const counted = once(child, 'message');
+    child.send('end');
+    for (const [status, count] of (await counted)[0] as [string, number][]) {
+      found.hostile.set(status, (found.hostile.get(status) ?? 0) + count);
+    }
+    await once(child, 'exit');
     await sleep(BETWEEN_MS);
   }
   return found;
 }
+
+/** Runs the process of the hostile callers, which says when its bodies are made and, at the end, what it got. */
+async function attack({ url, key, clients, seed }: Attack): Promise<void> {
+  const random = new Random(seed);
+  const bodies = EXPENSIVE.map((make) =>
+    Array.from({ length: make.length === 0 ? 1 : BODIES }, () => {
+      const [path, body] = make(random);
+      const bytes = Buffer.from(JSON.stringify({ model: STARTER, ...body }));
+      return { path, bytes, varies: bytes.indexOf(FIRST_WORD) };
+    }),
+  );
+  const answers = new Map<string, number>();
+  process.send?.('ready');
+  await once(process, 'message');
+  const asking = Array.from({ length: clients }, async () => {
+    for (;;) {
+      const kind = bodies[Math.floor(random.uniform() * bodies.length)]!;
+      const { path, bytes, varies } = kind[Math.floor(random.uniform() * kind.length)]!;
+      const fresh = varies < 0 ? bytes : Buffer.from(bytes);
+      if (varies >= 0) fresh.write(words(random, 1).padEnd(FIRST_WORD.length), varies);
+      const status = await post(`${url}${path}`, key, fresh).then(
+        async (response) => {
+          await response.text();
+          return String(response.status);
+        },
+        () => 'broken off',
+      );
+      answers.set(status, (answers.get(status) ?? 0) + 1);
+    }
+  });
+  await Promise.race([once(process, 'message'), ...asking]);
+  process.send?.([...answers], () => process.exit());
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await attack(JSON.parse(process.argv[2]!) as Attack);
