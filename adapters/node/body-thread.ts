@@ -52,7 +52,7 @@ export class BodyThread implements BodyChecker {
       const settle = (answer: CheckedBody | Error) => (answer instanceof Error ? reject(answer) : resolve(answer));
       this.#waiting.push({ path, text, caller, signal, settle });
     });
-    this.#shares.add(caller);
+    this.#shares.add(caller, performance.now());
     this.#serve();
     try {
       const { refusal } = await answered;

@@ -34,12 +34,16 @@ export class FairShares {
     }
   }
 
-  /** Records a new job. A caller that had none is ahead of all others, by `CREDIT` at most. */
-  add(caller: string): void {
+  /**
+   * Records a new job. A caller that had none is ahead of all others, by `CREDIT` at most. The share of the time that
+   * it left to others before is given back to it: one with steady short requests stays ahead of one that comes.
+   */
+  add(caller: string, now: number): void {
     const jobs = this.#jobs.get(caller) ?? 0;
     if (jobs === 0) {
       this.#raiseFloor();
-      this.#used.set(caller, Math.max(this.used(caller), this.#floor - CREDIT));
+      const left = (now - (this.#leftAt.get(caller) ?? now)) / Math.max(1, this.#used.size);
+      this.#used.set(caller, Math.max(this.used(caller) - left, this.#floor - CREDIT));
       this.#leftAt.delete(caller);
     }
     this.#jobs.set(caller, jobs + 1);

@@ -109,7 +109,7 @@ export class Engine {
       signal?.throwIfAborted();
       this.#check(spec);
       const job = new Job(spec, { resolve, reject, signal, queuedAt: this.#now() }, this.#parts);
-      this.#shares.add(job.caller);
+      this.#shares.add(job.caller, this.#now());
       this.#waiting.push(job);
     });
   }

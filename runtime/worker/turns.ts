@@ -34,7 +34,7 @@ export class Turns {
     { signal, onSlice }: { signal: AbortSignal; onSlice(event: 'begin' | 'end'): void },
   ): Promise<T> {
     const caller = priority === 'batch' ? `batch ${name}` : name;
-    this.#shares.add(caller);
+    this.#shares.add(caller, performance.now());
     try {
       for (;;) {
         await this.#turn(caller);

@@ -82,8 +82,8 @@ test.each<[string, Job[], Job[][]]>([
   ['and so are its branches', [extraction, chat, branches20, reading], [[branches20]]],
 ])('%s', (_, running, runs) => {
   const shares = new FairShares();
-  for (const { caller } of running) shares.add(caller);
-  shares.add('another');
+  for (const { caller } of running) shares.add(caller, 0);
+  shares.add('another', 0);
   shares.charge('greedy', 1000);
   const limits = defaultLimits(64);
   const fail = () => expect.unreachable();

@@ -229,7 +229,7 @@ export class MediaProcess {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
     const job: Job = { caller, question, tries: TRIES, resolve, reject };
-    this.#shares.add(caller);
+    this.#shares.add(caller, performance.now());
     // A file that is being decoded is finished although no caller waits for it: that is faster than restarting the
     // process.
     const leave = () => {
