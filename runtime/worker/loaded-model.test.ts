@@ -108,7 +108,7 @@ test('batch jobs wait for no other batch job, and for requests that come all the
   const batch = prepare('batch')();
   await setTimeout(5);
   expect(ended).toEqual(['batch']);
-  now += 9;
+  now += 24;
   prepare('interactive');
   now += 1;
   await batch;

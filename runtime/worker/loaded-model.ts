@@ -42,11 +42,15 @@ function longest(media: MediaEncoder, maxPromptLen: number): { mostSamples?: num
 
 /**
  * Milliseconds for which batch jobs wait for an interactive request after its text was read, and for the next one after
- * an answer: the server lets a request run within about one, and many clients ask again at once. The jobs of other
- * callers wait as long for the request of a caller that has none. A run of the model that began meanwhile would keep it
- * waiting for far longer.
+ * an answer: the server lets a request run within about one, and many clients ask again at once. A run of the model
+ * that began meanwhile would keep it waiting for far longer.
  */
 const EXPECTED_MS = 10;
+/**
+ * Milliseconds for which the jobs of other callers wait while the text of a caller that has no job is read, and after
+ * that: about as long as a run of theirs, which would keep it waiting so long.
+ */
+const COMING_MS = 25;
 
 type MeasuredWork = Measured & { media?: MediaFigures };
 
@@ -87,7 +91,7 @@ export class LoadedModel implements ServedModel {
   }
 
   prepare(work: Work, caller: Caller): Generator<void, PreparedWork> {
-    const coming = { caller: caller.caller ?? '', until: performance.now() + EXPECTED_MS };
+    const coming = { caller: caller.caller ?? '', until: performance.now() + COMING_MS };
     if (caller.priority !== 'batch') this.#coming.add(coming);
     return this.#prepareExpected(work, caller, coming);
   }
@@ -96,7 +100,7 @@ export class LoadedModel implements ServedModel {
     this.#expect(caller);
     const prepared = yield* this.#prepare(work, caller);
     this.#expect(caller);
-    coming.until = performance.now() + EXPECTED_MS;
+    coming.until = performance.now() + COMING_MS;
     return {
       ...prepared,
       run: (channel, ...rest) => {
@@ -241,7 +245,7 @@ export class LoadedModel implements ServedModel {
     for (let steppedAt = performance.now(); ; steppedAt = performance.now()) {
       // At most so long after each step: requests that come all the time do not stop batch jobs.
       const now = () => performance.now();
-      while (now() < steppedAt + EXPECTED_MS && this.#waitsAt(now())) await setTimeout(1);
+      while (now() < steppedAt + COMING_MS && this.#waitsAt(now())) await setTimeout(1);
       const work = this.#between.shift();
       await work?.();
       const stepped = await this.#engine.step();
