@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { AssayError } from '../../../lib/errors.ts';
 import { membersOf } from '../../../lib/json/members.ts';
 import { excessOf, MAX_DEPTH, MAX_PARTS } from '../../../lib/json/scan.ts';
@@ -8,6 +9,7 @@ import { lines } from '../rows/read-rows.ts';
 export const MOST_LINES = 50_000;
 const MOST_ERRORS = 100;
 const MOST_ID_BYTES = 256;
+const LONG_BYTES = 1024 * 1024;
 
 /** Represents a request of a batch. */
 export interface BatchLine {
@@ -44,7 +46,10 @@ export async function checkLines(file: string, endpoint: string): Promise<{ tota
       errors.push({ code: 'too_many_tasks', line, message, param: null });
       break;
     }
+    const begin = performance.now();
     const wrong = isEmpty ? null : problemOf(bytes, endpoint, seen);
+    // Other requests have as much time as a long line took.
+    if (bytes && bytes.length > LONG_BYTES) await setTimeout(performance.now() - begin);
     if (wrong) errors.push({ ...wrong, line });
     if (errors.length === MOST_ERRORS) break;
   }
