@@ -142,17 +142,19 @@ export class Connections {
   }
 
   /**
-   * Returns the connection that has been idle longest, else the oldest without a whole request; of one address, or of
-   * all if it is null.
+   * Returns the connection that has been idle longest, else the oldest without whole headers, else the oldest without a
+   * whole body; of one address, or of all if it is null.
    */
   #leastUseful(address: string | null): Connection | null {
-    let partial: Connection | null = null;
+    let headers: Connection | null = null;
+    let body: Connection | null = null;
     for (const connection of this.#open.values()) {
-      if (connection.exchanges.length > 0 || (address !== null && connection.address !== address)) continue;
+      if (address !== null && connection.address !== address) continue;
       if (connection.isIdle) return connection;
-      partial ??= connection;
+      if (connection.exchanges.length === 0) headers ??= connection;
+      else if (connection.exchanges.every(({ request }) => !request.complete)) body ??= connection;
     }
-    return partial;
+    return headers ?? body;
   }
 }
 

@@ -167,6 +167,23 @@ describe('when all connections are in use', () => {
     await expect.poll(() => answers(last?.text() ?? '')).toBe(1);
   });
 
+  test('one whose body does not come gives way, if no other is idle', async () => {
+    const { seen, most, port } = await start({ most: 4 });
+    const half = post('/half', 'body').slice(0, -1);
+    const senders = [];
+    for (let one = 0; one < 3; one++) {
+      senders.push(await connected(port));
+      senders.at(-1)?.socket.write(half);
+    }
+    await expect.poll(most).toBe(3);
+    const fresh = await connected(port);
+    fresh.socket.write(get('/new'));
+    await expect.poll(() => answers(fresh.text())).toBe(1);
+    await senders[0]?.ended;
+    senders[2]?.socket.write('y');
+    await expect.poll(() => seen).toEqual(['/new', '/halfbody']);
+  });
+
   test('a new one is refused if no other is idle, and one address leaves a quarter to others', async () => {
     const { seen, server, port } = await start({ slow: true, most: 8 });
     for (let one = 1; one <= 6; one++) {
