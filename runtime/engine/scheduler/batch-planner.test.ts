@@ -4,9 +4,9 @@ import type { Job } from '../job.ts';
 import { BatchPlanner, type MeasuredRun, PromptPace } from './batch-planner.ts';
 import { defaultLimits } from './limits.ts';
 
-const decode = (ms: number): MeasuredRun => ({ ms, decodes: true, promptTokens: 0 });
-const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens });
-const prompt = (ms: number): MeasuredRun => ({ ms, decodes: false, promptTokens: 256 });
+const decode = (ms: number): MeasuredRun => ({ ms, decodes: true, promptTokens: 0, cells: 0 });
+const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens, cells: 0 });
+const prompt = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: false, promptTokens: 256, cells });
 
 test.each<[string, MeasuredRun[], number]>([
   ['nothing measured', [], Number.POSITIVE_INFINITY],
@@ -31,7 +31,19 @@ test.each<[string, MeasuredRun[], number]>([
 ])('prompt tokens while several callers have jobs: %s', (_, runs, tokens) => {
   const pace = new PromptPace();
   for (const run of runs) pace.add(run);
-  expect(pace.sharedTokens).toBe(tokens);
+  expect(pace.shared(0)).toBe(tokens);
+});
+
+test.each<[string, MeasuredRun[], [shared: number, first: number]]>([
+  ['nothing measured', [], [32, 64]],
+  ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], [32, 64]],
+  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 13]],
+  ['a fast machine', [prompt(32), prompt(160, 4000)], [40, 40]],
+  ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], [8, 8]],
+])('prompt tokens after 4,000 cells: %s', (_, runs, tokens) => {
+  const pace = new PromptPace();
+  for (const run of [...runs, ...runs, ...runs, ...runs]) pace.add(run);
+  expect([pace.shared(4000), pace.first(4000)]).toEqual(tokens);
 });
 
 test('asks for a run that only decodes at first, and after 32 others', () => {
@@ -61,7 +73,7 @@ function toyJob(caller: string, waitingTokens: number, { yields = false, runsApa
   const planRun = (tokens: number) => {
     toy.newTokens = Math.min(tokens, waitingTokens);
   };
-  const toy = { ...job, unread: waitingTokens, plan: { rows: [] }, planRun, draft() {} };
+  const toy = { ...job, sequence: { length: 0 }, unread: waitingTokens, plan: { rows: [] }, planRun, draft() {} };
   return toy as unknown as Job;
 }
 

@@ -30,7 +30,7 @@ const RECENT_MS = 10_000;
 const SHARED_DECODE_TOKENS = 16;
 /**
  * Maximum number of prompt tokens in a run of the caller that got least, while others have jobs: its request is new,
- * so it need not wait for their streams, and their long prompts wait for it.
+ * so it need not wait for their streams, and their long prompts wait for it. Fewer after a long beginning.
  */
 const FIRST_PROMPT_TOKENS = 64;
 /**
@@ -41,7 +41,7 @@ const BESIDE_FIRST_TOKENS = 2;
 /**
  * Number of prompt tokens that other runs may have at least while several callers have jobs, or had some within the
  * last minute. Runs stay so short that a request of another caller, which must wait for the end of the run, waits
- * little.
+ * little; so they have fewer after a long beginning, where attention makes a token cost several times as much.
  */
 const SHARED_PROMPT_TOKENS = 32;
 /** Milliseconds in which such a run may read more tokens than that. Two cores with a small model read about 32. */
@@ -82,10 +82,9 @@ export class BatchPlanner {
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
-   * `PromptPace.sharedTokens` for prompts. The caller that got least gets `FIRST_PROMPT_TOKENS` for its prompts if that
-   * is more, beside which others decode single tokens, and read only short prompts that fit into what they get.
-   * Branches that are apart and other jobs then have runs in turns, because the model computes them one after the
-   * other.
+   * `PromptPace.shared` for prompts. The caller that got least gets `PromptPace.first` for its prompts, beside which
+   * others decode single tokens, and read only short prompts that fit into what they get. Branches that are apart and
+   * other jobs then have runs in turns, because the model computes them one after the other.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -97,7 +96,6 @@ export class BatchPlanner {
     const short = candidates.filter(({ waitingTokens }) => waitingTokens <= SHORT);
     const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
     const spent = new Map<string, number>();
-    const { sharedTokens } = this.#pace;
     const batch: Job[] = [];
     if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
@@ -117,13 +115,13 @@ export class BatchPlanner {
     const crowds = (job: Job): boolean => {
       if (!reading || job.caller === first?.caller) return false;
       if (isDecode(job)) return job.waitingTokens > BESIDE_FIRST_TOKENS;
-      return tokensOf(batch) + job.waitingTokens > sharedTokens;
+      return tokensOf(batch) + job.waitingTokens > this.#pace.shared(cellsOf(job));
     };
     for (const job of short) {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
       if (crowds(job)) continue;
-      plan(job, shared && job.caller !== first?.caller ? sharedTokens : SHORT);
+      plan(job, shared && job.caller !== first?.caller ? this.#pace.shared(cellsOf(job)) : SHORT);
     }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
@@ -135,12 +133,12 @@ export class BatchPlanner {
     for (const job of long) {
       const { caller } = job;
       if (caller === first?.caller && !decoding.has(caller)) {
-        const free = Math.max(FIRST_PROMPT_TOKENS, sharedTokens) - (spent.get(caller) ?? 0);
+        const free = this.#pace.first(cellsOf(job)) - (spent.get(caller) ?? 0);
         if (free > 0) plan(job, free);
         continue;
       }
       if (left <= 0 || crowds(job)) continue;
-      const share = shared ? sharedTokens - (spent.get(caller) ?? 0) : left;
+      const share = shared ? this.#pace.shared(cellsOf(job)) - (spent.get(caller) ?? 0) : left;
       if (share <= 0) continue;
       left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
     }
@@ -153,7 +151,9 @@ export class BatchPlanner {
    */
   measured(batch: readonly Job[], ms: number): void {
     const prompts = batch.filter((job) => !isDecode(job));
-    this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens: tokensOf(prompts) });
+    const promptTokens = tokensOf(prompts);
+    const read = prompts.reduce((sum, job) => sum + job.newTokens * cellsOf(job), 0);
+    this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens, cells: read / promptTokens || 0 });
   }
 
   /**
@@ -230,6 +230,11 @@ function isBatch(job: Job): boolean {
   return job.isBatch;
 }
 
+/** Returns the number of cells that the next token of a job attends to, or of its prefix for branches. */
+function cellsOf({ sequence }: Job): number {
+  return sequence.length;
+}
+
 function tokensOf(batch: readonly Job[]): number {
   return batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
 }
@@ -246,8 +251,11 @@ const FEWEST = 8;
  * measured again now and then, because it changes with the jobs.
  */
 const MIXED_RUNS = 32;
-/** Weight of the newest measurement in the running averages. */
+/** Weight of the newest measurement in the running averages, and in the line through the costs of tokens. */
 const NEWEST = 0.25;
+const NEWEST_OF_LINE = 1 / 16;
+/** Spread of prefixes, in cells, below which measurements say little about how costs grow with them. */
+const SPREAD = 256;
 
 /** Describes a run of the model after it has ended. */
 export interface MeasuredRun {
@@ -256,6 +264,8 @@ export interface MeasuredRun {
   decodes: boolean;
   /** Number of prompt tokens in the run. */
   promptTokens: number;
+  /** Mean number of cells that these tokens attend to. */
+  cells: number;
 }
 
 /**
@@ -268,8 +278,8 @@ export class PromptPace {
   #decodeMs: number | undefined;
   /** Average milliseconds that one prompt token adds to a run; undefined before the first. */
   #tokenMs: number | undefined;
-  /** Average milliseconds of a token in runs that only read prompts; undefined before the first. */
-  #readMs: number | undefined;
+  /** Milliseconds of a token in runs that only read prompts, by the cells that it attends to. */
+  readonly #readMs = new TokenCost();
   /** Number of runs with prompt tokens since the last run that only decoded. */
   #mixedRuns = 0;
 
@@ -285,18 +295,30 @@ export class PromptPace {
   }
 
   /**
-   * Number of prompt tokens for a run while several callers have jobs: as many as can be read in `SHARED_MS`, and at
-   * least `SHARED_PROMPT_TOKENS`.
+   * Returns the number of prompt tokens after `cells` others for a run while several callers have jobs: as many as can
+   * be read in `SHARED_MS`, or as cost as much as the first `SHARED_PROMPT_TOKENS` of a prompt.
    */
-  get sharedTokens(): number {
-    return Math.max(SHARED_PROMPT_TOKENS, this.#readMs ? Math.floor(SHARED_MS / this.#readMs) : 0);
+  shared(cells: number): number {
+    return this.#most(SHARED_PROMPT_TOKENS, cells);
+  }
+
+  /** Returns the same for the caller that got least, with `FIRST_PROMPT_TOKENS`. */
+  first(cells: number): number {
+    return this.#most(FIRST_PROMPT_TOKENS, cells);
+  }
+
+  #most(fromBegin: number, cells: number): number {
+    const [begin, here] = [this.#readMs.at(0), this.#readMs.at(cells)];
+    // A clock may not tell the time of short runs.
+    if (!begin || !here) return fromBegin;
+    return Math.max(FEWEST, Math.floor(Math.max(fromBegin * begin, SHARED_MS) / here));
   }
 
   /** Updates the estimates with a run. */
-  add({ ms, decodes, promptTokens }: MeasuredRun): void {
+  add({ ms, decodes, promptTokens, cells }: MeasuredRun): void {
     if (!decodes) {
       // Fewer tokens take the time of a run rather than their own.
-      if (promptTokens >= SHARED_PROMPT_TOKENS / 2) this.#readMs = average(this.#readMs, ms / promptTokens);
+      if (promptTokens >= FEWEST) this.#readMs.add(cells, ms / promptTokens);
       return;
     }
     this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;
@@ -304,6 +326,34 @@ export class PromptPace {
     else if (this.#decodeMs !== undefined) {
       this.#tokenMs = average(this.#tokenMs, Math.max(0, ms - this.#decodeMs) / promptTokens);
     }
+  }
+}
+
+/** Estimates the cost of a token from earlier ones: a line through their costs by the cells that they attended to. */
+class TokenCost {
+  #weight = 0;
+  #cells = 0;
+  #ms = 0;
+  /** Variance of the cells, and covariance of cells and cost. */
+  #variance = 0;
+  #covariance = 0;
+
+  add(cells: number, ms: number): void {
+    this.#weight = this.#weight === 0 ? 1 : Math.max(NEWEST_OF_LINE, this.#weight / (1 + this.#weight));
+    const [byCells, byMs] = [cells - this.#cells, ms - this.#ms];
+    const kept = 1 - this.#weight;
+    this.#cells += this.#weight * byCells;
+    this.#ms += this.#weight * byMs;
+    this.#variance = kept * (this.#variance + this.#weight * byCells ** 2);
+    this.#covariance = kept * (this.#covariance + this.#weight * byCells * byMs);
+  }
+
+  /** Returns the milliseconds of a token after so many cells; undefined before the first measurement. */
+  at(cells: number): number | undefined {
+    if (this.#weight === 0) return undefined;
+    const slope = Math.max(0, this.#covariance / (this.#variance + SPREAD ** 2));
+    // A line through costs after long prefixes may reach zero before it reaches short ones.
+    return Math.max(this.#ms / 16, this.#ms + slope * (cells - this.#cells));
   }
 }
 
