@@ -38,6 +38,15 @@ test.each<[text: string, fields: [name: string, value: unknown, start: number | 
   expect(found.map((one) => one?.start ?? null)).toEqual(fields.map(([, , start]) => start));
 });
 
+test.each([
+  ['xa'.repeat(1_000), 'a', 2_001],
+  ['xa'.repeat(1_100), 'a', 1],
+  ['a'.repeat(5_100), 'a'.repeat(5_000), 5_101],
+  ['a'.repeat(6_000), 'a'.repeat(5_000), 0],
+])('the search for a whole word ends after many that are not (%#)', (before, value, start) => {
+  expect(inText(`${before} ${value}`, value)?.start).toBe(start);
+});
+
 describe('evidenceOf', () => {
   test.each<[text: string, value: unknown, start: number | null]>([
     ['Ana met Bo.', 'Bo', 8],

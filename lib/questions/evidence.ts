@@ -26,8 +26,8 @@ export interface FoundEvidence {
  * Returns the evidence for a value: an occurrence in the texts that is not part of a longer word or number. Among
  * several that no earlier field has, that is the one behind the nearest mention of the field's name, or else the first.
  * For a string without such an occurrence, it is its first occurrence of any kind. In each text, the search ends
- * `LOOKED_AT` code units after the first occurrence. Returns null if there is none, and for true, false, null and an
- * empty string.
+ * `LOOKED_AT` code units after the first occurrence, or after `MOST_CHECKED` of them. Returns null if there is none,
+ * and for true, false, null and an empty string.
  *
  * @param value the answered value
  * @param written the value as the answer's JSON writes it: a number keeps its digits
@@ -116,13 +116,14 @@ function occurrences(
   const whole: FoundEvidence[] = [];
   for (const { source, text } of sources) {
     const first = text.indexOf(wanted);
+    let checked = 0;
     for (let start = first; start !== -1; start = text.indexOf(wanted, start + 1)) {
       const end = start + wanted.length;
       if (isWhole(text, start, end)) whole.push({ source, start, end });
       if (whole.length >= MOST_OCCURRENCES) return { whole, inside };
       inside ??= { source, start, end };
-      // Bounds the work: a short value could occur very often in a long text.
-      if (start - first > LOOKED_AT) break;
+      // Bounds the work: a value could occur very often in a long text, such as letters among the same letters.
+      if (start - first > LOOKED_AT || ++checked === MOST_CHECKED || checked * wanted.length > MOST_COMPARED) break;
     }
   }
   return { whole, inside };
@@ -153,6 +154,9 @@ export function indexIn(source: SourceText, index: number, unit: SpanUnit): numb
  * searched.
  */
 const LOOKED_AT = 100_000;
+/** Occurrences of a value in a text that are checked for being whole, and code units that they have together. */
+const MOST_CHECKED = 1_024;
+const MOST_COMPARED = 1_000_000;
 
 const WORD = /[\p{L}\p{N}_]/u;
 const IN_NUMBER = /[\p{N}.,]/u;
