@@ -68,12 +68,12 @@ test('follows the cost of a token, which grows with the prompt', () => {
 });
 
 /** A job with tokens to feed: of its prompt, or of its branches (`yields`), which may be apart from it. */
-function toyJob(caller: string, waitingTokens: number, { yields = false, runsApart = false } = {}): Job {
+function toyJob(caller: string, waitingTokens: number, { yields = false, runsApart = false, cells = 0 } = {}): Job {
   const job = { caller, waitingTokens, runsApart, promptDoneAt: yields ? 0 : null, isBatch: false, newTokens: 0 };
   const planRun = (tokens: number) => {
     toy.newTokens = Math.min(tokens, waitingTokens);
   };
-  const toy = { ...job, sequence: { length: 0 }, unread: waitingTokens, plan: { rows: [] }, planRun, draft() {} };
+  const toy = { ...job, sequence: { length: cells }, unread: waitingTokens, plan: { rows: [] }, planRun, draft() {} };
   return toy as unknown as Job;
 }
 
@@ -85,6 +85,16 @@ const reading = toyJob('greedy', 2000);
 const chat = toyJob('greedy', 1, { yields: true });
 const branches20 = toyJob('small', 20, { runsApart: true });
 
+/** Returns a planner for jobs of several callers, of which `greedy` got most. */
+function plannerOf(running: readonly Job[]): BatchPlanner {
+  const shares = new FairShares();
+  for (const { caller } of running) shares.add(caller, 0);
+  shares.add('another', 0);
+  shares.charge('greedy', 1000);
+  const fail = () => expect.unreachable();
+  return new BatchPlanner({ limits: defaultLimits(64), slots: 8, shares, now: () => 0, fail });
+}
+
 test.each<[string, Job[], Job[][]]>([
   ['what the model computes apart has every other run', [options, reading], [[options], [reading], [options]]],
   ['the branches of an extraction, too', [extraction, reading], [[extraction], [reading], [extraction]]],
@@ -93,16 +103,27 @@ test.each<[string, Job[], Job[][]]>([
   ['a chat decodes beside it', [extraction, chat, prompt50], [[prompt50, chat]]],
   ['and so are its branches', [extraction, chat, branches20, reading], [[branches20]]],
 ])('%s', (_, running, runs) => {
-  const shares = new FairShares();
-  for (const { caller } of running) shares.add(caller, 0);
-  shares.add('another', 0);
-  shares.charge('greedy', 1000);
-  const limits = defaultLimits(64);
-  const fail = () => expect.unreachable();
-  const planner = new BatchPlanner({ limits, slots: 8, shares, now: () => 0, fail });
+  const planner = plannerOf(running);
   for (const jobs of runs) {
     const planned = planner.plan(running);
     expect(new Set(planned)).toEqual(new Set(jobs));
     planner.measured(planned, 10);
   }
+});
+
+const APART = { yields: true, runsApart: true };
+
+test.each([
+  ['options of the caller that got least', toyJob('small', 60, { ...APART, cells: 4000 }), toyJob('greedy', 1, APART)],
+  ['its long prompts', toyJob('small', 900, { cells: 4000 }), chat],
+  ['options of others', toyJob('greedy', 60, { ...APART, cells: 4000 }), toyJob('small', 1, APART)],
+])('a run has few tokens after a long prefix: %s', (_, job, beside) => {
+  const planner = plannerOf([job, beside]);
+  for (const cells of [0, 4000, 0, 4000]) {
+    const measured = toyJob('another', 64, { cells });
+    measured.planRun(64, 1);
+    planner.measured([measured], cells === 0 ? 64 : 640);
+  }
+  expect(planner.plan([job, beside])).toContain(job);
+  expect(job.newTokens).toBe(8);
 });

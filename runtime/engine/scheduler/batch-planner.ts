@@ -121,7 +121,9 @@ export class BatchPlanner {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
       if (crowds(job)) continue;
-      plan(job, shared && job.caller !== first?.caller ? this.#pace.shared(cellsOf(job)) : SHORT);
+      const isFirst = job.caller === first?.caller;
+      const most = isFirst ? Math.min(SHORT, this.#pace.first(cellsOf(job))) : this.#pace.shared(cellsOf(job));
+      plan(job, shared ? most : SHORT);
     }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
