@@ -87,13 +87,14 @@ export class Engine {
   }
 
   /** Reads the saved prefix of a job into the KV cache, if there is one that helps. Must come before `submit`. */
-  async restore({ prefix, cacheScope = '' }: JobSpec): Promise<void> {
+  async restore({ prefix, cacheScope: scope = '', apart }: JobSpec): Promise<void> {
     const { saved } = this.#options;
     if (!saved) return;
-    const cached = this.#kv.cachedLength(prefix, cacheScope);
+    const exact = this.#parts.apart && apart === true;
+    const cached = this.#kv.cachedLength(prefix, { scope, exact });
     const blank = (cells: number) => this.#kv.blank(cells);
     // Without memory for it, the job reads its prefix itself.
-    const sequence = await saved.read(prefix, cacheScope, { cached, blank }).catch(() => null);
+    const sequence = await saved.read(prefix, scope, { cached, exact, blank }).catch(() => null);
     if (sequence) this.#kv.adopt(sequence);
   }
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import { PRECISIONS, type Precision } from '../../lib/schema/precision.ts';
 import { largestBlockProductsError } from '../../tests/cpus/largest-block-products.ts';
-import { PRECISION_BOUNDS, precisionError } from '../../tests/cpus/precision-error.ts';
+import { checkPrecision, PRECISION_BOUNDS } from '../../tests/cpus/precision-error.ts';
 import { fixture, modelFixture } from '../../tests/fixture.ts';
 import type { Reference } from '../compile/manifest.ts';
 import { MANIFEST_FILE, readManifest } from '../compile/manifest.ts';
@@ -26,7 +26,7 @@ function compile(source: string, precision: RequestedPrecision, target = join(fo
 
 describe('what compiling does to the numbers', () => {
   test.each(PRECISION_BOUNDS)('%s/%s as %s', async (fixture, file, precision, bound) => {
-    expect(await precisionError(fixture, file, precision)).toBeLessThan(bound);
+    expect((await checkPrecision(fixture, file, precision)).error).toBeLessThan(bound);
   });
 });
 

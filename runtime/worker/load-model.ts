@@ -212,7 +212,7 @@ function endingOnFailure(forward: Forward): Forward {
 }
 
 /** CPU kernel families on which answers were measured to be the same in every bit alone and in company. */
-export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI']);
+export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI', 'AVX2']);
 
 /** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
 function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {

@@ -5,7 +5,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import { readManifest, readReference } from '../../runtime/compile/manifest.ts';
 import { PackedForward } from '../../runtime/engine/forward/packed-forward.ts';
-import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
+import { kvShape, sessionOptions } from '../../runtime/engine/model.ts';
 import {
   int8ProductsSaturate,
   largestProductsAreExact,
@@ -15,7 +15,7 @@ import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
-import { PRECISION_BOUNDS, precisionError, preparedError } from './precision-error.ts';
+import { checkPrecision, checkPrepared, PRECISION_BOUNDS } from './precision-error.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER`, with the folder of the prepared
@@ -35,11 +35,14 @@ check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, satu
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
 const clamped = await largestBlockProductsError();
 check('sums in blocks of 8 bits are not clamped', clamped < 0.01, clamped);
+const measured = INDEPENDENT_KERNELS.has(kernelFamily());
 for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entries()) {
   // A published graph in 4 bits has other numbers on each CPU, so both are computed on this one.
   const own = precision === 'keep';
-  const error = await (own ? precisionError(fixture, file, precision) : preparedError(join(models, String(index))));
+  const checking = own ? checkPrecision(fixture, file, precision) : checkPrepared(join(models, String(index)));
+  const { error, independent } = await checking;
   check(`${fixture} as ${precision} is off by less than ${bound}`, error < bound, error);
+  check(`${fixture} as ${precision} answers ${independent ? '' : 'not '}the same in company`, independent || !measured);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
@@ -53,10 +56,6 @@ try {
     maxPromptLen: 64,
   });
   check(`auto takes ${precision}, ${choice.reason}`, precision === 'int8');
-  const model = await openModel(folder);
-  const measured = INDEPENDENT_KERNELS.has(kernelFamily());
-  check(`an answer is ${model.independent ? '' : 'not '}the same in company`, model.independent || !measured);
-  await model.close();
   if (saturates) check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -34,14 +34,19 @@ export const PRECISION_BOUNDS: readonly (readonly [
   ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
 ];
 
-/**
- * Returns the mean difference of a precision's logits from the published model's, as a share of their mean magnitude.
- */
-export async function precisionError(fixture: string, file: string, precision: RequestedPrecision): Promise<number> {
+interface Checked {
+  /** Mean difference of the logits from those of the published model, as a share of their mean magnitude. */
+  error: number;
+  /** `EngineModel.independent` */
+  independent: boolean;
+}
+
+/** Compiles a model in a precision and opens it. */
+export async function checkPrecision(fixture: string, file: string, precision: RequestedPrecision): Promise<Checked> {
   const folder = mkdtempSync(join(tmpdir(), 'assay-precision-'));
   try {
     await prepare(folder, fixture, file, precision);
-    return await preparedError(folder);
+    return await checkPrepared(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -62,9 +67,10 @@ export async function prepare(
   writeFileSync(join(folder, 'logits.bin'), Buffer.concat(rows.map(({ buffer }) => new Uint8Array(buffer))));
 }
 
-/** Returns what `precisionError` does, for a model that `prepare` wrote to the folder. */
-export async function preparedError(folder: string): Promise<number> {
-  const compiled = compiledModel(await openModel(join(folder, 'compiled'), { threads: 1 }));
+/** Opens a model that `prepare` wrote to the folder. */
+export async function checkPrepared(folder: string): Promise<Checked> {
+  const model = await openModel(join(folder, 'compiled'), { threads: 1 });
+  const compiled = compiledModel(model);
   const got = (await compiled.logits(TEXT)).flatMap((row) => [...row]);
   await compiled.close();
   const { buffer } = Uint8Array.from(readFileSync(join(folder, 'logits.bin')));
@@ -74,5 +80,5 @@ export async function preparedError(folder: string): Promise<number> {
     difference += Math.abs(logit - got[index]!);
     magnitude += Math.abs(logit);
   }
-  return difference / magnitude;
+  return { error: difference / magnitude, independent: model.independent };
 }

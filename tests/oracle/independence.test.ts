@@ -114,6 +114,27 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
   await model.close();
 });
 
+test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
+  ['genai/llama', 'float'],
+  ['genai/llama', 'int8'],
+  ['genai/llama', 'int4'],
+] as const)('%s in %s: a question about a chat is answered in every bit as without the chat', async (fixture, form) => {
+  const model = await compileFixture(fixture, form);
+  const [prompt, spoken, asked] = [tokens(45), question(1), question(0)];
+  const shared = engineFor(model);
+  const chat = await answer(shared, prompt, [{ ...spoken, maxTokens: 80 }], { apart: false });
+  const written: number[] = JSON.parse(at(chat, 0))[1];
+  const said = [...prompt, ...spoken.suffix, ...written];
+  const alone = await answer(engineFor(model), said, [asked]);
+  expect(await answer(shared, said, [asked])).toEqual(alone);
+  // The chat goes on from what it wrote, also from the cells that the question read again.
+  await answer(shared, said, [spoken], { apart: false });
+  expect(await answer(shared, said, [asked])).toEqual(alone);
+  expect(shared.kvCells.cached).toBeGreaterThan(said.length);
+  shared.checkIntegrity();
+  await model.close();
+});
+
 test('a long suffix is read once, like the prefix, and each long option after it', async () => {
   const model = await compileFixture('genai/llama', 'float');
   const runs: string[] = [];

@@ -26,7 +26,7 @@ export interface AcquireOptions {
   scope?: string;
   /** Bytes that this sequence and those in use may take together. Default: `maxBytes`. */
   mostBytes?: number;
-  /** True for a new sequence with exactly so many cells. */
+  /** True to reuse exact cells only (`Sequence.exactLength`), and for a new sequence with exactly so many cells. */
   exact?: boolean;
 }
 
@@ -84,7 +84,7 @@ export class KvCache {
   acquire(prefix: readonly number[], cells: number, options: AcquireOptions = {}): Acquired | undefined {
     const { scope = '', mostBytes = this.#maxBytes, exact = false } = options;
     const capacity = exact ? cells : this.#roundUp(cells);
-    const best = this.#longestMatch(prefix, scope);
+    const best = this.#longestMatch(prefix, scope, exact);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
       // Using the idle sequence itself discards the cells beyond the match; a copy keeps them, if there is memory for
@@ -100,8 +100,8 @@ export class KvCache {
   }
 
   /** Returns the number of first tokens of `prefix` that a sequence of the scope holds and that a job could reuse. */
-  cachedLength(prefix: readonly number[], scope: string): number {
-    return this.#longestMatch(prefix, scope)?.cached ?? 0;
+  cachedLength(prefix: readonly number[], { scope = '', exact = false }: AcquireOptions = {}): number {
+    return this.#longestMatch(prefix, scope, exact)?.cached ?? 0;
   }
 
   /** Returns an empty sequence for `cells` cells, which does not belong to the cache before `adopt`. */
@@ -173,12 +173,12 @@ export class KvCache {
     if (this.#used.size === 0 && this.bytes > this.#maxBytes) throw new Error('the cache exceeds its bytes');
   }
 
-  #longestMatch(prefix: readonly number[], scope: string): Acquired | undefined {
+  #longestMatch(prefix: readonly number[], scope: string, exact: boolean): Acquired | undefined {
     let best: Acquired | undefined;
     // The most recently released come first, so that among equal matches the oldest can be evicted.
     for (const sequence of [...this.#idle.toReversed(), ...this.#used]) {
       if (sequence.scope !== scope) continue;
-      const cached = sequence.matchLength(prefix);
+      const cached = sequence.matchLength(prefix, exact);
       if (cached > (best?.cached ?? MIN_MATCH - 1)) best = { sequence, cached };
     }
     return best;

@@ -120,6 +120,25 @@ test('deletes the least recently used prefixes beyond its bytes', async () => {
   expect((await later(tokens(300))).cachedTokens).toBe(0);
 });
 
+test('gives a job that needs exact cells no others', async () => {
+  const shape: KvShape = { layers: [{ heads: 1, headSize: 2 }] };
+  const options = { folder: await newFolder(), key: KEY, maxBytes: 1 << 24 };
+  const sequence = new Sequence(shape, 200);
+  for (const token of tokens(200)) sequence.append(token, sequence.length - 1);
+  sequence.exactLength = 150;
+  const writer = new SavedPrefixes(options, shape);
+  writer.save(sequence, 200);
+  await writer.settled();
+  const reader = new SavedPrefixes(options, shape);
+  const read = (cached: number, exact: boolean) =>
+    reader.read(tokens(200), '', { cached, exact, blank: (cells) => new Sequence(shape, cells) });
+  expect(await read(100, true)).toBeNull();
+  for (const found of [await read(100, false), await read(80, true)]) {
+    expect(found?.matchLength(tokens(200))).toBe(200);
+    expect(found?.matchLength(tokens(200), true)).toBe(150);
+  }
+});
+
 test('keeps the states of recurrent layers, and continues only after one', async () => {
   const shape: KvShape = { layers: [{ heads: 2, headSize: 3 }], half: true, states: [4, 2] };
   const folder = await newFolder();
@@ -138,8 +157,8 @@ test('keeps the states of recurrent layers, and continues only after one', async
   await writer.settled();
   const reader = new SavedPrefixes(options, shape);
   const blank = (cells: number) => new Sequence(shape, cells + 7);
-  expect(await reader.read(tokens(149), '', { cached: 0, blank })).toBeNull();
-  const read = await reader.read(tokens(180), '', { cached: 0, blank });
+  expect(await reader.read(tokens(149), '', { cached: 0, exact: false, blank })).toBeNull();
+  const read = await reader.read(tokens(180), '', { cached: 0, exact: false, blank });
   expect(read?.length).toBe(150);
   expect(read?.matchLength(tokens(180))).toBe(150);
   read?.checkIntegrity();

@@ -25,6 +25,8 @@ interface Saved {
   bytes: number;
   scope: string;
   tokens: Int32Array;
+  /** `Sequence.exactLength` */
+  exact: number;
   snapshots: readonly number[];
 }
 
@@ -95,9 +97,9 @@ export class SavedPrefixes {
       const length = next(4).readUInt32LE();
       if (length > bytes) return null;
       const text = seal.open(next(length)).toString('utf8');
-      const { scope, tokens, snapshots } = JSON.parse(text);
+      const { scope, tokens, exact = 0, snapshots } = JSON.parse(text);
       if (bytes !== this.#bytes(length, tokens.length, snapshots.length)) return null;
-      return { name, bytes, scope, tokens: Int32Array.from(tokens), snapshots };
+      return { name, bytes, scope, tokens: Int32Array.from(tokens), exact, snapshots };
     } catch {
       return null;
     } finally {
@@ -125,17 +127,18 @@ export class SavedPrefixes {
 
   /**
    * Reads the saved prefix of a scope that is the longest beginning of `prefix`, if it has more tokens than the
-   * `cached` ones in memory. Returns it as a sequence that `blank` has made; null if there is none, or while it is
-   * being read for another job, after which it is in memory.
+   * `cached` ones in memory; with `exact`, only exact ones count. Returns it as a sequence that `blank` has made; null
+   * if there is none, or while it is being read for another job, after which it is in memory.
    */
   async read(
     prefix: readonly number[],
     scope: string,
-    { cached, blank }: { cached: number; blank(cells: number): Sequence },
+    { cached, exact, blank }: { cached: number; exact: boolean; blank(cells: number): Sequence },
   ): Promise<Sequence | null> {
     let best: { saved: Saved; usable: number } | undefined;
     for (const saved of this.#saved) {
-      const usable = this.#usable(saved, prefix, scope);
+      const found = this.#usable(saved, prefix, scope);
+      const usable = exact ? Math.min(saved.exact, found) : found;
       if (usable >= cached + MIN_GAIN && usable > (best?.usable ?? 0)) best = { saved, usable };
     }
     if (!best) return null;
@@ -185,6 +188,7 @@ export class SavedPrefixes {
         sequence.snapshots.set(cell, { states: { rows: 1, tensors }, row: 0 });
       }
       sequence.scope = saved.scope;
+      sequence.exactLength = saved.exact;
       this.#saved.splice(this.#saved.indexOf(saved), 1);
       this.#saved.push(saved);
       const now = new Date();
@@ -252,10 +256,11 @@ export class SavedPrefixes {
     const { sequence, count } = waiting;
     const { scope } = sequence;
     const tokens = Int32Array.from(sequence.tokens.subarray(0, count));
+    const exact = Math.min(sequence.exactLength, count);
     const snapshots = [...sequence.snapshots.cells].filter((cell) => cell < count);
     const salt = randomBytes(SALT_BYTES);
     const seal = new Seal(key, salt);
-    const description = seal.close(Buffer.from(JSON.stringify({ scope, tokens: [...tokens], snapshots })));
+    const description = seal.close(Buffer.from(JSON.stringify({ scope, tokens: [...tokens], exact, snapshots })));
     const length = Buffer.alloc(4);
     length.writeUInt32LE(description.length);
     const bytes = this.#bytes(description.length, count, snapshots.length);
@@ -284,7 +289,7 @@ export class SavedPrefixes {
       await rm(partial, { force: true });
       throw error;
     }
-    const saved = { name, bytes, scope, tokens, snapshots };
+    const saved = { name, bytes, scope, tokens, exact, snapshots };
     const shorter = this.#saved.filter((other) => this.#usable(other, [...tokens], scope) === other.tokens.length);
     this.#saved.push(saved);
     for (const other of shorter) await this.#delete(other);

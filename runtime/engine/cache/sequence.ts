@@ -27,6 +27,11 @@ export class Sequence {
   discards = 0;
   /** Number of cells in the trunk: cells below this index each follow the one before. */
   trunkLength = 0;
+  /**
+   * Number of cells at the beginning that have the same bits whatever ran beside them. Those that a chat wrote have
+   * not: one row alone has kernels of its own.
+   */
+  exactLength = 0;
   readonly snapshots: Snapshots;
   /** KV of the cells after the prefix, while branches are computed apart from it; else null. */
   branches: BranchCells | null = null;
@@ -68,6 +73,7 @@ export class Sequence {
     if (length < this.length) this.discards++;
     this.length = Math.min(this.length, length);
     this.trunkLength = Math.min(this.trunkLength, length);
+    this.exactLength = Math.min(this.exactLength, length);
     this.snapshots.truncate(length);
     this.branches?.truncate(this.length);
   }
@@ -88,9 +94,11 @@ export class Sequence {
   /**
    * Returns the number of leading `tokens` that the trunk holds and that a new job can continue after: with recurrent
    * layers, only up to a cell with a snapshot.
+   *
+   * @param exact true to count exact cells only
    */
-  matchLength(tokens: readonly number[]): number {
-    const end = Math.min(this.trunkLength, tokens.length);
+  matchLength(tokens: readonly number[], exact = false): number {
+    const end = Math.min(exact ? this.exactLength : this.trunkLength, tokens.length);
     let count = 0;
     while (count < end && this.tokens[count] === tokens[count]) count++;
     return this.snapshots.resumableLength(count);
@@ -105,6 +113,7 @@ export class Sequence {
     this.rotary.copyFrom(other.rotary, count);
     this.length = count;
     this.trunkLength = Math.min(other.trunkLength, count);
+    this.exactLength = Math.min(other.exactLength, count);
     this.snapshots.copyFrom(other.snapshots, count);
   }
 

@@ -54,11 +54,23 @@ export class PackedForward implements Forward {
   async run(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const apart = batch.filter(isApart);
     const others = batch.filter((one) => !isApart(one));
-    if (apart.length === 0) return this.#runTogether(batch);
     if (others.length === 0) return this.#runApart(batch);
-    const before = new LogitRows((await this.#runTogether(others)).slice(), this.vocabSize);
+    const read = await this.#runTogether(others);
+    this.#markExact(others);
+    if (apart.length === 0) return read;
+    const before = new LogitRows(read.slice(), this.vocabSize);
     const after = new LogitRows(await this.#runApart(apart), this.vocabSize);
     return joined(batch.map((one) => (isApart(one) ? after : before).take(one.rows.length)));
+  }
+
+  /** Marks the new cells that have the same bits as in any other run: those of no row alone or left over. */
+  #markExact(batch: readonly SequenceRun[]): void {
+    const cells = batch.reduce((sum, { sequence, start }) => sum + sequence.length - start, 0);
+    const whole = !leavesRow(cells, this.evenRows);
+    for (const { sequence, start, exact } of batch) {
+      const alike = exact || (whole && sequence.length - start > 1);
+      if (alike && start <= sequence.exactLength) sequence.exactLength = sequence.trunkLength;
+    }
   }
 
   async #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {

@@ -5,7 +5,8 @@ import type { Reference } from '../../compile/manifest.ts';
 import { DataType, makeNode, makeTensor, type OnnxModel } from '../../onnx/format/model.ts';
 import { bytesField, varintField } from '../../onnx/format/wire.ts';
 import { encodeSmallModel } from '../../onnx/format/write-model.ts';
-import type { KvShape } from '../cache/kv-shape.ts';
+import type { BranchCells } from '../cache/branch-cells.ts';
+import { floatBuffer, type KvShape } from '../cache/kv-shape.ts';
 import { Sequence } from '../cache/sequence.ts';
 import type { Forward } from '../forward/forward.ts';
 import { floatsOf } from '../forward/forward.ts';
@@ -49,65 +50,111 @@ export async function findIndependence(forward: Forward, shape: KvShape): Promis
   return isIndependent(forward, shape);
 }
 
-/** Tokens of the branches beside the compared one: some kernels change above 16 rows, others work in blocks of 32. */
+/** Numbers of tokens of the compared branches. One row alone has kernels of its own, and an odd last row others. */
+const COMPARED = [3, 1, 6];
+/** The same of the branches beside them: some kernels change above 16 rows, others work in blocks of 32. */
 const COMPANY = [
-  [5, 8, 1],
-  [5, 8, 1, 2, 50],
+  [5, 8, 2],
+  [5, 8, 2, 40],
 ];
+/** Number of new tokens of a prefix, and of a text that is read beside it in the first of two runs. */
+const [PREFIX, TEXT] = [9, 27];
 
 /**
- * Compares the logits of a branch, after three tokens and after one more, alone and in company of odd and even numbers
- * of rows.
+ * Compares the keys and values of a prefix that is read in one run, or in two and beside another sequence; then those
+ * of some branches after it, and their logits after the first run and after one more token, alone and in company of odd
+ * and even numbers of rows.
  */
 async function isIndependent(forward: Forward, shape: KvShape): Promise<boolean> {
-  const alone = await exactLogits(forward, shape, []);
+  const alone = await readPrefix(forward, shape, false);
+  const beside = await readPrefix(forward, shape, true);
+  const kvOf = ({ layers }: Sequence) => layers.flatMap(({ key, value }) => [floatBuffer(key), floatBuffer(value)]);
+  if (!sameBits(kvOf(alone), kvOf(beside))) return false;
+  const wanted: Float32Array[] = [];
+  for (const index of COMPARED.keys()) wanted.push(...(await readBranches(forward, shape, alone, [index])));
   for (const others of COMPANY) {
-    const beside = await exactLogits(forward, shape, others);
-    if (!alone.every((row, index) => row.every((logit, token) => Object.is(logit, at(at(beside, index), token))))) {
-      return false;
-    }
+    const found = await readBranches(forward, shape, beside, [...COMPARED.keys()], others);
+    if (!sameBits(wanted, found)) return false;
   }
   return true;
 }
 
-/**
- * Returns the logits of a branch of three tokens, and after one more, beside other branches with so many tokens. If
- * there are any, the prefix is read in two runs, beside another sequence.
- */
-async function exactLogits(forward: Forward, shape: KvShape, others: readonly number[]): Promise<Float32Array[]> {
-  const [prefix, text] = [spreadTokens(forward.vocabSize, 9), spreadTokens(forward.vocabSize, 13, 40)];
-  const sequence = new Sequence(shape, prefix.length);
-  const beside = new Sequence(shape, text.length + 1);
-  const read = (into: Sequence, tokens: readonly number[]) => {
+function sameBits(wanted: readonly Float32Array[], found: readonly Float32Array[]): boolean {
+  return wanted.every((row, index) => row.every((value, i) => Object.is(value, at(at(found, index), i))));
+}
+
+/** Returns a sequence with a prefix, read in one run, or in two beside another sequence. */
+async function readPrefix(forward: Forward, shape: KvShape, inCompany: boolean): Promise<Sequence> {
+  const [sequence, beside] = [new Sequence(shape, PREFIX), new Sequence(shape, TEXT + 1)];
+  const read = (into: Sequence, count: number) => {
     const start = into.length;
+    const tokens = spreadTokens(forward.vocabSize, count, start);
     for (const token of tokens) into.append(token, into.length - 1);
-    return { sequence: into, start, rows: [] };
+    return { sequence: into, start, rows: [], exact: into === sequence };
   };
-  if (others.length === 0) await forward.run([{ ...read(sequence, prefix), exact: true }]);
+  if (!inCompany) await forward.run([read(sequence, PREFIX)]);
   else {
-    await forward.run([{ ...read(sequence, prefix.slice(0, 4)), exact: true }, read(beside, text)]);
-    await forward.run([{ ...read(sequence, prefix.slice(4)), exact: true }, read(beside, [1])]);
+    await forward.run([read(sequence, 4), read(beside, TEXT)]);
+    await forward.run([read(sequence, PREFIX - 4), read(beside, 1)]);
   }
+  return sequence;
+}
+
+/**
+ * Computes branches after a prefix, and then one more token of each. Returns for each compared one the logits after
+ * both runs, and its keys and values. Forgets the branches.
+ *
+ * @param compared indices in `COMPARED`
+ * @param others numbers of tokens of the branches beside them
+ */
+async function readBranches(
+  forward: Forward,
+  shape: KvShape,
+  sequence: Sequence,
+  compared: readonly number[],
+  others: readonly number[] = [],
+): Promise<Float32Array[]> {
+  const prefix = sequence.length;
+  const counts = [...compared.map((index) => at(COMPARED, index)), ...others];
   // In company, there is room for a longer branch: all have more cells then, which attention must not see.
-  const branches = sequence.openBranches(others.length + 1, others.length === 0 ? 16 : 80);
-  const logits: Float32Array[] = [];
-  let tips = [3, ...others].map(() => prefix.length - 1);
-  // The last of the others does not go on, so that both runs have an odd number of rows.
-  for (const counts of [
-    [3, ...others],
-    [1, ...others.slice(1).map(() => 1)],
-  ]) {
+  const cells = sequence.openBranches(counts.length, others.length === 0 ? 16 : 80);
+  const found: Float32Array[][] = compared.map(() => []);
+  let tips = counts.map(() => prefix - 1);
+  for (const more of [false, true]) {
     const start = sequence.length;
     tips = counts.map((count, branch) => {
       const tip = at(tips, branch);
-      const first = tip < prefix.length ? 1 : branches.indexOf(tip) + 1;
-      const tokens = spreadTokens(forward.vocabSize, count, 20);
+      // One of the others does not go on, so that both runs have an odd number of rows once.
+      if (more && branch === compared.length) return tip;
+      const seed = 20 + 10 * (compared[branch] ?? branch);
+      const tokens = more
+        ? spreadTokens(forward.vocabSize, 1, seed + count)
+        : spreadTokens(forward.vocabSize, count, seed);
+      const first = more ? cells.indexOf(tip) + 1 : 1;
       return tokens.reduce((cell, token, index) => sequence.append(token, cell, undefined, first + index), tip);
     });
-    const rows = [at(tips, 0)];
-    logits.push((await forward.run([{ sequence, start, rows, exact: true }])).slice(0, forward.vocabSize));
+    const rows = tips.filter((tip) => tip >= start);
+    const logits = await forward.run([{ sequence, start, rows, exact: true }]);
+    for (const [row, of] of found.entries())
+      of.push(logits.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize));
   }
-  return logits;
+  for (const [branch, of] of found.entries()) of.push(...branchKv(cells, shape, at(tips, branch)));
+  sequence.truncate(prefix);
+  sequence.branches = null;
+  return found.flat();
+}
+
+/** Returns the keys and values of a branch that ends with the cell `tip`, head by head. */
+function branchKv(cells: BranchCells, { layers }: KvShape, tip: number): Float32Array[] {
+  const [place, end] = [cells.placeOf(tip), cells.indexOf(tip) + 1];
+  return layers.flatMap(({ heads, headSize }, layer) =>
+    Array.from({ length: 2 * heads }, (_, index) => {
+      const { key, value } = at(cells.layers, layer);
+      const width = headSize + 1;
+      const first = (place * heads + (index >> 1)) * cells.length * width;
+      return floatBuffer(index % 2 === 0 ? key : value).slice(first + width, first + end * width);
+    }),
+  );
 }
 
 /** Returns the error (`logitError`) of a model's logits against the reference logits that its compile stored. */
