@@ -153,7 +153,7 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
         metrics.stopping();
         notify.stopping();
         server.endConnections();
-        await batches?.close();
+        await batches?.stop();
         const probed = performance.now() - probedAt < PROBED_MS;
         const delayS = config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0);
         if (balanced && delayS > 0) await new Promise((resolve) => setTimeout(resolve, delayS * 1000));
@@ -162,6 +162,7 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
           parts.beginClose(),
         ]);
         await parts.close();
+        await batches?.close();
         await closeMetrics();
         await tracing?.close();
         return inTime;

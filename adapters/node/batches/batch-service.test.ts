@@ -257,6 +257,16 @@ test('counts uploads that arrive, and answers, as what a key stores', async () =
   expect(await linesOf(service, batch.error_file_id)).toMatchObject([{ custom_id: 'c', error: { code: 'disk_full' } }]);
 });
 
+test('can be read once it has stopped, and answers nothing any more', async () => {
+  const { service } = await open();
+  service.start(echo);
+  await service.stop();
+  const file = await upload(service, line('a'));
+  const { id } = service.create('ann', asking(file.id));
+  expect(service.file('ann', file.id).id).toBe(file.id);
+  expect(service.batch('ann', id).status).toBe('validating');
+});
+
 test('forgets the oldest ended batches of a key', async () => {
   const { service } = await open({ ended: 2 });
   service.start(echo);

@@ -66,10 +66,12 @@ export type AnswerLine = (
   signal: AbortSignal,
 ) => Promise<Response>;
 
-/** Represents the batches of a server: they run from `start` to `close`. */
+/** Represents the batches of a server: they run from `start` to `stop`. */
 export interface BatchService extends Batches {
   start(answer: AnswerLine): void;
-  /** Stops the running batches; the next start continues them. */
+  /** Stops the running batches, which the next start of the server continues. Files and batches can still be read. */
+  stop(): Promise<void>;
+  /** Stops the running batches and closes the store: no other method may be called from now on. */
   close(): Promise<void>;
 }
 
@@ -345,6 +347,15 @@ export function openBatches(
     };
   }
 
+  async function stop(): Promise<void> {
+    answer = null;
+    ending.abort();
+    if (sweeping) clearInterval(sweeping);
+    const running = [...runs.values()];
+    for (const one of running) one.stop.abort(CLOSING);
+    await Promise.all(running.map(({ done }) => done));
+  }
+
   return {
     async upload(owner, request) {
       const sum = (uploads: { bytes: number }[]) => uploads.reduce((all, { bytes }) => all + bytes, 0);
@@ -452,13 +463,9 @@ export function openBatches(
       sweeping.unref();
       void sweep().then(schedule);
     },
+    stop,
     async close() {
-      answer = null;
-      ending.abort();
-      if (sweeping) clearInterval(sweeping);
-      const running = [...runs.values()];
-      for (const { stop } of running) stop.abort(CLOSING);
-      await Promise.all(running.map(({ done }) => done));
+      await stop();
       store.close();
     },
   };
