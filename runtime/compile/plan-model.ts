@@ -3,10 +3,10 @@ import { at } from '../../lib/at.ts';
 import type { Precision } from '../../lib/schema/precision.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { RefusedContract } from '../contracts/published-files.ts';
-import type { Architecture, Layer } from '../graph/architecture.ts';
 import { Refused } from '../graph/config-keys.ts';
 import { buildDecoder } from '../graph/decoder.ts';
 import { readArchitecture } from '../graph/families.ts';
+import { DeviceCuts, type KvType } from '../graph/graph-builder.ts';
 import { onnxWeights } from '../graph/onnx.ts';
 import { dataLength, type OnnxModel } from '../onnx/format/model.ts';
 import { readModel } from '../onnx/format/read-model.ts';
@@ -20,7 +20,6 @@ import { gatherRows } from '../onnx/rewrites/gather-rows.ts';
 import { keepWholePast, packBranches } from '../onnx/rewrites/pack-branches.ts';
 import { packStates } from '../onnx/rewrites/pack-states.ts';
 import { chooseRotaryTables, padRotaryTables } from '../onnx/rewrites/rotary-tables.ts';
-import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import { isHalf, toFloat32 } from '../onnx/to-float32.ts';
 import { reasonInUnusable, unusable } from '../onnx/unusable.ts';
 import { CONFIG_BOUNDS, readBoundedJson } from '../store/bounded-file.ts';
@@ -38,7 +37,8 @@ import {
   sourceWeights,
   weightsFolder,
 } from './source.ts';
-import { staticGraphs } from './static-graphs.ts';
+import { type DeviceModel, staticGraphs } from './static-graphs.ts';
+import type { StaticShape } from './static-shapes.ts';
 import { convertWeights, floatProducts, NO_BLOCKS, precisionOf } from './weight-conversion.ts';
 import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
@@ -73,25 +73,21 @@ export interface PlannedModel extends PlannedGraphs {
 /**
  * Rewrites the published graph in the folder `source` to one precision, as static graphs if `shapes` are given. The
  * weights are only read when the result is written. Throws `engine_failed` for a model that cannot be compiled, or that
- * cannot be split into static graphs.
+ * has no static form.
  */
 export async function planModel(
   source: string,
   requested: FixedPrecision,
   { maxPromptLen, shapes, slots, contract }: ModelShape,
 ): Promise<PlannedModel> {
-  const {
-    model,
-    context,
-    readout,
-    foreign = null,
-  } = isCheckpoint(source)
-    ? await writtenGraph(source, { maxPromptLen, contract, shapes })
-    : await publishedGraph(source, requested, { maxPromptLen, contract, shapes });
+  const graph = isCheckpoint(source)
+    ? await writtenGraph(source, { maxPromptLen, contract })
+    : await publishedGraph(source, requested, { maxPromptLen, contract });
+  const { model, context, readout, foreign = null } = graph;
   const layout = findLayout(model, await publishedHeadSize(source));
   const published = precisionOf(model);
   const { facts, precision, graphs } = shapes
-    ? rewriteStatic(model, layout, requested, shapes)
+    ? rewriteStatic(graph, layout, requested, shapes)
     : rewritePacked(model, layout, requested, slots);
   return {
     facts: {
@@ -125,6 +121,8 @@ export async function planEncoder(source: string): Promise<PlannedGraphs | null>
 interface SourceGraph extends Pick<Manifest, 'readout'> {
   model: OnnxModel;
   context: number;
+  /** Writes the same for devices; absent for a published graph. */
+  forDevices?: (cuts: DeviceCuts) => OnnxModel;
   /** Reason why it is a published graph; absent for one that is written here. */
   foreign?: string;
 }
@@ -137,36 +135,34 @@ interface SourceGraph extends Pick<Manifest, 'readout'> {
 async function publishedGraph(
   source: string,
   requested: FixedPrecision,
-  { maxPromptLen, contract, shapes }: Omit<ModelShape, 'slots'>,
+  { maxPromptLen, contract }: Pick<ModelShape, 'maxPromptLen' | 'contract'>,
 ): Promise<SourceGraph> {
   if (contract?.lastLayer) {
     throw unusable(
       `the last layer of a ${contract.info.name} model is added to its own weights, and its folder has an ONNX graph`,
-      'Use the repository with its safetensors.',
+      USE_SAFETENSORS,
     );
   }
   const { model: file, embeddings } = sourceGraphs(source, requested);
   const read = readModel(file);
   const config = await readBoundedJson(join(source, 'config.json'), CONFIG_BOUNDS);
-  const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, { maxPromptLen, shapes });
+  const own = embeddings ? 'it reads images or audio' : graphOfWeights(read, config, maxPromptLen);
   if (typeof own !== 'string') return own;
   const model = embeddings ? fuseEmbeddings(read, readModel(embeddings)) : read;
   chooseRotaryTables(model, maxPromptLen);
   return { model, context: await contextLength(source, model), foreign: own };
 }
 
+const USE_SAFETENSORS = 'Use the repository with its safetensors.';
 const LONGEST_REASON = 300;
 
 /** Writes the graph that `config` describes with the weights of a published one; returns why if it cannot. */
-function graphOfWeights(
-  { graph }: OnnxModel,
-  config: unknown,
-  { maxPromptLen, shapes }: Omit<ModelShape, 'slots'>,
-): SourceGraph | string {
+function graphOfWeights({ graph }: OnnxModel, config: unknown, maxPromptLen: number): SourceGraph | string {
   if (config === undefined) return 'its folder has no config.json';
   try {
-    const { architecture, weights } = onnxWeights(graph, limited(readArchitecture(config, maxPromptLen), shapes));
-    return { model: buildDecoder(architecture, weights), context: architecture.context };
+    const { architecture, weights } = onnxWeights(graph, readArchitecture(config, maxPromptLen));
+    const write = (cuts?: DeviceCuts) => buildDecoder(architecture, weights, undefined, cuts);
+    return { model: write(), forDevices: write, context: architecture.context };
   } catch (error) {
     const why = error instanceof Refused ? error.message : reasonInUnusable(error);
     if (why === undefined) throw error;
@@ -178,29 +174,20 @@ function graphOfWeights(
 /** Writes the graph of a checkpoint. Throws `engine_failed` for a family that is not known. */
 export async function writtenGraph(
   source: string,
-  { maxPromptLen, contract, shapes }: Omit<ModelShape, 'slots'>,
+  { maxPromptLen, contract }: Pick<ModelShape, 'maxPromptLen' | 'contract'>,
 ): Promise<SourceGraph> {
   const config = await readBoundedJson(join(weightsFolder(source), 'config.json'), CONFIG_BOUNDS);
   try {
-    const architecture = limited(readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined), shapes);
+    const architecture = readArchitecture(config, maxPromptLen, contract?.lastLayer !== undefined);
     const readout = contract && (await readoutOf(source, contract));
-    const model = buildDecoder(architecture, await sourceWeights(source), readout, contract?.whole ?? null);
+    const weights = await sourceWeights(source);
+    const write = (cuts?: DeviceCuts) => buildDecoder(architecture, weights, readout, contract?.whole ?? cuts);
     const kind = readout && ('tokens' in readout ? 'labels' : 'layer');
-    return { model, context: architecture.context, ...(kind ? { readout: kind } : {}) };
+    return { model: write(), forDevices: write, context: architecture.context, ...(kind ? { readout: kind } : {}) };
   } catch (error) {
     const refused = error instanceof Refused || error instanceof RefusedContract;
     throw refused ? unusable(error.message, 'Use another model.') : error;
   }
-}
-
-/** Leaves out of a model what no position of its static shapes needs: queries that grow later (Ministral 3). */
-function limited(architecture: Architecture, shapes: ModelShape['shapes']): Architecture {
-  const layers = architecture.layers.map((layer): Layer => {
-    const { mixer } = layer;
-    const needed = mixer.kind !== 'attention' || !mixer.growth || longestPast(shapes) > mixer.growth.first;
-    return needed ? layer : { ...layer, mixer: { ...mixer, growth: null } };
-  });
-  return { ...architecture, layers };
 }
 
 /**
@@ -237,7 +224,7 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPr
   const lanes = packStates(model, layout);
   const masks = attention ? packBranches(model, layout, attention) : [];
   if (attention) padRotaryTables(model, attention);
-  const rows = gatherRows(model, layout, attention);
+  const rows = gatherRows(model, layout);
   const end = attention ? endResults(model) : undefined;
   const precision = convertWeights(model, layout.tokens, requested);
   gatherColumns(model.graph);
@@ -296,40 +283,37 @@ function weightBytes({ initializers }: OnnxModel['graph']): number {
 const DEVICE_BLOCK = 32;
 
 /**
- * Rewrites a model to static graphs of the given shapes, with packed branches. Throws `engine_failed` if it cannot be
- * split.
+ * Writes a model as static graphs of the given shapes, with packed branches. Throws `engine_failed` for a model that
+ * has none.
  */
 function rewriteStatic(
-  model: OnnxModel,
+  { forDevices, foreign }: SourceGraph,
   layout: GraphLayout,
   requested: FixedPrecision,
   shapes: readonly StaticShape[],
 ): Rewritten {
-  if (layout.media) throw unusable('static graphs support neither images nor audio');
+  if (!forDevices) {
+    throw unusable(`its published graph runs as it is, which has no static form: ${foreign}`, USE_SAFETENSORS);
+  }
   if (layout.states.length > 0) throw unusable('static graphs do not support layers that keep a state');
-  if (model.graph.nodes.some(({ op }) => op === 'RotaryEmbedding')) {
-    throw unusable('its rotary embeddings are outside of the attention nodes (Gemma 4), which has no static form');
-  }
-  if (isHalf(model)) toFloat32(model);
-  const attention = attentionNodes(model.graph, layout);
-  if (attention && attention.length > layout.kv.length)
-    throw unusable('its layers share keys and values, which has no static form');
-  if (model.graph.nodes.some((node) => node.inputs.includes('position_ids') && !attention?.includes(node)))
-    throw unusable('its layers read positions outside of the attention nodes (Ministral 3), which has no static form');
-  const rows = attention && gatherRows(model, layout, attention);
-  if (!rows) throw unusable('its attention or its head is not in a form that static graphs are made from');
   if (requested === 'published') throw unusable('the blocks of a GGUF file have no static form', NO_BLOCKS);
-  if (requested !== 'float' && requested !== 'keep') {
-    int8Embedding(model, layout.tokens);
-    blockWeights(model, { bits: requested === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
-  }
-  if (requested === 'float') floatProducts(model);
-  const made = precisionOf(model);
+  const written = (kvType: KvType): DeviceModel => {
+    const cuts = new DeviceCuts(kvType);
+    const model = forDevices(cuts);
+    if (requested !== 'float' && requested !== 'keep') {
+      int8Embedding(model, layout.tokens);
+      blockWeights(model, { bits: requested === 'int4' ? 4 : 8, size: DEVICE_BLOCK });
+    }
+    if (requested === 'float') floatProducts(model);
+    return { model, cuts };
+  };
+  const floats = written('float32');
+  const made = precisionOf(floats.model);
   // Blocks of a GGUF file are read as floats.
   const precision = requested === 'float' || made === 'published' ? 'float' : made;
-  const { graphs, masks, manifest } = staticGraphs(model, layout, rows, shapes);
+  const { graphs, manifest } = staticGraphs(floats, written('float16'), layout, shapes);
   const { tokens, logits, vocabSize, kv } = layout;
-  const inputs = { tokens, masks, positions: 'position_ids' };
+  const inputs = { tokens, masks: floats.cuts.masks, positions: 'position_ids' };
   return {
     precision,
     graphs,

@@ -1,4 +1,8 @@
-import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
+/** Describes the shape of a static graph: the number of new cells of one run, and of past cells that they may see. */
+export interface StaticShape {
+  chunk: number;
+  past: number;
+}
 
 /**
  * Numbers of new cells for which graphs are compiled: few for a decode step of all branches, many for a prompt. Runs of

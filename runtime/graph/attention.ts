@@ -1,8 +1,9 @@
-import { DataType } from '../onnx/format/model.ts';
+import { EXACT } from '../onnx/format/constants.ts';
+import { DataType, makeTensor } from '../onnx/format/model.ts';
 import { roundToHalf } from '../onnx/to-float32.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { Architecture, Attention } from './architecture.ts';
-import type { GraphBuilder } from './graph-builder.ts';
+import type { DeviceCuts, GraphBuilder } from './graph-builder.ts';
 import { linear, rmsNorm } from './linear.ts';
 import type { Rotary } from './rotary.ts';
 import type { Weights } from './weights.ts';
@@ -22,21 +23,22 @@ export class AttentionInputs {
   readonly #tables = new Map<Rotary, string>();
   /**
    * Index of the last key of each sequence, and the number of keys, as GroupQueryAttention reads them; null for a graph
-   * that reads whole prompts.
+   * that reads whole prompts, and for one for devices.
    */
   readonly lengths: readonly [last: string, total: string] | null;
   /** Tokens that a token of a whole prompt sees, and the mask of padding; null for a graph with earlier tokens. */
   readonly whole: { sight: Sight; mask: string } | null;
-  /** New keys and values of each layer, for layers that share them. */
+  /** New keys and values of each layer, for layers that share them; past ones, too, in a graph for devices. */
   readonly fresh = new Map<number, [key: string, value: string]>();
 
   /** @param sight what tokens see in a graph that reads whole prompts; null for a graph with earlier tokens */
   constructor(graph: GraphBuilder, context: number, sight: Sight | null) {
     this.#graph = graph;
     this.#context = context;
-    const mask = graph.input('attention_mask', DataType.int64, ['batch_size', 'total_sequence_length']);
+    const dims = ['batch_size', 'total_sequence_length'];
+    const mask = graph.cuts ? '' : graph.input('attention_mask', DataType.int64, dims);
     this.whole = sight && { sight, mask: graph.add('Cast', [mask], { to: DataType.int32 }) };
-    this.lengths = sight ? null : this.#lengthsOf(mask);
+    this.lengths = sight || graph.cuts ? null : this.#lengthsOf(mask);
   }
 
   #lengthsOf(mask: string): [last: string, total: string] {
@@ -47,11 +49,19 @@ export class AttentionInputs {
     return [last, graph.add('Cast', [all], { to: DataType.int32 })];
   }
 
-  /** Returns the names of the tables of cosines and sines, with a row for each position. */
-  rotary(rotary: Rotary): [cosines: string, sines: string] {
+  /**
+   * Returns the names of the tables of cosines and sines, with a row for each position.
+   *
+   * @param width number of columns: one for each pair of elements that are rotated together, or one for each element of
+   *   a head, of which those that are not rotated have the angle 0
+   */
+  rotary(rotary: Rotary, width = rotary.inverse.length): [cosines: string, sines: string] {
     const name = this.#tables.get(rotary) ?? `rotary${this.#tables.size}`;
     this.#tables.set(rotary, name);
-    return [this.#table(`${name}/cosines`, rotary, Math.cos), this.#table(`${name}/sines`, rotary, Math.sin)];
+    return [
+      this.#table(`${name}/cosines`, rotary, { wave: Math.cos, width }),
+      this.#table(`${name}/sines`, rotary, { wave: Math.sin, width }),
+    ];
   }
 
   /** Rotates queries or keys before the attention, where GroupQueryAttention cannot (`fusesRotary`). */
@@ -62,6 +72,28 @@ export class AttentionInputs {
     });
   }
 
+  /**
+   * Rotates queries or keys by head, `[1, heads, rows, head size]`, in a graph for devices: x · cos + (x · R) · sin,
+   * where (x · R)[first] = -x[second] and (x · R)[second] = x[first] for each pair. The product with R is exact. A
+   * rotation by Concat instead is computed wrongly by OpenVINO 2026.4 when it reads its own binary (measured,
+   * docs/devices.md).
+   */
+  rotatedByHead(x: string, rotary: Rotary, size: number): string {
+    const graph = this.#graph;
+    const pairs = rotary.inverse.length;
+    const swap = new Float32Array(size * size);
+    for (let pair = 0; pair < pairs; pair++) {
+      swap[(pairs + pair) * size + pair] = -1;
+      swap[pair * size + pairs + pair] = 1;
+    }
+    const swapped = graph.add('MatMul', [
+      x,
+      graph.tensor(makeTensor(`${EXACT}swap/${size}_${pairs}`, [size, size], swap)),
+    ]);
+    const [cosines, sines] = this.rotary(rotary, size).map((table) => this.#atPositions(table, size));
+    return graph.add('Add', [graph.add('Mul', [x, cosines ?? '']), graph.add('Mul', [swapped, sines ?? ''])]);
+  }
+
   /** Returns the factor of each query, `[batch, rows, 1]`, for queries that grow with their positions. */
   growth({ beta, first }: NonNullable<Attention['growth']>): string {
     const graph = this.#graph;
@@ -69,7 +101,19 @@ export class AttentionInputs {
     const table = graph.computed(`query_growth/${beta}/${first}`, [rows, 1], () => [
       Float32Array.from({ length: rows }, (_, position) => 1 + beta * Math.log(1 + Math.floor(position / first))),
     ]);
-    return graph.add('Gather', [table, this.#positions()]);
+    return this.#atPositions(table, 1);
+  }
+
+  /** Returns the rows of a table at the tokens' positions. Those of a graph for devices are looked up before it. */
+  #atPositions(table: string, width: number): string {
+    const graph = this.#graph;
+    if (!graph.cuts) return graph.add('Gather', [table, this.#positions()]);
+    const name = `${table}/rows`;
+    if (!graph.cuts.positional.some((one) => one.name === name)) {
+      graph.nodes('Gather', [table, this.#positions()], [name]);
+      graph.cuts.positional.push({ name, width });
+    }
+    return name;
   }
 
   #positions(): string {
@@ -78,15 +122,21 @@ export class AttentionInputs {
     return this.#graph.input('position_ids', DataType.int64, ['batch_size', 'sequence_length']);
   }
 
-  #table(name: string, { inverse, scale, half }: Rotary, wave: (angle: number) => number): string {
+  #table(
+    name: string,
+    { inverse, scale, half }: Rotary,
+    { wave, width }: { wave: (angle: number) => number; width: number },
+  ): string {
     const rows = this.#context;
-    const width = inverse.length;
+    const pairs = inverse.length;
     return this.#graph.computed(name, [rows, width], function* () {
       for (let first = 0; first < rows; first += ROWS_AT_A_TIME) {
         const count = Math.min(ROWS_AT_A_TIME, rows - first);
         // Each step in 32-bit floats, as PyTorch computes them.
         yield Float32Array.from({ length: count * width }, (_, at) => {
-          const angle = Math.fround((first + Math.floor(at / width)) * (inverse[at % width] ?? 0));
+          const column = at % width;
+          if (column >= 2 * pairs) return wave(0);
+          const angle = Math.fround((first + Math.floor(at / width)) * (inverse[column % pairs] ?? 0));
           const value = Math.fround(wave(angle)) * scale;
           return half ? roundToHalf(value) : value;
         });
@@ -99,7 +149,7 @@ export class AttentionInputs {
 export function attention(
   graph: GraphBuilder,
   x: string,
-  { architecture, layer, mixer, weights, shared }: AttentionParts,
+  { architecture, layer, mixer, weights, shared, cut }: AttentionParts,
 ): string {
   const { hidden, names } = architecture;
   const { heads, kvHeads, headSize, biases } = mixer;
@@ -126,24 +176,29 @@ export function attention(
       throw unusable(`its checkpoint has "${at(names.joint)}", which this family has in parts`);
     }
     query = project(names.joint, queries + 2 * keys);
-    if (shared.whole || mixer.growth || mixer.norm || (mixer.rotary && !rotates)) {
+    if (graph.cuts || shared.whole || mixer.growth || mixer.norm || (mixer.rotary && !rotates)) {
       [query = '', key = '', value = ''] = graph.split(query, [queries, keys, keys]);
     }
   }
   query = headNorm(graph, query, at(names.queryNorm), heads, { architecture, mixer, weights });
   if (key) key = headNorm(graph, key, at(names.keyNorm), kvHeads, { architecture, mixer, weights });
   if (value && mixer.valueNorm) value = plainNorm(graph, value, kvHeads, { architecture, headSize });
-  if (mixer.rotary && !rotates) {
+  if (graph.cuts) {
+    [query, key, value] = byHead(graph, [query, key, value], { layer, mixer, shared, cuts: graph.cuts });
+  } else if (mixer.rotary && !rotates) {
     query = shared.rotated(query, mixer.rotary, heads);
     if (key) key = shared.rotated(key, mixer.rotary, kvHeads);
   }
   if (mixer.sharedFrom === null) shared.fresh.set(layer, [key, value]);
   else [key, value] = shared.fresh.get(mixer.sharedFrom) ?? ['', ''];
   if (mixer.growth) query = graph.add('Mul', [query, shared.growth(mixer.growth)]);
-  const seen = shared.whole
-    ? wholeAttention(graph, [query, key, value], { mixer, ...shared.whole })
-    : cachedAttention(graph, [query, key, value], { layer, mixer, weights, shared, rotates });
-  const result = gate ? graph.add('Mul', [seen, graph.add('Sigmoid', [gate])]) : seen;
+  const seen = graph.cuts
+    ? plainAttention(graph, [query, key, value], mixer, graph.cuts)
+    : shared.whole
+      ? wholeAttention(graph, [query, key, value], { mixer, ...shared.whole })
+      : cachedAttention(graph, [query, key, value], { layer, mixer, weights, shared, rotates });
+  const left = (x: string) => (cut ? graph.atLogitRows(x, queries) : x);
+  const result = gate ? graph.add('Mul', [left(seen), graph.add('Sigmoid', [left(gate)])]) : left(seen);
   const bias = weights.optional(biases.output, `${at(names.output)}.bias`, hidden);
   return linear(graph, result, weights.get(`${at(names.output)}.weight`, hidden, queries), bias);
 }
@@ -222,6 +277,61 @@ function wholeAttention(
   });
 }
 
+/**
+ * Arranges queries, keys and values by head for `plainAttention`, rotates them, and joins keys and values with the past
+ * ones, which are inputs of the layers; the new ones are outputs. If past cells have 16 bits, new ones are rounded too,
+ * so that the run that computes a cell uses the same values as later runs.
+ */
+function byHead(
+  graph: GraphBuilder,
+  [query, key, value]: readonly [string, string, string],
+  { layer, mixer, shared, cuts }: Pick<AttentionParts, 'layer' | 'mixer' | 'shared'> & { cuts: DeviceCuts },
+): [query: string, keys: string, values: string] {
+  const { heads, kvHeads, headSize, rotary } = mixer;
+  const split = (x: string, count: number) => {
+    const rows = graph.add('Reshape', [x, graph.integers(1, 0, count, headSize)]);
+    return graph.add('Transpose', [rows], { perm: [0, 2, 1, 3] });
+  };
+  const turned = (x: string) => (rotary ? shared.rotatedByHead(x, rotary, headSize) : x);
+  const half = cuts.kvType === 'float16';
+  const joined = (fresh: string, kind: string): string => {
+    const [past, present] = [`past_key_values.${layer}.${kind}`, `present.${layer}.${kind}`];
+    graph.nodes(half ? 'Cast' : 'Identity', [fresh], [present], half ? { to: DataType.float16 } : {});
+    if (!half) return graph.add('Concat', [past, fresh], { axis: 2 });
+    graph.nodes('Concat', [past, present], [`${present}/all`], { axis: 2 });
+    return graph.add('Cast', [`${present}/all`], { to: DataType.float });
+  };
+  const own = key !== '';
+  return [
+    turned(split(query, heads)),
+    own ? joined(turned(split(key, kvHeads)), 'key') : '',
+    own ? joined(split(value, kvHeads), 'value') : '',
+  ];
+}
+
+/**
+ * Adds the attention of new tokens to past and new ones with operators that compilers for NPUs accept. The queries that
+ * share a key head are stacked, so that each key head needs one product.
+ */
+function plainAttention(
+  graph: GraphBuilder,
+  [query, keys, values]: readonly [string, string, string],
+  { heads, kvHeads, headSize, scale, cap, window, sinks }: Attention,
+  { masks }: DeviceCuts,
+): string {
+  if (sinks) throw unusable('it has attention sinks, which have no static form');
+  const mask = window === null ? 'tree_mask' : `tree_mask_${window}`;
+  if (!masks.some(({ name }) => name === mask)) masks.push({ name: mask, window });
+  const shaped = (x: string, ...dims: number[]) => graph.add('Reshape', [x, graph.integers(...dims)]);
+  const grouped = shaped(graph.scaled(query, scale), 1, kvHeads, -1, headSize);
+  const products = graph.add('MatMul', [grouped, graph.add('Transpose', [keys], { perm: [0, 1, 3, 2] })]);
+  const scores = shaped(cap === null ? products : graph.capped(products, cap), kvHeads, heads / kvHeads, -1, 0);
+  const weights = graph.add('Softmax', [graph.add('Add', [scores, mask])], { axis: -1 });
+  const mixed = graph.add('MatMul', [shaped(weights, 1, kvHeads, -1, 0), values]);
+  const rows = graph.add('Transpose', [shaped(mixed, 1, heads, -1, headSize)], { perm: [0, 2, 1, 3] });
+  return shaped(rows, 1, 0, heads * headSize);
+}
+
 /** Splits each head of a projection into a query and the gate of its result. */
 function gateOf(graph: GraphBuilder, x: string, heads: number, headSize: number): [query: string, gate: string] {
   const both = graph.add('Reshape', [x, graph.integers(0, 0, heads, 2 * headSize)]);
@@ -246,6 +356,8 @@ interface AttentionParts {
   mixer: Attention;
   weights: Weights;
   shared: AttentionInputs;
+  /** True to compute only the rows whose logits are computed. */
+  cut: boolean;
 }
 
 /** Adds the norm of queries or keys that the model has: of each head, of all together, or none. */

@@ -4,7 +4,7 @@ import { unusable } from '../onnx/unusable.ts';
 import type { Activation, Architecture, Layer } from './architecture.ts';
 import { AttentionInputs, attention, type Sight } from './attention.ts';
 import { mixture } from './experts.ts';
-import { GraphBuilder } from './graph-builder.ts';
+import { DeviceCuts, GraphBuilder } from './graph-builder.ts';
 import { exactLinear, linear, lookup, rmsNorm, skipNorm } from './linear.ts';
 import { convolution, deltaNet } from './mixers.ts';
 import { Weights } from './weights.ts';
@@ -39,34 +39,42 @@ export interface StatesReadout {
  * layout that `findLayout` reads. Its weights are those of the checkpoint, which are only read when the graph is
  * written. Throws `engine_failed` if the checkpoint is not what the architecture describes.
  *
- * @param readout what to compute instead of the logits of all tokens
- * @param sight what tokens see in a graph that reads whole prompts, without earlier tokens, and whose readout is of the
- *   tokens at the markers; null for a graph with a cache
+ * @param readout what to compute instead of the logits of the requested tokens
+ * @param form what tokens see in a graph that reads whole prompts, without earlier tokens, and whose readout is of the
+ *   tokens at the markers; the cuts of a graph for devices, which are collected; null for another graph with a cache
  */
 export function buildDecoder(
   architecture: Architecture,
   source: WeightSource,
   readout?: Readout,
-  sight: Sight | null = null,
+  form: Sight | DeviceCuts | null = null,
 ): OnnxModel {
   const { hidden, vocab, names, scales, logitCap, context, family } = architecture;
-  const graph = new GraphBuilder();
+  const cuts = form instanceof DeviceCuts ? form : null;
+  const sight = form instanceof DeviceCuts ? null : form;
+  const graph = new GraphBuilder(cuts);
   const weights = new Weights(source, names.embedding);
   const tokens = graph.input('input_ids', DataType.int64, ['batch_size', 'sequence_length']);
   const shared = new AttentionInputs(graph, context, sight);
   const embedding = weights.get(`${names.embedding}.weight`, vocab, hidden);
   const start = graph.scaled(lookup(graph, embedding, tokens), scales.embedding);
+  cuts?.embeddings.push({ name: start, width: hidden });
   const layerInputs = layerInputsOf(graph, start, { architecture, weights, tokens });
   const stream = new Stream(graph, start, architecture);
+  const last = architecture.layers.at(-1);
+  // Everything after the last attention computes token by token, so only the requested ones go on.
+  const cutsEarly = !sight && last?.mixer.kind === 'attention' && !last.experts && !layerInputs;
   for (const [number, layer] of architecture.layers.entries()) {
     const at = (name: string | null) => name && `layers.${number}.${name}`;
     const norm = (name: string | null) => (name === null ? undefined : weights.get(`${at(name)}.weight`, hidden));
     const { mixer, experts } = layer;
     const input = stream.read(norm(names.mixerNorm));
     const common = { architecture, weights, layer: number, whole: sight !== null };
+    const cut = cutsEarly && number === architecture.layers.length - 1;
+    if (cut) stream.cut();
     const mixed =
       mixer.kind === 'attention'
-        ? attention(graph, input, { ...common, shared, mixer })
+        ? attention(graph, input, { ...common, shared, mixer, cut })
         : mixer.kind === 'delta'
           ? deltaNet(graph, input, { ...common, mixer })
           : convolution(graph, input, { ...common, mixer });
@@ -83,7 +91,8 @@ export function buildDecoder(
     }
     if (architecture.layerFactors) stream.multiply(graph.weight(weights.get(`layers.${number}.layer_scalar`, 1)));
   }
-  const states = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
+  const all = stream.read(weights.get(`${names.finalNorm}.weight`, hidden));
+  const states = sight || cutsEarly ? all : graph.atLogitRows(all, hidden);
   const head = weights.head(vocab, hidden);
   if (readout && 'states' in readout) {
     const lexical = graph.add('Gather', [graph.weight(head ?? embedding), graph.atMarkers(tokens)]);
@@ -91,7 +100,7 @@ export function buildDecoder(
     graph.output('lexical', ['batch_size', 'markers', hidden], lexical);
   } else {
     const [logits, width] = outputs(sight ? graph.atMarkers(states) : states, readout);
-    graph.output('logits', ['batch_size', sight ? 'markers' : 'sequence_length', width], logits);
+    graph.output('logits', ['batch_size', sight ? 'markers' : 'read_rows', width], logits);
   }
   weights.checkAllGiven();
   return graph.model(family);
@@ -135,6 +144,11 @@ class Stream {
     return normed;
   }
 
+  /** Leaves only the rows whose logits are computed, to which a part adds only these. */
+  cut(): void {
+    this.#sum = this.#graph.atLogitRows(this.#sum, this.#architecture.hidden);
+  }
+
   /** Multiplies the whole stream. */
   multiply(factor: string): void {
     this.#sum = this.#graph.add('Mul', [this.read(undefined), factor]);
@@ -164,6 +178,7 @@ function layerInputsOf(
   const split = (x: string) => graph.add('Reshape', [x, graph.integers(0, 0, layers.length, size)]);
   const table = weights.get('embed_tokens_per_layer.weight', vocab, width);
   const own = graph.scaled(lookup(graph, table, tokens), Math.fround(Math.sqrt(size)));
+  graph.cuts?.embeddings.push({ name: own, width });
   const projected = linear(graph, embedded, weights.get('per_layer_model_projection.weight', width, hidden));
   const norm = weights.get('per_layer_projection_norm.weight', size);
   const normed = rmsNorm(graph, split(graph.scaled(projected, hidden ** -0.5)), norm, architecture);
@@ -213,7 +228,7 @@ function activated(graph: GraphBuilder, x: string, activation: Activation): stri
     case 'silu':
       return graph.add('Mul', [x, graph.add('Sigmoid', [x])]);
     case 'gelu_tanh':
-      return graph.contrib('FastGelu', [x]);
+      return graph.cuts ? graph.add('Gelu', [x], { approximate: 'tanh' }) : graph.contrib('FastGelu', [x]);
     case 'gelu':
       return graph.contrib('Gelu', [x]);
     case 'relu':

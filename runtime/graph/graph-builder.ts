@@ -10,6 +10,7 @@ import {
   type ValueInfo,
 } from '../onnx/format/model.ts';
 import { bytesField, varintField } from '../onnx/format/wire.ts';
+import { LOGIT_ROWS } from '../onnx/layout.ts';
 
 const MS = 'com.microsoft';
 /** Version of the standard operators. */
@@ -17,12 +18,47 @@ const OPSET = 21;
 /** Version of the file format, the newest that opset 21 needs. */
 const IR_VERSION = 10;
 
+/** Names the element type in which keys and values are stored between the runs of a graph for devices. */
+export type KvType = 'float32' | 'float16';
+
+/** Describes a value at which a graph for devices is cut: `width` elements for each token. */
+export interface CutValue {
+  name: string;
+  width: number;
+}
+
+/**
+ * Collects where a graph for devices is cut in three: a lookup, the layers, and a head. Such a graph has only operators
+ * that compilers for NPUs accept (docs/devices.md, "Operators"), and any numbers of new and past cells.
+ */
+export class DeviceCuts {
+  readonly kvType: KvType;
+  /** Embeddings of the tokens, which the layers read. */
+  readonly embeddings: CutValue[] = [];
+  /** Rows of tables at the positions of the tokens, which the layers read. */
+  readonly positional: CutValue[] = [];
+  /** Inputs of the layers for additive masks, by the window of the layers that read them. */
+  readonly masks: { name: string; window: number | null }[] = [];
+  /** Values of all tokens that the layers return (`from`), and those of some tokens that the head reads. */
+  readonly head: (CutValue & { from: string })[] = [];
+
+  constructor(kvType: KvType) {
+    this.kvType = kvType;
+  }
+}
+
 /** Collects the nodes, weights, inputs and outputs of a graph. Methods that add a node return its output's name. */
 export class GraphBuilder {
+  /** Cuts of a graph for devices; null for other graphs. */
+  readonly cuts: DeviceCuts | null;
   readonly #nodes: OnnxNode[] = [];
   readonly #initializers = new Map<string, Tensor>();
   readonly #inputs: ValueInfo[] = [];
   readonly #outputs: ValueInfo[] = [];
+
+  constructor(cuts: DeviceCuts | null = null) {
+    this.cuts = cuts;
+  }
 
   /** Adds a node of a standard operator. */
   add(op: string, inputs: string[], attributes: Record<string, NewAttribute> = {}): string {
@@ -70,6 +106,15 @@ export class GraphBuilder {
   atMarkers(states: string): string {
     const markers = this.input('marker_pos', DataType.int64, ['batch_size', 'markers']);
     return this.add('GatherND', [states, this.add('Unsqueeze', [markers, this.integers(-1)])], { batch_dims: 1 });
+  }
+
+  /** Takes the rows of a value `[batch, rows, width]` whose logits are computed. */
+  atLogitRows(value: string, width: number): string {
+    if (!this.cuts)
+      return this.add('Gather', [value, this.input(LOGIT_ROWS, DataType.int64, ['read_rows'])], { axis: 1 });
+    const name = `${value}/rows`;
+    this.cuts.head.push({ name, from: value, width });
+    return name;
   }
 
   /** Adds a weight once, with the name that it has in the checkpoint. */
@@ -139,7 +184,7 @@ export class GraphBuilder {
   }
 
   #fresh(): string {
-    return `value${this.#nodes.length}_${this.#names++}`;
+    return `value${this.#names++}`;
   }
 
   #names = 0;

@@ -18,7 +18,10 @@ export function exactLinear(graph: GraphBuilder, x: string, weight: StoredTensor
 }
 
 function product(graph: GraphBuilder, x: string, matrix: string, bias: StoredTensor | undefined): string {
-  return biased(graph, graph.contrib('FusedMatMul', [x, matrix], { transB: 1 }), bias);
+  const result = graph.cuts
+    ? graph.add('MatMul', [x, graph.add('Transpose', [matrix], { perm: [1, 0] })])
+    : graph.contrib('FusedMatMul', [x, matrix], { transB: 1 });
+  return biased(graph, result, bias);
 }
 
 function biased(graph: GraphBuilder, result: string, bias: StoredTensor | undefined): string {
@@ -83,6 +86,10 @@ export function skipNorm(
   weight: StoredTensor,
   form: NormForm,
 ): { normed: string; sum: string } {
+  if (graph.cuts) {
+    const both = graph.add('Add', [x, skip]);
+    return { normed: rmsNorm(graph, both, weight, form), sum: both };
+  }
   const [normed, sum] = [graph.name(), graph.name()];
   const inputs = [x, skip, normWeight(graph, weight, form)];
   const epsilon = { float: form.epsilon };

@@ -50,6 +50,9 @@ export interface KvLayer {
   headSize: number;
 }
 
+/** Name of the input for the numbers of the rows whose logits are computed. */
+export const LOGIT_ROWS = 'logit_rows';
+
 const PAST = /^past_key_values?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
 const PRESENT = /^present(?:_key_values?)?\.(\d+)\.(?:(?:decoder|self)\.)?(key|value)$/;
 /** Matches the names of states that the onnxruntime-genai builder and onnxruntime's newer exporter use. */
@@ -104,7 +107,7 @@ export function findLayout(model: OnnxModel, publishedHeadSize?: number): GraphL
     states,
     ...(media ? { media } : {}),
   };
-  const known = new Set([tokens.name, KEEP, ...(media ? [MEDIA_FEATURES, MEDIA_ROWS] : [])]);
+  const known = new Set([tokens.name, KEEP, LOGIT_ROWS, ...(media ? [MEDIA_FEATURES, MEDIA_ROWS] : [])]);
   for (const { name, dims } of inputs) {
     if (name === 'attention_mask') layout.attentionMask = name;
     else if (name === 'position_ids')

@@ -11,7 +11,7 @@ import { StaticForward } from '../engine/forward/static/static-forward.ts';
 import { openStatic } from '../engine/forward/static/static-sessions.ts';
 import { kvShape, sessionOptions } from '../engine/model.ts';
 import { logitError, spreadTokens } from '../engine/self-check/self-check.ts';
-import type { KvType } from '../onnx/rewrites/static/plain-attention.ts';
+import type { KvType } from '../graph/graph-builder.ts';
 import { identityOf, type OpenDevice, openDevice } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 

@@ -16,6 +16,7 @@ import {
 } from '../compile/choose-precision.ts';
 import { COMPILER_VERSION, type Manifest, REFERENCE_FILE, type Reference, writeManifest } from '../compile/manifest.ts';
 import { type PlannedModel, planEncoder, planModel } from '../compile/plan-model.ts';
+import type { StaticShape } from '../compile/static-shapes.ts';
 import { staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';
@@ -24,7 +25,6 @@ import { Sequence } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError, spreadTokens } from '../engine/self-check/self-check.ts';
-import type { StaticShape } from '../onnx/rewrites/static/plain-attention.ts';
 import type { CompileProgress, CompileSpec } from '../protocol/messages.ts';
 import { SPARE_BYTES } from '../store/disk-error.ts';
 import { readModelText } from '../text/model-files.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Manifest } from '../../runtime/compile/manifest.ts';
+import type { StaticShape } from '../../runtime/compile/static-shapes.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
-import type { StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
 import type { RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture } from './fixtures.ts';
@@ -52,10 +52,10 @@ describe.each<
   ['genai/qwen3', 'int8', null, 0.02, 0.2, null, false],
   ['genai/qwen2', 'int8-blocks', null, 0.02, 0.2],
   ['genai/qwen2', 'int4', null, 0.02, 0.2],
-  ['genai/qwen2', 'float', 'model.onnx', 1e-4, 1e-3, FIXED],
-  ['genai/gemma3', 'float', 'model.onnx', 1e-4, 1e-3, FIXED],
-  ['genai/llama-int4', 'keep', 'model.onnx', 0.5, 1, FIXED],
-  ['genai/qwen3', 'int8', null, 0.02, 0.2, FIXED],
+  ['optimum/qwen2', 'float', 'onnx/model.onnx', 1e-4, 1e-3, FIXED],
+  ['optimum/gemma3', 'float', null, 1e-4, 1e-3, FIXED],
+  ['optimum/llama', 'int4', null, 0.5, 1, FIXED],
+  ['optimum/qwen3', 'int8', null, 0.02, 0.2, FIXED],
 ])('%s as %s', (fixture, precision, published, nearTie, apart, shapes, secondGraph = true) => {
   let model: Omit<EngineModel, 'independent'>;
   let plain: PlainModel;

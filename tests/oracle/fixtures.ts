@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
-import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
+import type { KvType } from '../../runtime/graph/graph-builder.ts';
 import { type CompileOptions, compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RequestedPrecision } from '../../runtime/compile/choose-precision.ts';
+import type { StaticShape } from '../../runtime/compile/static-shapes.ts';
 import { cellBytes } from '../../runtime/engine/cache/kv-shape.ts';
 import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import { logitError } from '../../runtime/engine/self-check/self-check.ts';
-import type { KvType, StaticShape } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
+import type { KvType } from '../../runtime/graph/graph-builder.ts';
 import { FAMILIES, type FamilyCase } from './families.ts';
 import { compileFixture } from './fixtures.ts';
 import { compiledModel } from './plain-models.ts';
@@ -23,13 +24,13 @@ const TEXT = Array.from({ length: 60 }, (_, index) => (index * 37 + 5) % 60);
 describe.each<
   [fixture: string, precision: RequestedPrecision, kvType: KvType, graphs: Graphs, nearTie: number, apart: number]
 >([
-  ['genai/qwen2', 'float', 'float32', 'a graph each', 1e-4, 1e-3],
-  ['genai/qwen2', 'float', 'float16', 'a graph each', 1e-4, 1e-3],
-  ['genai/qwen2', 'float', 'float32', 'one graph', 1e-4, 1e-3],
-  ['genai/qwen2', 'float', 'float16', 'one graph', 1e-4, 1e-3],
-  ['genai/gemma3', 'float', 'float32', 'a graph each', 1e-4, 1e-3],
-  ['genai/qwen3', 'int8', 'float32', 'a graph each', 0.02, 0.2],
-  ['genai/llama-int4', 'keep', 'float32', 'a graph each', 0.5, 1],
+  ['optimum/qwen2', 'float', 'float32', 'a graph each', 1e-4, 1e-3],
+  ['optimum/qwen2', 'float', 'float16', 'a graph each', 1e-4, 1e-3],
+  ['optimum/qwen2', 'float', 'float32', 'one graph', 1e-4, 1e-3],
+  ['optimum/qwen2', 'float', 'float16', 'one graph', 1e-4, 1e-3],
+  ['optimum/gemma3', 'float', 'float32', 'a graph each', 1e-4, 1e-3],
+  ['optimum/qwen3', 'int8', 'float32', 'a graph each', 0.02, 0.2],
+  ['optimum/llama', 'int4', 'float32', 'a graph each', 0.5, 1],
 ])('%s as %s over fixed shapes, with KV in %s and %s', (fixture, precision, kvType, graphs, nearTie, apart) => {
   let model: EngineModel;
   beforeAll(async () => {
@@ -43,10 +44,10 @@ describe.each<
 });
 
 /**
- * Packed families without a static form: layers that keep a state or share keys and values, attention sinks, or
- * positions that are read outside of the attention nodes.
+ * Models without a static form: layers that keep a state, attention sinks, and published graphs that run as they are,
+ * as those without config.json do.
  */
-const WITHOUT_STATIC_FORM = /(lfm2.*|qwen3\.5.*|(genai|mobius)\/gemma4|gemma4-e2b|gpt-oss|safetensors\/ministral3)$/;
+const WITHOUT_STATIC_FORM = /(lfm2.*|qwen3\.5.*|gpt-oss|genai\/.*)$/;
 const hasStaticForm = ({ path, fixture }: FamilyCase): boolean =>
   path === 'packed' && !WITHOUT_STATIC_FORM.test(fixture);
 
@@ -71,8 +72,8 @@ test.each(ofEachFamily)('$family ($fixture) has a static form that equals the pa
 
 test('16-bit KV takes half the memory and stays near 32-bit KV', async () => {
   const [wide, half] = [
-    await compileFixture('genai/qwen2', 'float', SHAPES),
-    await compileFixture('genai/qwen2', 'float', SHAPES, { kvType: 'float16' }),
+    await compileFixture('optimum/qwen2', 'float', SHAPES),
+    await compileFixture('optimum/qwen2', 'float', SHAPES, { kvType: 'float16' }),
   ];
   const [wanted, got] = [await compiledModel(wide).logits(TEXT), await compiledModel(half).logits(TEXT)];
   await Promise.all([wide.close(), half.close()]);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type EngineModel, openModel } from '../../runtime/engine/model.ts';
-import type { KvType } from '../../runtime/onnx/rewrites/static/plain-attention.ts';
+import type { KvType } from '../../runtime/graph/graph-builder.ts';
 import type { PluginTarget } from '../../runtime/ort-plugin/plugin-target.ts';
 import { compileForDevice } from '../../runtime/worker/compile-for-device.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
@@ -47,7 +47,7 @@ const TEXT = Array.from({ length: 40 }, (_, index) => (index * 37 + 5) % 500);
 describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
   beforeAll(pretendIntel);
 
-  test.each(['genai/llama', 'genai/qwen2', 'genai/qwen3', 'genai/gemma3', 'genai/phi3', 'genai/smollm2'])(
+  test.each(['optimum/llama', 'optimum/qwen2', 'optimum/qwen3', 'optimum/gemma3', 'optimum/phi3', 'optimum/smollm2'])(
     '%s equals the packed path within 1e-4, from its own binary',
     async (fixture) => {
       const packed = await compileFixture(fixture, 'float');
@@ -62,13 +62,13 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
   );
 
   test('16-bit KV stays near 32-bit KV', async () => {
-    const { compiledFor, static: graphs } = await compileOn(openvino!, 'genai/qwen2', 'float', 'float16');
+    const { compiledFor, static: graphs } = await compileOn(openvino!, 'optimum/qwen2', 'float', 'float16');
     expect(graphs!.kvType).toBe('float16');
     expect(compiledFor!.error).toBeLessThan(0.005);
   });
 
   test('a device that refuses 16-bit KV gets 32 bits', async () => {
-    const source = modelFixture('genai/qwen2');
+    const source = modelFixture('optimum/qwen2');
     const shape = { maxPromptLen: 64, fixedShapes: [...SHAPES, { chunk: 16, past: 128 }] };
     await compileModel({ source, target: folder, device: 'NPU', precision: 'float', ...shape });
     truncateSync(join(folder, 'body-16-128-half.onnx'), 100);
@@ -82,7 +82,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     ['float32', 'body-any.onnx'],
     ['float16', 'body-any-half.onnx'],
   ])('a device with kernels of its own gets one graph for all shapes, with KV in %s', async (kvType, body) => {
-    const source = modelFixture('genai/qwen2');
+    const source = modelFixture('optimum/qwen2');
     await compileModel({
       source,
       target: folder,
@@ -99,7 +99,7 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
     const left = readdirSync(folder).filter((name) => /^(body|head)/.test(name));
     expect(left.sort()).toEqual([body, 'head.onnx']);
     const [packed, device] = [
-      await compileFixture('genai/qwen2', 'float'),
+      await compileFixture('optimum/qwen2', 'float'),
       await openModel(folder, { plugin: target }),
     ];
     expect(await apart(packed, device, TEXT)).toBeLessThan(kvType === 'float32' ? 1e-4 : 0.05);
@@ -107,9 +107,9 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
   });
 
   test.each<[string, RequestedPrecision]>([
-    ['genai/llama-int4', 'keep'],
-    ['genai/qwen2', 'int8'],
-    ['genai/qwen2', 'int4'],
+    ['optimum/llama', 'int4'],
+    ['optimum/qwen2', 'int8'],
+    ['optimum/qwen2', 'int4'],
   ])('%s as %s stays near the CPU', async (fixture, precision) => {
     const { compiledFor } = await compileOn(openvino!, fixture, precision);
     // The CPU rounds activations to 8 bits, the device does not.
@@ -119,10 +119,10 @@ describe.skipIf(!openvino)("OpenVINO's CPU device", () => {
 
 describe.skipIf(!qnn)("the emulator of Qualcomm's NPU", () => {
   test.each<[string, RequestedPrecision, KvType, number]>([
-    ['genai/qwen2', 'float', 'float32', 0.02],
-    ['genai/qwen2', 'float', 'float16', 0.02],
-    ['genai/qwen2', 'int8', 'float16', 0.08],
-    ['genai/llama-int4', 'keep', 'float16', 0.1],
+    ['optimum/qwen2', 'float', 'float32', 0.02],
+    ['optimum/qwen2', 'float', 'float16', 0.02],
+    ['optimum/qwen2', 'int8', 'float16', 0.08],
+    ['optimum/llama', 'int4', 'float16', 0.1],
   ])('%s as %s with KV in %s: registered, compiled, reloaded from its binary, asked', async (...given) => {
     const [fixture, precision, kvType, bound] = given;
     const { compiledFor, static: graphs } = await compileOn(qnn!, fixture, precision, kvType);

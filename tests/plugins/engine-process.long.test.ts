@@ -24,7 +24,7 @@ const qnn = await qnnEmulator();
 describe.skipIf(!qnn)("the engine process on the emulator of Qualcomm's NPU", () => {
   let machine: Machine;
   beforeAll(async () => {
-    machine = await startMachine('genai/llama', { maxPromptLen: 256, plugin: qnn! });
+    machine = await startMachine('optimum/llama', { maxPromptLen: 256, plugin: qnn! });
   }, 300_000);
   afterAll(() => machine.close());
 
@@ -64,7 +64,7 @@ describe.skipIf(!qnn)("the engine process on the emulator of Qualcomm's NPU", ()
 
 test.skipIf(!qnn)('a plugin whose library does not load is an error with what to do', async () => {
   const broken = { ...qnn!, library: import.meta.filename };
-  await expect(startMachine('genai/llama', { plugin: broken })).rejects.toMatchObject({
+  await expect(startMachine('optimum/llama', { plugin: broken })).rejects.toMatchObject({
     code: 'engine_failed',
     message: expect.stringContaining('does not load on this machine'),
   });
