@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMPILER_VERSION } from '../../runtime/compile/manifest.ts';
-import { blockWeights, int4Weights } from '../../runtime/compile/weights/blocks.ts';
+import { int4Weights } from '../../runtime/compile/weights/blocks.ts';
 import { int8Embedding, int8Weights } from '../../runtime/compile/weights/int8.ts';
 import { readModel } from '../../runtime/onnx/format/read-model.ts';
 import { prune } from '../../runtime/onnx/format/subgraph.ts';
@@ -10,6 +10,7 @@ import { widened } from '../../runtime/onnx/format/tensor-data.ts';
 import { WeightsWriter, writeModel } from '../../runtime/onnx/format/write-model.ts';
 import { toFloat32 } from '../../runtime/onnx/to-float32.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
+import { qwen2Config, writeCheckpoint } from './checkpoint.ts';
 import { writeGgufModel } from './gguf-model.ts';
 import { Noise } from './noise.ts';
 import { writeRandomModel } from './random-model.ts';
@@ -59,17 +60,8 @@ export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'i
     const tensors = Array.from(model.graph.initializers.values(), (tensor) => writer.write(widened(tensor), () => {}));
     writer.close();
     writeModel(join(folder, 'model.onnx'), model, tensors);
-    const { layers, hidden, heads, kvHeads, intermediate, vocabulary, context } = SHAPES[shape];
     const config = {
-      model_type: 'qwen2',
-      architectures: ['Qwen2ForCausalLM'],
-      num_hidden_layers: layers,
-      hidden_size: hidden,
-      num_attention_heads: heads,
-      num_key_value_heads: kvHeads,
-      intermediate_size: intermediate,
-      vocab_size: vocabulary,
-      max_position_embeddings: context,
+      ...qwen2Config(SHAPES[shape]),
       'transformers.js_config': { use_external_data_format: true },
     };
     writeFileSync(join(target, 'config.json'), JSON.stringify(config));
@@ -82,34 +74,30 @@ export function transformersRandomModel(shape: ShapeName, precision: 'int8' | 'i
  * selects the packed path or the static path, which has fixed shapes.
  */
 export function compiledStarter(path: 'packed' | 'static'): Promise<string> {
-  return cached(`starter-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(STARTER, target, path));
+  return cached(`starter-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(STARTER, target, path, 'keep'));
 }
 
 /**
- * Returns the folder of a compiled random model of the Qwen2.5-0.5B shape whose published weights are block-quantized
- * to 4 bits. `path` selects the packed path or the static path, which has fixed shapes.
+ * Returns the folder of a compiled random model of the Qwen2.5-0.5B shape, from a checkpoint, in 4 bits. `path` selects
+ * the packed path or the static path, which has fixed shapes.
  */
 export async function compiledBlockModel(path: 'packed' | 'static'): Promise<string> {
-  const source = await cached('qwen2.5-0.5b-blocks', async (target) => {
-    const model = readModel(join(await published('qwen2.5-0.5b'), 'model.onnx'));
-    toFloat32(model);
-    int8Embedding(model, 'input_ids');
-    blockWeights(model, { bits: 4, size: 32 });
-    prune(model.graph);
-    const writer = new WeightsWriter(target, 'model.onnx.data');
-    const tensors = Array.from(model.graph.initializers.values(), (tensor) => writer.write(widened(tensor), () => {}));
-    writer.close();
-    writeModel(join(target, 'model.onnx'), model, tensors);
-    writeFileSync(join(target, 'config.json'), JSON.stringify({ max_position_embeddings: 4096 }));
+  const source = await cached('qwen2.5-0.5b-checkpoint', async (target) => {
+    writeCheckpoint(target, SHAPES['qwen2.5-0.5b'], new Noise(12345));
   });
-  return cached(`qwen2.5-0.5b-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(source, target, path));
+  return cached(`qwen2.5-0.5b-${path}-v${COMPILER_VERSION}`, (target) => compileBlocks(source, target, path, 'int4'));
 }
 
 const STARTER = join(import.meta.dirname, '../../models/starter');
 
-async function compileBlocks(source: string, target: string, path: 'packed' | 'static'): Promise<void> {
+async function compileBlocks(
+  source: string,
+  target: string,
+  path: 'packed' | 'static',
+  precision: 'keep' | 'int4',
+): Promise<void> {
   const shapes = path === 'static' ? { fixedShapes: 'auto' as const } : {};
-  await compileModel({ source, target, device: 'CPU', precision: 'keep', maxPromptLen: 2048, ...shapes });
+  await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 2048, ...shapes });
 }
 
 function published(shape: ShapeName): Promise<string> {
