@@ -51,7 +51,8 @@ const answeredBy = (p: number) => ({ answers: answered(p).answers.map((one) => (
 const sentences = (count: number) => Array.from({ length: count }, (_, i) => `Number ${i} is here.`).join(' ');
 test.each([
   ['32 sentences', { context: sentences(32) }, null],
-  ['33 sentences', { context: sentences(33) }, /33 sentences, and may have 32/],
+  ['33 sentences', { context: sentences(33) }, /more than 32 sentences/],
+  ['empty lines', { context: '\n'.repeat(20_000_000) }, /more than 32 sentences or 1024 lines/],
   ['messages', { messages: [] }, /needs the input as one text/],
   ['an object', { context: 'a', state: '{"a": "b"}' }, /needs the input as one text/],
 ])('ablation of %s', (_, input, message) => {

@@ -9,6 +9,8 @@ import { indexOfHighest } from '../lib/tasks/logprobs.ts';
 
 /** Maximum number of sentences of a text of which each is left out once. */
 const MOST_UNITS = 32;
+/** Maximum number of sentences and empty lines of it. */
+const MOST_PARTS = 1_024;
 /** Default of `top`. */
 const MOST_QUOTES = 3;
 /** Maximum number of tokens of one quote. */
@@ -65,9 +67,8 @@ export function checkEvidence({ input }: TaskBatch, wishes: readonly (EvidenceWi
       'evidence with the method ablation needs the input as one text. Send a string, or the method quote.';
     throw new AssayError('unsupported_parameter', message);
   }
-  const { length } = sentencesOf(input.context);
-  if (length <= MOST_UNITS) return;
-  const message = `evidence with the method ablation reads the input once without each sentence: it has ${length} sentences, and may have ${MOST_UNITS}. Send the part that matters, or the method quote.`;
+  if (sentencesOf(input.context)) return;
+  const message = `evidence with the method ablation reads the input once without each sentence: it has more than ${MOST_UNITS} sentences or ${MOST_PARTS} lines. Send the part that matters, or the method quote.`;
   throw new AssayError('invalid_value', message);
 }
 
@@ -158,7 +159,7 @@ async function ablated(
   const { input } = batch;
   // `checkEvidence` has refused any other input.
   const whole = 'context' in input ? input.context : '';
-  const sentences = sentencesOf(whole);
+  const sentences = sentencesOf(whole) ?? [];
   const tasks = asked.map(({ task }) => task);
   const weights = asked.map((): Quote[] => []);
   for (const { text, start, end } of sentences.length > 1 ? sentences : []) {
@@ -193,14 +194,13 @@ interface Sentence {
   end: number;
 }
 
-function sentencesOf(text: string): Sentence[] {
-  const found = Array.from(
-    new Intl.Segmenter('en', { granularity: 'sentence' }).segment(text),
-    ({ segment, index }) => ({
-      text: segment,
-      start: index,
-      end: index + segment.length,
-    }),
-  );
-  return found.filter((sentence) => sentence.text.trim() !== '');
+/** Returns the sentences of a text, or null if it has too many, of which no more are looked at: it may be 20 MB. */
+function sentencesOf(text: string): Sentence[] | null {
+  const found: Sentence[] = [];
+  let parts = 0;
+  for (const { segment, index } of new Intl.Segmenter('en', { granularity: 'sentence' }).segment(text)) {
+    if (segment.trim() !== '') found.push({ text: segment, start: index, end: index + segment.length });
+    if (found.length > MOST_UNITS || ++parts > MOST_PARTS) return null;
+  }
+  return found;
 }

@@ -155,6 +155,15 @@ test('counts the parts of windows that did not fit among the 64', async () => {
   expect(asked()).toBeLessThan(300);
 });
 
+test('reads one window of a text that begins with short words before it refuses it', async () => {
+  const { post, asked } = app();
+  const state = 'a '.repeat(190_000);
+  const { status, body } = await post({ state, fields: { tenant: { type: 'text' } }, windows: {} });
+  expect([status, body.error.code]).toEqual([400, 'input_too_long']);
+  // Once it did not fit.
+  expect(asked()).toBe(2);
+});
+
 test.each([
   [{ state: 'x', windows: { combine: 'mean' } }, 'windows.combine'],
   [{ state: 'x', windows: { size: 100, overlap: 60 } }, 'windows.overlap'],

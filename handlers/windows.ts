@@ -54,35 +54,43 @@ export async function answerInWindows(
   const least = Math.ceil(text.length / (size * MANY_CHARACTERS));
   if (least > MOST_WINDOWS) throw tooMany(`at least ${least}`, size);
   let read = 0;
-  const answer = async (window: Window): Promise<AnsweredWindow[]> => {
+  const whenItFits = async (window: Window): Promise<AnsweredWindow | null> => {
     const context = text.slice(window.start, window.end);
     // The parts of windows that did not fit count, too.
     if (read++ === MOST_WINDOWS) throw tooMany(`more than ${MOST_WINDOWS}`, size);
     try {
-      return [{ ...window, answer: await run({ ...asked, input: { context } }) }];
+      return { ...window, answer: await run({ ...asked, input: { context } }) };
     } catch (error) {
       if (!isAssayError(error, 'input_too_long') || context.length <= LEAST_CHARACTERS) throw error;
-      // Its tokens are shorter than those before: two windows in its place.
       read--;
-      const half = Math.ceil(context.length / 2);
-      const parts = cutText(context, half + Math.ceil(half / 4), Math.min(Math.floor(half / 4), overlap));
-      const moved = parts.map(({ start, end }) => ({ start: window.start + start, end: window.start + end }));
-      const answered: AnsweredWindow[] = [];
-      for (const part of moved) answered.push(...(await answer(part)));
-      return answered;
+      return null;
     }
+  };
+  const answer = async (window: Window): Promise<AnsweredWindow[]> => {
+    const one = await whenItFits(window);
+    if (one) return [one];
+    // Its tokens are shorter than those before: two windows in its place.
+    const half = Math.ceil((window.end - window.start) / 2);
+    const context = text.slice(window.start, window.end);
+    const parts = cutText(context, half + Math.ceil(half / 4), Math.min(Math.floor(half / 4), overlap));
+    const moved = parts.map(({ start, end }) => ({ start: window.start + start, end: window.start + end }));
+    const answered: AnsweredWindow[] = [];
+    for (const part of moved) answered.push(...(await answer(part)));
+    return answered;
   };
   const mayFit = text.length <= size * (windows.size === undefined ? MANY_CHARACTERS : FEW_CHARACTERS);
   const first = await whenFits(mayFit, () => run(whole));
   if (first) return mergeAnswers(batch, text, [{ start: 0, end: text.length, answer: first }], rules);
 
-  const begin = at(cutText(text, size * FEW_CHARACTERS, 0), 0);
-  const answered = await answer(begin);
-  const one = at(answered, 0);
+  // One window is read before the others are counted, so that a text with too many costs little.
+  let one: AnsweredWindow | null = null;
+  for (let most = size * FEW_CHARACTERS; !one; most = Math.ceil(most / 2))
+    one = await whenItFits(at(cutText(text.slice(0, most + 1), most, 0), 0));
+  const answered = [one];
   const tokens = one.answer.usage.stateTokens ?? one.answer.usage.promptTokens;
   // The prompt has tokens of its own, too: about this many, which matters for small windows.
-  const characters = (one.end - one.start) / Math.max(tokens / 2, tokens - FIXED_TOKENS);
-  const from = at(answered, answered.length - 1).end;
+  const from = one.end;
+  const characters = from / Math.max(tokens / 2, tokens - FIXED_TOKENS);
   const rest = Math.max(0, from - Math.floor(overlap * characters));
   const length = Math.max(LEAST_CHARACTERS, Math.floor(size * characters * FILLED));
   const others =

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { evidenceOf, type FoundEvidence, textsIn } from './evidence.ts';
+import { evidenceOf, type FoundEvidence, indexIn, textsIn } from './evidence.ts';
 
 const inText = (text: string, value: unknown, written = JSON.stringify(value)) =>
   evidenceOf(value, written, [{ source: '/input', text }]);
@@ -114,6 +114,14 @@ describe('evidenceOf', () => {
       { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 500) },
     );
   });
+});
+
+test('counts characters up to any index as Python does, also far into a text', () => {
+  const text = 'a😀\u{d83d}b'.repeat(700);
+  const source = { source: '', text };
+  const starts = Array.from(text.matchAll(/./gu), (match) => match.index);
+  expect(starts.map((start) => indexIn(source, start, 'code_point'))).toEqual([...starts.keys()]);
+  expect(indexIn(source, text.length, 'code_point')).toBe(starts.length);
 });
 
 test('textsIn returns every string and number of a value with its pointer', () => {

@@ -129,24 +129,31 @@ function occurrences(
   return { whole, inside };
 }
 
-/** Positions of the characters that take two UTF-16 code units, by text. */
-const pairs = new WeakMap<SourceText, readonly number[]>();
+/** Code units of a block of a text. */
+const BLOCK = 1_024;
+/** Numbers of characters of two UTF-16 code units before each block, by text: their places would be too many to keep. */
+const pairs = new WeakMap<SourceText, number[]>();
 
 /** Converts an index in UTF-16 code units to a unit. */
 export function indexIn(source: SourceText, index: number, unit: SpanUnit): number {
   if (unit === 'utf16') return index;
-  let found = pairs.get(source);
-  if (!found) {
-    found = Array.from(source.text.matchAll(/[\u{10000}-\u{10ffff}]/gu), (match) => match.index);
-    pairs.set(source, found);
+  const { text } = source;
+  const before = pairs.get(source) ?? [0];
+  if (before.length === 1) {
+    pairs.set(source, before);
+    for (let start = 0; start < text.length; start += BLOCK)
+      before.push((before.at(-1) ?? 0) + pairsBetween(text, start, start + BLOCK));
   }
-  let [low, high] = [0, found.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((found[middle] ?? 0) < index) low = middle + 1;
-    else high = middle;
-  }
-  return index - low;
+  const block = Math.floor(Math.min(index, text.length) / BLOCK);
+  return index - (before[block] ?? 0) - pairsBetween(text, block * BLOCK, index);
+}
+
+/** Counts the characters of two code units that begin between two indices. */
+function pairsBetween(text: string, start: number, end: number): number {
+  let count = 0;
+  for (let i = start; i < end; i++)
+    if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) count++;
+  return count;
 }
 
 /**
