@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { TrieRouter } from 'hono/router/trie-router';
 import { getPath } from 'hono/utils/url';
 import { at } from '../lib/at.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -22,7 +23,8 @@ import { INTERNAL_ROUTES, type MountedRoute, ROUTES } from './routes.ts';
  * `Request` and returns a `Response`, so it runs on any host: `createApp({ backend, host, keys }).fetch(request)`.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
-  const app = new Hono<AppEnv>({ getPath: pathOf });
+  // Which of two patterns that match comes first must not depend on the other routes, as with Hono's choice of a router.
+  const app = new Hono<AppEnv>({ getPath: pathOf, router: new TrieRouter() });
   const bodies = new BodyBudget(deps.bodyBytes ?? 256 * 1024 * 1024);
   const services: Services = {
     aliases: new Set(),
@@ -66,7 +68,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     // Only a box has a host, and an edge stands before boxes alone.
     ...(deps.host ? INTERNAL_ROUTES : []),
   ];
-  // Hono takes the first pattern that matches, and `/v1/models/{model_id}` also matches `/v1/models/load`.
+  // The router takes the first pattern that matches, and `/v1/models/{model_id}` also matches `/v1/models/load`.
   const paths = [...Map.groupBy(routes, ({ path }) => path)].sort(
     ([one], [other]) => parameters(one) - parameters(other),
   );

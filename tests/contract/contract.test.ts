@@ -6,6 +6,7 @@ import { INTERNAL_ROUTES, ROUTES } from '../../handlers/routes.ts';
 import type { Batches } from '../../lib/contract/batches.ts';
 import { pointerStep } from '../../lib/json/leaves.ts';
 import { hashSecret, listedKeys } from '../../lib/keys.ts';
+import type { ModelHost } from '../../lib/models/host.ts';
 import { openApiDocument, openApiText } from '../../lib/openapi/document.ts';
 import { EXAMPLES } from '../../lib/openapi/examples.ts';
 import type { Batch, FileObject } from '../../lib/schema/batches.ts';
@@ -36,9 +37,9 @@ const batches: Batches = {
   cancel: () => batch,
 };
 
-async function appWith(script: Script) {
+async function appWith(script: Script, parts: { host?: ModelHost } = { host: scriptedHost(script) }) {
   const keys = listedKeys([{ name: 'k', sha256: await hashSecret('k'), models: ['*'], scopes: [] }]);
-  return createApp({ backend: scriptedBackend(script), host: scriptedHost(script), keys, batches });
+  return createApp({ backend: scriptedBackend(script), keys, batches, ...parts });
 }
 
 test('the committed openapi.json is what the schemas say', async () => {
@@ -78,6 +79,18 @@ describe('every operation of the contract is there, and takes no other method', 
     const answer = await app.request(at, { method, headers });
     expect([404, 405]).not.toContain(answer.status);
     expect((await app.request(at, { method: 'PATCH', headers })).status).toBe(405);
+  });
+});
+
+test('a path is not taken for a shorter one, whichever other paths there are', async () => {
+  const app = await appWith({}, {});
+  const answers = ROUTES.filter(({ api }) => api === 'openai').map(async ({ path }) => {
+    const answer = await app.request(path.replace('{id}', 'one'), { method: 'PATCH', headers });
+    return [path, answer.headers.get('allow')];
+  });
+  expect(Object.fromEntries(await Promise.all(answers))).toMatchObject({
+    ...{ '/v1/files': 'POST, GET, HEAD', '/v1/files/{id}': 'GET, HEAD, DELETE', '/v1/files/{id}/content': 'GET, HEAD' },
+    ...{ '/v1/batches': 'POST, GET, HEAD', '/v1/batches/{id}': 'GET, HEAD', '/v1/batches/{id}/cancel': 'POST' },
   });
 });
 
