@@ -23,7 +23,7 @@ import { INTERNAL_ROUTES, type MountedRoute, ROUTES } from './routes.ts';
  * `Request` and returns a `Response`, so it runs on any host: `createApp({ backend, host, keys }).fetch(request)`.
  */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
-  // Which of two patterns that match comes first must not depend on the other routes, as with Hono's choice of a router.
+  // Which of two patterns that match comes first must not depend on the other routes, as with the router Hono chooses.
   const app = new Hono<AppEnv>({ getPath: pathOf, router: new TrieRouter() });
   const bodies = new BodyBudget(deps.bodyBytes ?? 256 * 1024 * 1024);
   const services: Services = {

@@ -131,7 +131,7 @@ function occurrences(
 
 /** Code units of a block of a text. */
 const BLOCK = 1_024;
-/** Numbers of characters of two UTF-16 code units before each block, by text: their places would be too many to keep. */
+/** Numbers of characters of two code units before each block, by text: their places would be too many to keep. */
 const pairs = new WeakMap<SourceText, number[]>();
 
 /** Converts an index in UTF-16 code units to a unit. */
