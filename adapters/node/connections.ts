@@ -183,6 +183,8 @@ class Connection {
   #bodyBytes = 0;
   /** The request whose body is being parsed. */
   #incomplete: IncomingMessage | null = null;
+  /** True if the first exchange is being served. */
+  #served = false;
   #stopped = false;
   #held = false;
 
@@ -223,11 +225,17 @@ class Connection {
       // Node would read a body that nobody wants until the time for a whole request is over.
       if (!request.complete) setTimeout(() => request.complete || this.socket.destroy(), UNREAD_BODY_MS).unref();
       if (this.exchanges.length === 0) this.#events.answered();
-      const [next] = this.exchanges;
-      if (next && !this.socket.destroyed) this.#events.serve(next.request, next.response);
+      this.#served = false;
       this.#goOnLater();
     });
-    if (this.exchanges.length === 1) this.#events.serve(request, response);
+    if (this.exchanges.length === 1) this.#serveFirst();
+  }
+
+  #serveFirst(): void {
+    const [first] = this.exchanges;
+    if (!first || this.#served || this.socket.destroyed) return;
+    this.#served = true;
+    this.#events.serve(first.request, first.response);
   }
 
   #received(bytes: Buffer): void {
@@ -237,11 +245,13 @@ class Connection {
   }
 
   #goOnLater(): void {
-    if (this.#waiting.length > 0 && !this.#stopped) this.#events.due();
+    const unserved = this.exchanges.length > 0 && !this.#served;
+    if (unserved || (this.#waiting.length > 0 && !this.#stopped)) this.#events.due();
   }
 
-  /** Parses what may be parsed now of the bytes that wait. */
+  /** Serves a request that came behind another one, and parses what may be parsed now of the bytes that wait. */
   feed(): void {
+    this.#serveFirst();
     if (this.#held) this.socket.resume();
     this.#held = false;
     for (let slice = 0; this.#mayParse(); slice++) {

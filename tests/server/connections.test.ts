@@ -113,6 +113,28 @@ describe('pipelined requests', () => {
     expect(connections.requests.length).toBeLessThan(20);
   });
 
+  test('of one slice are served in a turn of the event loop each', async () => {
+    const turns: number[] = [];
+    let turn = 0;
+    const count = () => {
+      turn++;
+      if (turns.length < 100) setImmediate(count);
+    };
+    count();
+    const http = createServer();
+    new Connections(http, (_, response) => {
+      turns.push(turn);
+      response.end();
+    });
+    http.listen(0, '127.0.0.1');
+    onTestFinished(() => void http.close());
+    await once(http, 'listening');
+    const { socket, text } = await connected((http.address() as AddressInfo).port);
+    socket.write(chunked('/n', 'body').repeat(100));
+    await expect.poll(() => answers(text())).toBe(100);
+    expect(new Set(turns).size).toBe(100);
+  });
+
   test('give way to new connections', async () => {
     // The clock stands still, so that new connections come first for as long as some arrive.
     vi.useFakeTimers({ toFake: ['performance'] });
