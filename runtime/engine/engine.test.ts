@@ -311,7 +311,7 @@ describe('scheduling', () => {
     };
     const prompt = (caller: string, from: number) => engine.submit(job({ caller, prefix: tokens(1900, from) }));
     const jobs = [prompt('slow', 0), prompt('fast', 1), prompt('fast', 2)];
-    for (let step = 0; step < 60; step++) await engine.step();
+    for (let step = 0; step < 30; step++) await engine.step();
     expect(read.slow).toBeGreaterThan(200);
     expect(read.fast / read.slow).toBeGreaterThan(2.5);
     while (await engine.step());

@@ -34,25 +34,16 @@ test.each<[string, MeasuredRun[], number]>([
   expect(pace.shared(0)).toBe(tokens);
 });
 
-test.each<[string, MeasuredRun[], number]>([
-  ['nothing measured', [], 32],
-  ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], 32],
-  ['a slow machine', [prompt(256), prompt(1280, 4000)], 8],
-  ['a fast machine', [prompt(32), prompt(160, 4000)], 40],
-  ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], 8],
+test.each<[string, MeasuredRun[], [shared: number, first: number]]>([
+  ['nothing measured', [], [32, 64]],
+  ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], [32, 64]],
+  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 13]],
+  ['a fast machine', [prompt(32), prompt(160, 4000)], [40, 40]],
+  ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], [8, 8]],
 ])('prompt tokens after 4,000 cells: %s', (_, runs, tokens) => {
   const pace = new PromptPace();
-  for (const run of Array.from({ length: 512 }, () => runs).flat()) pace.add(run);
-  expect(pace.shared(4000)).toBe(tokens);
-});
-
-test('remembers what tokens cost after a long prefix while only short prompts are read', () => {
-  const pace = new PromptPace();
-  for (let run = 0; run < 512; run++) for (const cells of [0, 4000]) pace.add(prompt(cells === 0 ? 32 : 160, cells));
-  const before = pace.shared(4000);
-  for (let run = 0; run < 1000; run++) pace.add(prompt(32, 20));
-  expect(before).toBe(40);
-  expect(pace.shared(4000)).toBeLessThan(43);
+  for (const run of [...runs, ...runs, ...runs, ...runs]) pace.add(run);
+  expect([pace.shared(4000), pace.first(4000)]).toEqual(tokens);
 });
 
 test('asks for a run that only decodes at first, and after 32 others', () => {
@@ -86,7 +77,7 @@ function toyJob(caller: string, waitingTokens: number, { yields = false, runsApa
   return toy as unknown as Job;
 }
 
-const prompt30 = toyJob('small', 30);
+const prompt50 = toyJob('small', 50);
 const options = toyJob('greedy', 900, { yields: true, runsApart: true });
 const optionsTogether = toyJob('greedy', 900, { yields: true });
 const extraction = toyJob('greedy', 16, { yields: true, runsApart: true });
@@ -107,9 +98,9 @@ function plannerOf(running: readonly Job[]): BatchPlanner {
 test.each<[string, Job[], Job[][]]>([
   ['what the model computes apart has every other run', [options, reading], [[options], [reading], [options]]],
   ['the branches of an extraction, too', [extraction, reading], [[extraction], [reading], [extraction]]],
-  ['a short prompt of the caller that got least is read alone', [options, prompt30, reading], [[prompt30]]],
-  ['also beside options that the model computes with it', [optionsTogether, prompt30], [[prompt30]]],
-  ['a chat decodes beside it', [extraction, chat, prompt30], [[prompt30, chat]]],
+  ['a short prompt of the caller that got least is read alone', [options, prompt50, reading], [[prompt50]]],
+  ['also beside options that the model computes with it', [optionsTogether, prompt50], [[prompt50]]],
+  ['a chat decodes beside it', [extraction, chat, prompt50], [[prompt50, chat]]],
   ['and so are its branches', [extraction, chat, branches20, reading], [[branches20]]],
 ])('%s', (_, running, runs) => {
   const planner = plannerOf(running);
@@ -120,22 +111,6 @@ test.each<[string, Job[], Job[][]]>([
   }
 });
 
-test('all callers of a run share its tokens, in the order of what they got; streams come on top', () => {
-  const stream = toyJob('greedy', 1, { yields: true });
-  const [long, small, fits] = [toyJob('greedy', 900), toyJob('small', 20), toyJob('third', 12)];
-  const planner = plannerOf([long, stream, small, fits]);
-  expect(planner.plan([long, stream, small, fits])).toEqual([stream, small, fits]);
-  expect(planner.plan([long, stream, fits])).toEqual([stream, fits]);
-  expect(planner.plan([long, stream])).toEqual([stream, long]);
-  expect(long.newTokens).toBe(32);
-});
-
-test('after the options of the caller that got least, another one reads what is left of the run', () => {
-  const [scored, long, third] = [toyJob('small', 20, { yields: true }), toyJob('third', 900), toyJob('greedy', 900)];
-  expect(plannerOf([scored, long, third]).plan([scored, long, third])).toEqual([scored, long]);
-  expect(long.newTokens).toBe(22);
-});
-
 const APART = { yields: true, runsApart: true };
 
 test.each([
@@ -144,7 +119,7 @@ test.each([
   ['options of others', toyJob('greedy', 60, { ...APART, cells: 4000 }), toyJob('small', 1, APART)],
 ])('a run has few tokens after a long prefix: %s', (_, job, beside) => {
   const planner = plannerOf([job, beside]);
-  for (const cells of Array.from({ length: 64 }, () => [0, 4000]).flat()) {
+  for (const cells of [0, 4000, 0, 4000]) {
     const measured = toyJob('another', 64, { cells });
     measured.planRun(64, 1);
     planner.measured([measured], cells === 0 ? 64 : 640);

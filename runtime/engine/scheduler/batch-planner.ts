@@ -28,17 +28,25 @@ const RECENT_MS = 10_000;
  * always decode. So few rows cost about as much as reading the weights, which halves the speed of the others at most.
  */
 const SHARED_DECODE_TOKENS = 16;
-/** Number of tokens with which a decoding job takes part in every run, such as the next token of a chat. */
-const STREAM_TOKENS = 2;
 /**
- * Milliseconds that a run takes in which several callers have jobs, or had some within the last minute, because a
- * request of another caller must wait for its end. Two cores read about 60 tokens with a small model in this time.
+ * Maximum number of prompt tokens in a run of the caller that got least, while others have jobs: its request is new,
+ * so it need not wait for their streams, and their long prompts wait for it. Fewer after a long beginning.
  */
+const FIRST_PROMPT_TOKENS = 64;
+/**
+ * Number of tokens with which a job of another caller may take part in the runs that read such a prompt: the next token
+ * of a chat, but not options or the branches of an extraction, which make such a run several times as long.
+ */
+const BESIDE_FIRST_TOKENS = 2;
+/**
+ * Number of prompt tokens that other runs may have at least while several callers have jobs, or had some within the
+ * last minute. Runs stay so short that a request of another caller, which must wait for the end of the run, waits
+ * little; so they have fewer after a long beginning, where attention makes a token cost several times as much.
+ */
+const SHARED_PROMPT_TOKENS = 32;
+/** Milliseconds in which such a run may read more tokens than that. Two cores with a small model read about 32. */
 const SHARED_MS = 25;
-/** Number of tokens at the begin of a prompt that such a run reads, however long they take. */
-const SHARED_TOKENS = 32;
-/** The same for the caller that got least while others have jobs: longer runs are faster, and its request is new. */
-const FIRST_TOKENS = 64;
+
 interface PlannerOptions {
   limits: Limits;
   /** Number of sequences that one run of the model accepts. */
@@ -72,10 +80,11 @@ export class BatchPlanner {
    * jobs and `PromptPace` needs the time of a run that only decodes, no prompt gets any. Batch jobs together get
    * `BATCH_TOKENS`; a second one takes part only whole, because a part of a few tokens costs about a run of its own.
    *
-   * If several callers have jobs, the run takes about `SHARED_MS`, which all of them share: streams decode their next
-   * token, the caller that got least comes next, and the others get what it leaves. While it reads a prompt, they read
-   * only prompts that fit in whole. Branches that are apart and other jobs then have runs in turns, because the model
-   * computes them one after the other.
+   * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
+   * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
+   * `PromptPace.shared` for prompts. The caller that got least gets `PromptPace.first` for its prompts, beside which
+   * others decode single tokens, and read only short prompts that fit into what they get. Branches that are apart and
+   * other jobs then have runs in turns, because the model computes them one after the other.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -84,71 +93,58 @@ export class BatchPlanner {
     const shared = shares.callers(now()) > 1;
     const inTurn = this.#inTurn(running, shared);
     const candidates = (shared ? this.#ofOneKind(inTurn) : inTurn).slice(0, slots);
-    if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
+    const short = candidates.filter(({ waitingTokens }) => waitingTokens <= SHORT);
+    const long = candidates.filter(({ waitingTokens }) => waitingTokens > SHORT);
+    const spent = new Map<string, number>();
     const batch: Job[] = [];
+    if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
-    const add = (job: Job, tokens: number): number => {
+    const plan = (job: Job, tokens: number): number => {
       const most = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
       const rows = Math.max(FEWEST_ROWS, limits.rows - rowsOf(batch));
       if (job.isBatch && most < job.waitingTokens && batch.some(isBatch)) return 0;
       if (most <= 0 || !this.#planJob(job, most, rows)) return 0;
       if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
+      spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
       return job.newTokens;
     };
-    if (shared) this.#share(candidates, batch, add);
-    else this.#fill(candidates, batch, add);
-    return this.#withDrafts(batch);
-  }
-
-  /** Fills a run with jobs of one caller. */
-  #fill(candidates: readonly Job[], batch: readonly Job[], add: (job: Job, tokens: number) => number): void {
-    const { limits } = this.#options;
-    for (const job of candidates) if (!isLong(job)) add(job, SHORT);
+    // The caller that got least is first in line.
+    const first = shared && candidates.some(({ caller }) => caller !== candidates[0]?.caller) ? candidates[0] : null;
+    const reading = candidates.some((job) => job.caller === first?.caller && !isDecode(job));
+    const crowds = (job: Job): boolean => {
+      if (!reading || job.caller === first?.caller) return false;
+      if (isDecode(job)) return job.waitingTokens > BESIDE_FIRST_TOKENS;
+      return tokensOf(batch) + job.waitingTokens > this.#pace.shared(cellsOf(job));
+    };
+    for (const job of short) {
+      const before = spent.get(job.caller);
+      if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
+      if (crowds(job)) continue;
+      const isFirst = job.caller === first?.caller;
+      const most = isFirst ? Math.min(SHORT, this.#pace.first(cellsOf(job))) : this.#pace.shared(cellsOf(job));
+      plan(job, shared ? most : SHORT);
+    }
     const decodes = batch.some(isDecode);
-    const long = candidates.filter(isLong);
-    const paced = ({ unread }: Job) => decodes && unread > LONG_PROMPT;
-    if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return;
-    let left = decodes
-      ? limits.tokensBesideDecode
-      : Math.max(limits.tokensBesideDecode, limits.tokens - tokensOf(batch));
-    for (const job of long) left -= add(job, Math.min(left, paced(job) ? this.#pace.tokens : left));
-  }
-
-  /** Divides the time of a run between the jobs of several callers, of which those that got least come first. */
-  #share(candidates: readonly Job[], batch: readonly Job[], add: (job: Job, tokens: number) => number): void {
-    const first = candidates[0]?.caller;
-    const several = candidates.some(({ caller }) => caller !== first);
-    const reads = several && candidates.some((job) => job.caller === first && !isDecode(job));
-    const rank = (job: Job) => (isStream(job) ? 0 : job.caller === first ? 1 : 3) + Number(isLong(job));
-    const decoded = new Map<string, number>();
-    // A fraction of the run.
-    let left = 1;
-    for (const job of candidates.toSorted((a, b) => rank(a) - rank(b))) {
-      const { caller, waitingTokens } = job;
-      const isOfFirst = caller === first;
-      if (isDecode(job) && !isLong(job)) {
-        const before = decoded.get(caller) ?? 0;
-        if (before > 0 && before + waitingTokens > SHARED_DECODE_TOKENS) continue;
-        decoded.set(caller, before + waitingTokens);
-      }
-      if (isStream(job)) {
-        add(job, waitingTokens);
+    const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
+    if (this.#pace.needsDecodeRun && long.some(paced) && batch.every(isDecode)) return this.#withDrafts(batch);
+    const used = tokensOf(batch);
+    let left = decodes ? limits.tokensBesideDecode : Math.max(limits.tokensBesideDecode, limits.tokens - used);
+    // Its own streams, if it has any, stay smooth.
+    const decoding = new Set(batch.filter(isDecode).map(({ caller }) => caller));
+    for (const job of long) {
+      const { caller } = job;
+      if (caller === first?.caller && !decoding.has(caller)) {
+        const free = this.#pace.first(cellsOf(job)) - (spent.get(caller) ?? 0);
+        if (free > 0) plan(job, free);
         continue;
       }
-      const inRun = this.#pace.shared(cellsOf(job), several && isOfFirst ? FIRST_TOKENS : SHARED_TOKENS);
-      const tokens = Math.floor(left * inRun);
-      // Beside options or branches, the run that reads a prompt would take several times as long.
-      if (reads && !isOfFirst && (isDecode(job) || waitingTokens > tokens)) continue;
-      // A part of a few tokens costs about a run of its own.
-      const least = Math.min(FEWEST, waitingTokens);
-      if (tokens < least) continue;
-      // The long prompts of the caller that got least are slowed for its own streams only.
-      const isPaced =
-        job.unread > LONG_PROMPT && batch.some((one) => isDecode(one) && (!isOfFirst || one.caller === caller));
-      if (isPaced && this.#pace.needsDecodeRun && batch.every(isDecode)) return;
-      left -= add(job, isPaced ? Math.min(tokens, this.#pace.tokens) : tokens) / inRun;
+      if (left <= 0 || crowds(job)) continue;
+      const share = shared ? this.#pace.shared(cellsOf(job)) - (spent.get(caller) ?? 0) : left;
+      if (share <= 0) continue;
+      left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
     }
+    return this.#withDrafts(batch);
   }
 
   /**
@@ -228,15 +224,6 @@ function isDecode({ promptDoneAt }: Job): boolean {
   return promptDoneAt !== null;
 }
 
-/** Tells whether the job decodes a token or two at a time, such as those of a chat. */
-function isStream(job: Job): boolean {
-  return isDecode(job) && job.waitingTokens <= STREAM_TOKENS;
-}
-
-function isLong({ waitingTokens }: Job): boolean {
-  return waitingTokens > SHORT;
-}
-
 function rowsOf(batch: readonly Job[]): number {
   return batch.reduce((sum, { plan }) => sum + plan.rows.length, 0);
 }
@@ -269,8 +256,8 @@ const MIXED_RUNS = 32;
 /** Weight of the newest measurement in the running averages, and in the line through the costs of tokens. */
 const NEWEST = 0.25;
 const NEWEST_OF_LINE = 1 / 16;
-/** Cells after which a measurement says as much about how costs grow as about what the first token costs. */
-const REACH = 2048;
+/** Spread of prefixes, in cells, below which measurements say little about how costs grow with them. */
+const SPREAD = 256;
 
 /** Describes a run of the model after it has ended. */
 export interface MeasuredRun {
@@ -310,14 +297,23 @@ export class PromptPace {
   }
 
   /**
-   * Returns the number of tokens after `cells` others for a run while several callers have jobs: as many as can be read
-   * in `SHARED_MS`, or as cost as much as the first `least` tokens of a prompt.
+   * Returns the number of prompt tokens after `cells` others for a run while several callers have jobs: as many as can
+   * be read in `SHARED_MS`, or as cost as much as the first `SHARED_PROMPT_TOKENS` of a prompt.
    */
-  shared(cells: number, least = SHARED_TOKENS): number {
+  shared(cells: number): number {
+    return this.#most(SHARED_PROMPT_TOKENS, cells);
+  }
+
+  /** Returns the same for the caller that got least, with `FIRST_PROMPT_TOKENS`. */
+  first(cells: number): number {
+    return this.#most(FIRST_PROMPT_TOKENS, cells);
+  }
+
+  #most(fromBegin: number, cells: number): number {
     const [begin, here] = [this.#readMs.at(0), this.#readMs.at(cells)];
     // A clock may not tell the time of short runs.
-    if (!begin || !here) return least;
-    return Math.max(FEWEST, Math.floor(Math.max(least * begin, SHARED_MS) / here));
+    if (!begin || !here) return fromBegin;
+    return Math.max(FEWEST, Math.floor(Math.max(fromBegin * begin, SHARED_MS) / here));
   }
 
   /** Updates the estimates with a run. */
@@ -335,26 +331,31 @@ export class PromptPace {
   }
 }
 
-/**
- * Estimates the cost of a token as a line over the cells that it attends to. A measurement moves the end of the line
- * that it says most about, so what is known of long prefixes stays while only short prompts are read.
- */
+/** Estimates the cost of a token from earlier ones: a line through their costs by the cells that they attended to. */
 class TokenCost {
-  #first: number | undefined;
-  /** Milliseconds that `REACH` cells add. */
-  #growth = 0;
+  #weight = 0;
+  #cells = 0;
+  #ms = 0;
+  /** Variance of the cells, and covariance of cells and cost. */
+  #variance = 0;
+  #covariance = 0;
 
   add(cells: number, ms: number): void {
-    const x = cells / REACH;
-    const missed = ms - (this.at(cells) ?? 0);
-    const step = ((this.#first === undefined ? 1 : NEWEST_OF_LINE) * missed) / (1 + x * x);
-    this.#first = Math.max(0, (this.#first ?? 0) + step);
-    this.#growth = Math.max(0, this.#growth + step * x);
+    this.#weight = this.#weight === 0 ? 1 : Math.max(NEWEST_OF_LINE, this.#weight / (1 + this.#weight));
+    const [byCells, byMs] = [cells - this.#cells, ms - this.#ms];
+    const kept = 1 - this.#weight;
+    this.#cells += this.#weight * byCells;
+    this.#ms += this.#weight * byMs;
+    this.#variance = kept * (this.#variance + this.#weight * byCells ** 2);
+    this.#covariance = kept * (this.#covariance + this.#weight * byCells * byMs);
   }
 
   /** Returns the milliseconds of a token after so many cells; undefined before the first measurement. */
   at(cells: number): number | undefined {
-    return this.#first === undefined ? undefined : this.#first + (this.#growth * cells) / REACH;
+    if (this.#weight === 0) return undefined;
+    const slope = Math.max(0, this.#covariance / (this.#variance + SPREAD ** 2));
+    // A line through costs after long prefixes may reach zero before it reaches short ones.
+    return Math.max(this.#ms / 16, this.#ms + slope * (cells - this.#cells));
   }
 }
 
