@@ -5,11 +5,11 @@ const closing: (() => Promise<void>)[] = [];
 afterAll(() => Promise.all(closing.map((close) => close())));
 
 test.each([
-  'genai/llama',
-  'genai/qwen2',
-  'genai/qwen2-fp16',
-  'genai/qwen3',
-  'genai/phi3',
+  'optimum/llama',
+  'optimum/qwen2',
+  'optimum/qwen3',
+  'optimum/phi3',
+  'optimum/smollm3',
   'optimum/smollm2',
   'optimum/gemma3',
 ])('%s answers as PyTorch does over fixed shapes', async (fixture) => {
