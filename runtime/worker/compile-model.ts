@@ -16,8 +16,7 @@ import {
 } from '../compile/choose-precision.ts';
 import { COMPILER_VERSION, type Manifest, REFERENCE_FILE, type Reference, writeManifest } from '../compile/manifest.ts';
 import { type PlannedModel, planEncoder, planModel } from '../compile/plan-model.ts';
-import type { StaticShape } from '../compile/static-shapes.ts';
-import { staticContext, staticShapes } from '../compile/static-shapes.ts';
+import { type StaticShape, staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';

@@ -9,6 +9,7 @@ import { lines } from '../rows/read-rows.ts';
 export const MOST_LINES = 50_000;
 const MOST_ERRORS = 100;
 const MOST_ID_BYTES = 256;
+/** Size of a line after which other requests have a turn. */
 const LONG_BYTES = 1024 * 1024;
 
 /** Represents a request of a batch. */
