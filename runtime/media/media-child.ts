@@ -1,3 +1,4 @@
+import { endWithParent } from '../process/end-with-parent.ts';
 import { decodeAudio, RecentAudio } from './audio/decode-audio.ts';
 import { AudioFault } from './audio/limits.ts';
 import { logMel } from './audio/log-mel.ts';
@@ -10,7 +11,7 @@ import type { FromMedia, ToMedia } from './messages.ts';
  * `supervisor/media/media-process.ts` starts it.
  */
 
-process.on('disconnect', () => process.exit(0));
+endWithParent();
 // Ignores signals: Ctrl-C sends one to the whole process group, but the server ends this process itself, after the last
 // request.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

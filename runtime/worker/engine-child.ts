@@ -1,4 +1,5 @@
 import { contractInFolder } from '../contracts/read-files.ts';
+import { endWithParent } from '../process/end-with-parent.ts';
 import { compileEncoder } from './compile-encoder.ts';
 import { compileForDevice } from './compile-for-device.ts';
 import { compileModel } from './compile-model.ts';
@@ -10,6 +11,7 @@ import { type Channel, serveMessages } from './serve.ts';
  * Entry point of the engine process, which runs all native code and reads untrusted files.
  * `supervisor/children/engine-child.ts` starts it.
  */
+endWithParent();
 serveMessages(
   {
     load: loadModel,

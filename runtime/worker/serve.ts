@@ -72,17 +72,16 @@ export interface Served {
 /** Lists the part of `process` that `serveMessages` uses. Tests replace it. */
 export interface Channel {
   on(event: 'message', listener: (message: ToEngine) => void): unknown;
-  on(event: 'disconnect' | 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
+  on(event: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   send?(message: FromEngine): unknown;
-  exit(code: number): never;
   memoryUsage(): Pick<NodeJS.MemoryUsage, 'rss' | 'heapTotal' | 'arrayBuffers'>;
 }
 
 const HEARTBEAT_MS = 500;
 
 /**
- * Runs the engine process: answers the server's messages, and exits when the channel to the server closes. While
- * onnxruntime-node runs the model in this thread, messages wait until the end of the run.
+ * Runs the engine process: answers the server's messages. While onnxruntime-node runs the model in this thread, messages
+ * wait until the end of the run.
  */
 export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
@@ -92,7 +91,6 @@ export function serveMessages(served: Served, channel: Channel): void {
   const send = (message: FromEngine) => void channel.send?.(message);
   const onPhase = (phase: Phase) => send({ type: 'phase', phase });
 
-  channel.on('disconnect', () => channel.exit(0));
   // Ignores signals: Ctrl-C and service managers send them to the whole process group, but the server ends this process
   // itself, after the last request.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) channel.on(signal, () => {});

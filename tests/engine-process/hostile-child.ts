@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import koffi from 'koffi';
 import { AssayError } from '../../lib/errors.ts';
+import { endWithParent } from '../../runtime/process/end-with-parent.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import { type Channel, type PreparedWork, serveMessages } from '../../runtime/worker/serve.ts';
 
@@ -60,6 +61,7 @@ function prepare(question: string): PreparedWork {
   };
 }
 
+endWithParent();
 serveMessages(
   {
     async load({ model }) {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
+import { endWithParent } from '../../runtime/process/end-with-parent.ts';
 import { NO_LOAD } from '../../runtime/protocol/messages.ts';
 import type { Channel, PreparedWork, ServedModel } from '../../runtime/worker/serve.ts';
 import { serveMessages } from '../../runtime/worker/serve.ts';
@@ -51,6 +52,7 @@ function prepare(text: string): PreparedWork {
   };
 }
 
+endWithParent();
 serveMessages(
   {
     async load({ model, dir }, onPhase): Promise<ServedModel> {

@@ -366,8 +366,8 @@ it('gets no secrets in its environment, and sends no telemetry', async () => {
   delete process.env.ASSAY_TEST_API_KEY;
 });
 
-it('does not outlive the server', async () => {
-  const server = spawn(process.execPath, [fileURLToPath(new URL('./doomed-server.ts', import.meta.url))], {
+it.each(['/fine', '/hang'])('does not outlive the server (model %s)', async (dir) => {
+  const server = spawn(process.execPath, [fileURLToPath(new URL('./doomed-server.ts', import.meta.url)), dir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await events.once(server.stdout!.setEncoding('utf8'), 'data')) as [string];

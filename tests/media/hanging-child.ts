@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { endWithParent } from '../../runtime/process/end-with-parent.ts';
 
 /*
  * A media process whose decoder does what the file says: hang, wait for ever, crash, run as on a starved machine, or
@@ -17,4 +18,4 @@ process.on('message', async ({ id, bytes }: { id: number; bytes: Uint8Array }) =
   }
   process.send?.({ type: 'size', id, width: 1, height: 1 });
 });
-process.on('disconnect', () => process.exit(0));
+endWithParent();
