@@ -43,6 +43,8 @@ import { openTracing } from './tracing/open-tracing.ts';
 /** Default of `ServerConfig.shutdownDelay` if something asked whether the server is ready within the last minute. */
 const BALANCED_DELAY_S = 5;
 const PROBED_MS = 60_000;
+/** Milliseconds that the end may take beyond `ServerConfig.shutdownDelay` and the drain. */
+const ENDING_MS = 4_500;
 
 /** Describes the side effects of `serve`, which the caller passes in. */
 export interface ServeEffects {
@@ -68,7 +70,7 @@ export interface Serving {
    * requests, it takes them for `config.shutdownDelay`. Then it accepts no new connections, ends downloads,
    * compilations and loads, and gives running requests `config.drainSeconds`, and requests that are still arriving two
    * seconds, to finish; those that do not are answered with an error. Then it ends the engine. Resolves to false if it
-   * ended some requests.
+   * ended some requests, or if anything else kept it for some seconds more.
    */
   stop(how?: { balanced?: boolean }): Promise<boolean>;
 }
@@ -153,19 +155,28 @@ export async function serve(config: ServerConfig, effects: ServeEffects): Promis
         metrics.stopping();
         notify.stopping();
         server.endConnections();
-        await batches?.stop();
         const probed = performance.now() - probedAt < PROBED_MS;
-        const delayS = config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0);
-        if (balanced && delayS > 0) await new Promise((resolve) => setTimeout(resolve, delayS * 1000));
-        const [inTime] = await Promise.all([
-          server.close(config.drainSeconds * 1000, () => parts.close()),
-          parts.beginClose(),
-        ]);
-        await parts.close();
-        await batches?.close();
-        await closeMetrics();
-        await tracing?.close();
-        return inTime;
+        const delayS = balanced ? (config.shutdownDelay ?? (probed ? BALANCED_DELAY_S : 0)) : 0;
+        const end = async (): Promise<boolean> => {
+          await batches?.stop();
+          await systemClock.sleep(delayS * 1000);
+          const [inTime] = await Promise.all([
+            server.close(config.drainSeconds * 1000, () => parts.close()),
+            parts.beginClose(),
+          ]);
+          await parts.close();
+          await batches?.close();
+          await closeMetrics();
+          await tracing?.close();
+          return inTime;
+        };
+        const ended = new AbortController();
+        const late = async (): Promise<boolean> => {
+          await systemClock.sleep((delayS + config.drainSeconds) * 1000 + ENDING_MS, ended.signal);
+          if (!ended.signal.aborted) log.error('the server did not end in time: what it still did is broken off');
+          return false;
+        };
+        return Promise.race([end(), late()]).finally(() => ended.abort());
       },
     };
   } catch (error) {

@@ -6,6 +6,13 @@ import { ModelRegistry } from './model-registry.ts';
 
 const model = parseModelId('a/b');
 
+test('a download that does not end keeps nobody longer than asked', async () => {
+  const download = () => new Promise<never>(() => undefined);
+  const downloads = new Downloads({ registry: new ModelRegistry(), unfollowedMs: 1000, download });
+  void downloads.follow(model, { allowDownload: true }).next();
+  await downloads.settled(1);
+});
+
 test.each([
   ['downloading', 4, 'a/b is being downloaded now (25 %). Try to load it again when that has finished.'],
   ['verifying', 4, 'a/b is being verified now (25 %). Try to load it again when that has finished.'],

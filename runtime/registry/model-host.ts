@@ -54,6 +54,11 @@ export interface HostOptions {
 
 /** Maximum number of requests that wait for the load of their model. */
 const MOST_WAITING = 64;
+/**
+ * Milliseconds that downloads have to end at a shutdown. A slow disk may keep one longer; it leaves what that of a killed
+ * server leaves.
+ */
+const ENDING_MS = 2_000;
 /** Number of models whose order of loading is remembered. */
 const MOST_REMEMBERED = 64;
 
@@ -77,6 +82,8 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   /** Milliseconds that the last load for a request took. */
   #demandMs = 5_000;
   readonly #closing = new AbortController();
+  /** Ends with the downloads; undefined until the shutdown begins. */
+  #ended: Promise<void> | undefined;
 
   constructor(options: HostOptions) {
     this.#options = options;
@@ -324,19 +331,21 @@ export class LocalModelHost implements ModelHost, LoadedModels {
   }
 
   /**
-   * Begins the shutdown: ends downloads, compiles and loads, and resolves once all downloads have ended. The bytes that
-   * were downloaded stay. Requests in flight continue.
+   * Begins the shutdown: ends downloads, compiles and loads, and resolves once all downloads have ended or two seconds
+   * have passed. The bytes that were downloaded stay. Requests in flight continue.
    */
-  async beginClose(): Promise<void> {
+  beginClose(): Promise<void> {
     this.#closing.abort(shuttingDown());
     for (const { engine } of this.#hosted.values()) engine.beginClose();
-    await this.#downloads.settled();
+    this.#ended ??= this.#downloads.settled(ENDING_MS);
+    return this.#ended;
   }
 
   /** Ends all engines; requests in flight fail. */
   async close(): Promise<void> {
-    await this.beginClose();
+    const ended = this.beginClose();
     await Promise.all([...this.#hosted.values()].map(({ engine }) => engine.close()));
+    await ended;
   }
 
   async #download(

@@ -10,7 +10,7 @@ export function composeScripted(script: Script = {}, recorded: Recorded[] = []):
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
     registry: new Registry(),
-    beginClose: async () => undefined,
+    beginClose: () => (script.neverEnds ? new Promise(() => undefined) : Promise.resolve()),
     close: async () => {},
   });
 }

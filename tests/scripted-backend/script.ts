@@ -4,6 +4,8 @@ import type { DownloadReport, HostDownloadEvent, LoadReport, ModelView, RemoveRe
 
 /** The script of a backend and a host. Plain JSON, so that it can be sent to a host in another process. */
 export interface Script {
+  /** True if the end of the server's parts never comes. */
+  neverEnds?: boolean;
   /** Default: `assay/starter`, active. */
   models?: readonly (Omit<ListedModel, 'id'> & { id: string })[] | Fault;
   /** Default: `assay/starter`, loaded, on the CPU. */

@@ -109,3 +109,9 @@ test('requests that outlast --drain-seconds are ended, and the server says so', 
   expect(await exitOf(server.process)).toBe(0);
   expect(server.said()).toContain('Give them more time with --drain-seconds');
 });
+
+test('what does not end at all keeps the server for some seconds only', async () => {
+  const server = await start({ neverEnds: true }, '--drain-seconds', '0');
+  server.process.kill('SIGTERM');
+  expect(await exitOf(server.process)).toBe(0);
+});

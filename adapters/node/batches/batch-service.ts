@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from '../../../handlers/app.ts';
 import { PRIORITY_HEADER } from '../../../handlers/call.ts';
 import type { AppDeps } from '../../../handlers/context.ts';
@@ -137,6 +138,8 @@ export function openBatches(
       const stop = new AbortController();
       const done = run(next.id, answer, stop.signal)
         .catch((error: unknown) => {
+          // The store may have closed meanwhile.
+          if (ending.signal.aborted) return;
           failed(next.id, error);
           stuck.add(next.id);
           const again = () => stuck.delete(next.id) && schedule();
@@ -353,7 +356,7 @@ export function openBatches(
     if (sweeping) clearInterval(sweeping);
     const running = [...runs.values()];
     for (const one of running) one.stop.abort(CLOSING);
-    await Promise.all(running.map(({ done }) => done));
+    await Promise.race([Promise.all(running.map(({ done }) => done)), sleep(ENDING_MS, undefined, { ref: false })]);
   }
 
   return {
@@ -471,6 +474,8 @@ export function openBatches(
   };
 }
 
+/** Milliseconds that running batches have to stop, which may read or write a large file; they go on at the next start. */
+const ENDING_MS = 2_000;
 /** Reason with which batches are stopped when the server ends. */
 const CLOSING = new Error('The server ends.');
 
