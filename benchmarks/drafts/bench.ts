@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { Forward } from '../../runtime/engine/forward/forward.ts';
@@ -10,7 +11,6 @@ import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts'
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { type JobPlan, planWriting } from '../../runtime/worker/task-job.ts';
-import { atOnce } from '../../runtime/worker/turns.ts';
 import { answer, engineOf, openForBenchmark } from '../branches/workload.ts';
 import { readChatSet } from '../quality/chat-set.ts';
 import { readTestSet, TEST_SETS, type Text } from '../quality/test-set.ts';
@@ -129,18 +129,20 @@ async function chats(text: TextModel, limits: ModelLimits): Promise<(() => JobPl
   const talks = await readChatSet();
   const contents = talks.flatMap(({ context, questions }) => questions.map(({ ask }) => `${context}\n\n${ask}`));
   return contents.map((content) => () => {
-    const chat = planChat(
-      text,
-      {
-        messages: [{ role: 'user', parts: [{ type: 'text', text: content }] }],
-        stop: [],
-        format: { type: 'text' },
-        temperature: 0,
-        presencePenalty: 0,
-        frequencyPenalty: 0,
-        maxTokens: CHAT_TOKENS,
-      },
-      limits,
+    const chat = atOnce(
+      planChat(
+        text,
+        {
+          messages: [{ role: 'user', parts: [{ type: 'text', text: content }] }],
+          stop: [],
+          format: { type: 'text' },
+          temperature: 0,
+          presencePenalty: 0,
+          frequencyPenalty: 0,
+          maxTokens: CHAT_TOKENS,
+        },
+        limits,
+      ),
     );
     return chat.plan(() => {});
   });

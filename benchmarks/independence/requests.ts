@@ -1,4 +1,5 @@
 import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { batchOfTasks } from '../../lib/tasks/batch.ts';
 import { ASSAY } from '../../runtime/contracts/assay.ts';
 import { cellBytes } from '../../runtime/engine/cache/kv-shape.ts';
@@ -7,7 +8,6 @@ import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
 import type { TextModel } from '../../runtime/text/text-model.ts';
 import { planChat } from '../../runtime/worker/chat-job.ts';
 import { planWriting } from '../../runtime/worker/task-job.ts';
-import { atOnce } from '../../runtime/worker/turns.ts';
 import { engineOf } from '../branches/workload.ts';
 import type { Case } from '../quality/test-set.ts';
 
@@ -98,18 +98,20 @@ export class Requests {
 
   /** Writes about a text until the signal aborts. */
   #chat(engine: Engine, context: string, { signal, began }: { signal: AbortSignal; began(): void }): Promise<unknown> {
-    const { plan } = planChat(
-      this.#text,
-      {
-        messages: [{ role: 'user', parts: [{ type: 'text', text: `Rewrite this text.\n\n${context}` }] }],
-        temperature: 1,
-        seed: 1,
-        stop: [],
-        presencePenalty: 0,
-        frequencyPenalty: 0,
-        format: { type: 'text' },
-      },
-      this.#model.manifest,
+    const { plan } = atOnce(
+      planChat(
+        this.#text,
+        {
+          messages: [{ role: 'user', parts: [{ type: 'text', text: `Rewrite this text.\n\n${context}` }] }],
+          temperature: 1,
+          seed: 1,
+          stop: [],
+          presencePenalty: 0,
+          frequencyPenalty: 0,
+          format: { type: 'text' },
+        },
+        this.#model.manifest,
+      ),
     );
     const { branches, ...job } = plan(() => {});
     let tokens = 0;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { Task, TaskBatch } from '../../lib/backend.ts';
 import { TASK_SEPARATOR, taskPrompt } from '../../lib/prompt/tasks.ts';
 import { fixture } from '../../tests/fixture.ts';
@@ -16,8 +17,8 @@ const batch = (input: TaskBatch['input'], tasks: readonly Task[]): TaskBatch => 
   maxOutputTokens: 16,
 });
 function encodeTasks(text: TextModel, asked: TaskBatch, limit?: number) {
-  const { prefix, branch } = taskEncoder(text, asked, limit);
-  return { prefix, branches: asked.tasks.map(branch) };
+  const { prefix, branch } = atOnce(taskEncoder(text, asked, limit));
+  return { prefix, branches: asked.tasks.map((task) => atOnce(branch(task))) };
 }
 const TASKS: Task[] = [
   { type: 'decide', name: 'a', question: 'Is it wet?', options: ['yes', 'no'] },

@@ -93,7 +93,7 @@ export interface AskedBranch {
  * Yields after the prefix and after each branch, so that a large batch does not keep the process from other requests.
  */
 function* ask(text: TextModel, batch: TaskBatch, { maxPromptLen, contextLength }: PromptLimits) {
-  const { prefix, branch } = taskEncoder(text, batch, maxPromptLen);
+  const { prefix, branch } = yield* taskEncoder(text, batch, maxPromptLen);
   const verbatim = batch.tasks.find((task) => task.type === 'extract' && task.verbatim);
   const quoted = new QuotedTexts(verbatim ? textsOf(batch) : []);
   if (verbatim && quoted.beginnings.length === 0) {
@@ -106,7 +106,7 @@ function* ask(text: TextModel, batch: TaskBatch, { maxPromptLen, contextLength }
   let tokens = 0;
   yield;
   for (const one of all) {
-    const own = branch(one.task);
+    const own = yield* branch(one.task);
     const grammar = taskGrammar(one.task, text.vocabulary, quoted);
     // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
     // further grammars are compiled.
@@ -165,7 +165,7 @@ export function readOptions({ order, grammar }: AskedBranch, paths: readonly num
  * the model does not read, `input_too_long` if the prefix, or it and the task, have more than `limit` tokens, and
  * `engine_failed` if the chat template fails.
  */
-export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY) {
+export function* taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.POSITIVE_INFINITY) {
   const reads = model.media?.kind;
   // Refuses the first part that the model does not read in the order in which they were sent, which differs below.
   const sent = [
@@ -182,14 +182,15 @@ export function taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.P
   const last = at(rendered, cut).text;
   // The template may merge the placeholder with an earlier message; it is then at the end of that message.
   const shared = last.slice(0, last.lastIndexOf(TASK_MARK)) + openMessage + TASK_SEPARATOR;
-  const prefix = encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
+  yield;
+  const prefix = yield* encodeWithBegin(model, [...rendered.slice(0, cut), { text: shared, trust: 'user' }]);
   checkLength(prefix.length, limit, READ_IN_WINDOWS);
   const tail = rendered.slice(cut + 1);
   return {
     prefix,
-    branch(task: Task): number[] {
+    *branch(task: Task): Generator<void, number[]> {
       const text = taskText(task, task.language ?? batch.language);
-      const branch = encodeSegments(model, [{ text, trust: 'user' }, ...tail], prefix);
+      const branch = yield* encodeSegments(model, [{ text, trust: 'user' }, ...tail], prefix);
       // Each task is answered as if it were sent alone (D-26), so each must fit on its own.
       checkLength(prefix.length + branch.length, limit, READ_IN_WINDOWS);
       return branch;

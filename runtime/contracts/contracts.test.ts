@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { fixture } from '../../tests/fixture.ts';
 import { loadTextModel } from '../text/text-model.ts';
 import { planTasks } from '../worker/task-job.ts';
-import { atOnce } from '../worker/turns.ts';
 import { ASSAY } from './assay.ts';
 import type { DecisionContract, Field, Row } from './contract.ts';
 import { contractText } from './contract-text.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import { fixture } from '../../tests/fixture.ts';
 import { encodeChat } from './prompt.ts';
 import { loadTextModel } from './text-model.ts';
@@ -9,15 +10,15 @@ describe('encodeChat', () => {
   const messages = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hi' }] }];
 
   it('tells whether the prompt opens a reasoning block', async () => {
-    expect(encodeChat(await model('reasoner'), messages).thinking).toBe(true);
-    expect(encodeChat(await model('reasoner'), messages, { thinking: false }).thinking).toBe(false);
-    expect(encodeChat(await model('qwen'), messages).thinking).toBe(false);
+    expect(atOnce(encodeChat(await model('reasoner'), messages)).thinking).toBe(true);
+    expect(atOnce(encodeChat(await model('reasoner'), messages, { thinking: false })).thinking).toBe(false);
+    expect(atOnce(encodeChat(await model('qwen'), messages)).thinking).toBe(false);
   });
 
   it('adds the begin token once', async () => {
     const llama = await model('llama3');
     const begin = llama.tokenizer.begin;
-    expect(encodeChat(llama, messages).ids.filter((id) => id === begin)).toEqual([begin]);
+    expect(atOnce(encodeChat(llama, messages)).ids.filter((id) => id === begin)).toEqual([begin]);
   });
 
   it('refuses what the model cannot read', async () => {
@@ -29,7 +30,7 @@ describe('encodeChat', () => {
       },
     ];
     const smollm = await model('smollm');
-    expect(() => encodeChat(smollm, [{ role: 'user', parts }])).toThrow(
+    expect(() => atOnce(encodeChat(smollm, [{ role: 'user', parts }]))).toThrow(
       expect.objectContaining({ code: 'unsupported_modality', param: 'messages[0].content[0]' }),
     );
   });
@@ -39,7 +40,9 @@ describe('encodeChat', () => {
     async (text) => {
       const short = await loadTextModel(fixture('text/qwen'), { mostTokens: 4 * 64 });
       const long = [{ role: 'user' as const, parts: [{ type: 'text' as const, text }] }];
-      expect(() => encodeChat(short, long, { limit: 64 })).toThrow(expect.objectContaining({ code: 'input_too_long' }));
+      expect(() => atOnce(encodeChat(short, long, { limit: 64 }))).toThrow(
+        expect.objectContaining({ code: 'input_too_long' }),
+      );
     },
   );
 });

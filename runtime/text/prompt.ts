@@ -30,18 +30,20 @@ export interface ChatEncoding {
 /**
  * Encodes a chat. Throws `unsupported_modality` for media that the model does not read, `input_too_long` for more than
  * `limit` tokens, `unsupported_parameter` if the chat template supports no tools or refuses this conversation with
- * tools, `invalid_value` if it refuses the conversation otherwise, and `engine_failed` if it exceeds a limit.
+ * tools, `invalid_value` if it refuses the conversation otherwise, and `engine_failed` if it exceeds a limit. Yields
+ * between parts, so that other work may run.
  */
-export function encodeChat(
+export function* encodeChat(
   model: TextModel,
   messages: readonly ChatMessage[],
   { thinking, effort, continues, tools, limit = Number.POSITIVE_INFINITY }: ChatEncoding = {},
-): ChatTokens {
+): Generator<void, ChatTokens> {
   const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind, model.mediaRefusal), messages);
   checkMessages(messages, limit);
   checkTools(model, rendered, tools);
   const segments = model.template.render(rendered, { thinking, effort, continues, tools, media: model.media });
-  const ids = encodeWithBegin(model, segments);
+  yield;
+  const ids = yield* encodeWithBegin(model, segments);
   checkLength(ids.length, limit);
   return { ids, thinking: opensThinking(segments, model.template.reasoning, continues) };
 }

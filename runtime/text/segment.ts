@@ -28,27 +28,28 @@ export interface MediaText extends MediaMark {
 
 /**
  * Encodes segments one after another. Returns their token ids, without those of `before`. Throws for a media segment if
- * `media` is undefined.
+ * `media` is undefined. Yields after pieces of long texts and after each segment, so that other work may run.
  *
  * @param before token ids that precede the segments, because some tokenizers encode the beginning of a text differently
  */
-export function encodeSegments(
+export function* encodeSegments(
   { tokenizer, media }: { tokenizer: Tokenizer; media?: MediaText | undefined },
   segments: readonly Segment[],
   before: readonly number[] = [],
-): number[] {
+): Generator<void, number[]> {
   const ids: number[] = [];
   let afterMedia = false;
   for (const segment of segments) {
     const previous = ids.at(-1) ?? before.at(-1);
     const continues = previous !== undefined && !afterMedia && !tokenizer.control.has(previous);
-    for (const id of encoded(segment, continues)) ids.push(id);
+    for (const id of yield* encoded(segment, continues)) ids.push(id);
     afterMedia = segment.trust === 'media';
+    yield;
   }
   return ids;
 
-  function encoded(segment: Segment, continues: boolean): readonly number[] {
-    if (segment.trust === 'user') return tokenizer.encodeUser(segment.text, continues);
+  function* encoded(segment: Segment, continues: boolean): Generator<void, readonly number[]> {
+    if (segment.trust === 'user') return yield* tokenizer.encodeInParts(segment.text, continues);
     if (!('part' in segment)) return tokenizer.encodeTemplate(segment.text, continues);
     if (!media) throw new Error('this model has no text for media');
     const { text, token, firstId } = media.write(segment.part);
@@ -58,10 +59,11 @@ export function encodeSegments(
 }
 
 /** Encodes a prompt. A template writes the begin token itself; for a model without a template it is added here. */
-export function encodeWithBegin(
+export function* encodeWithBegin(
   model: Parameters<typeof encodeSegments>[0] & { template: { stops: readonly string[] } },
   segments: readonly Segment[],
-): number[] {
+): Generator<void, number[]> {
   const begin = model.template.stops.length > 0 ? model.tokenizer.begin : null;
-  return begin === null ? encodeSegments(model, segments) : [begin, ...encodeSegments(model, segments, [begin])];
+  if (begin === null) return yield* encodeSegments(model, segments);
+  return [begin, ...(yield* encodeSegments(model, segments, [begin]))];
 }

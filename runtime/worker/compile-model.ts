@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import type { TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { formatBytes } from '../../lib/format-bytes.ts';
@@ -31,7 +32,6 @@ import { createTextModel } from '../text/text-model.ts';
 import { createTokenizer } from '../text/tokenizer/tokenizer.ts';
 import { CandidateFolders } from './candidate-folders.ts';
 import { planTasks } from './task-job.ts';
-import { atOnce } from './turns.ts';
 
 export type { RequestedPrecision } from '../compile/choose-precision.ts';
 

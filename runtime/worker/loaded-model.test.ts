@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { Priority } from '../../lib/backend.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -8,7 +9,6 @@ import type { Work } from '../protocol/messages.ts';
 import type { TextModel } from '../text/text-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import type { LoadedContract } from './task-job.ts';
-import { atOnce } from './turns.ts';
 
 let now = 1000;
 vi.spyOn(performance, 'now').mockImplementation(() => now);

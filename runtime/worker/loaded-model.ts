@@ -125,7 +125,7 @@ export class LoadedModel implements ServedModel {
     const media = this.#media?.of(work) ?? [];
     if (work.kind === 'tasks') return yield* this.#prepareTasks(work.batch, media, caller);
     const { contract } = this.#loaded;
-    if (contract.writes) return this.#prepareChat(work.request, media, caller);
+    if (contract.writes) return yield* this.#prepareChat(work.request, media, caller);
     const message = `${contract.info.name} models write no text: they answer questions with options (POST /v1/systemone, /v1/decisions). Load a chat model for this.`;
     throw new AssayError('unsupported_parameter', message, { param: 'model' });
   }
@@ -152,8 +152,12 @@ export class LoadedModel implements ServedModel {
     };
   }
 
-  #prepareChat(request: ChatRequest, media: readonly MediaItem[], caller: CallerFields): PreparedWork {
-    const { promptTokens, plan, end } = planChat(this.#text, request, this.info);
+  *#prepareChat(
+    request: ChatRequest,
+    media: readonly MediaItem[],
+    caller: CallerFields,
+  ): Generator<void, PreparedWork> {
+    const { promptTokens, plan, end } = yield* planChat(this.#text, request, this.info);
     return {
       promptTokens,
       wanted: this.#media?.wanted(media) ?? [],

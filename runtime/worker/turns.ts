@@ -5,14 +5,6 @@ import { FairShares } from '../../lib/limits/fair-shares.ts';
 /** Milliseconds after which long work gives other work a turn. */
 const SLICE_MS = 5;
 
-/** Runs all parts of a generator at once and returns its result. */
-export function atOnce<T>(parts: Generator<void, T>): T {
-  for (;;) {
-    const part = parts.next();
-    if (part.done) return part.value;
-  }
-}
-
 /**
  * Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. The
  * batch requests of a caller count as those of another caller, so they do not keep its interactive ones waiting.

@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { MediaKind, Part } from '../../lib/contract/conversation.ts';
 import { Engine } from '../../runtime/engine/engine.ts';
 import { FIRST_MEDIA_ID } from '../../runtime/engine/forward/media-feeds.ts';
@@ -151,7 +152,7 @@ it('a Qwen3-VL whose files leave out the deepstack features is read as text alon
   if (typeof media !== 'string') throw new Error('the encoder was opened');
   const text = { ...(await loadTextModel(dir, { vocabSize: model.manifest.vocabSize })), mediaRefusal: media };
   const { parts } = await openParts(partsOf(goldenOf('qwen2.5-vl').cases[0]!));
-  expect(() => encodeChat(text, [{ role: 'user', parts }])).toThrow(
+  expect(() => atOnce(encodeChat(text, [{ role: 'user', parts }]))).toThrow(
     expect.objectContaining({ code: 'unsupported_modality', message: expect.stringContaining('deepstack') }),
   );
 });
@@ -189,7 +190,7 @@ describe.each(MODELS)('$model, $path', ({ model: name, decoder, path }) => {
       };
       const shown = media.of({ kind: 'chat', request });
       const { maxPromptLen, contextLength } = model.manifest;
-      const { prefix, branches } = planChat(text, request, { maxPromptLen, contextLength }).plan(() => {});
+      const { prefix, branches } = atOnce(planChat(text, request, { maxPromptLen, contextLength })).plan(() => {});
       const [branch] = branches;
       const ids = [...prefix, ...branch!.suffix];
       expect(ids.map((id) => (id >= FIRST_MEDIA_ID ? MEDIA_TOKEN[name] : id))).toEqual(one.prompt);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { DecideTask, TaskBatch } from '../../lib/backend.ts';
 import { averaged, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
@@ -8,7 +9,6 @@ import { ASSAY } from '../../runtime/contracts/assay.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { loadTextModel, type TextModel } from '../../runtime/text/text-model.ts';
 import { planWriting } from '../../runtime/worker/task-job.ts';
-import { atOnce } from '../../runtime/worker/turns.ts';
 import { modelFixture } from '../fixture.ts';
 import { compileFixture, drive, engineFor } from './fixtures.ts';
 import type { PlainModel } from './oracle.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { Task } from '../../lib/backend.ts';
 import type { Json, JsonSchema } from '../../lib/contract/answer-shape.ts';
 import type { ChatMessage } from '../../lib/contract/conversation.ts';
@@ -45,7 +46,7 @@ describe('prompts', () => {
       parts: [{ type: 'text', text }],
     }));
     const asked = tasks.map(({ task }) => taskOf(task));
-    const tokens = taskEncoder(model, {
+    const encoder = taskEncoder(model, {
       model: 'assay/starter',
       input: messages ? { messages: said as ChatMessage[] } : { context },
       media: [],
@@ -53,8 +54,9 @@ describe('prompts', () => {
       temperature: 0,
       maxOutputTokens: 16,
     });
-    expect(tokens.prefix).toEqual(prefix);
-    expect(asked.map(tokens.branch)).toEqual(tasks.map(({ prompt }) => prompt));
+    const { prefix: begun, branch } = atOnce(encoder);
+    expect(begun).toEqual(prefix);
+    expect(asked.map((task) => atOnce(branch(task)))).toEqual(tasks.map(({ prompt }) => prompt));
   });
 });
 

@@ -1,4 +1,5 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import { atOnce } from '../../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../../lib/errors.ts';
 import { escapePattern } from '../../../lib/grammar/text/pattern.ts';
 import type { ModelText, TokenizerJson } from '../model-files.ts';
@@ -12,6 +13,8 @@ export interface Tokenizer {
   encodeTemplate(text: string, continues: boolean): readonly number[];
   /** Returns the token ids of a user's text, of which none is a control token: `<|im_end|>` becomes ordinary tokens. */
   encodeUser(text: string, continues: boolean): readonly number[];
+  /** Returns what `encodeUser` does. Yields between pieces of a long text, so that other work may run. */
+  encodeInParts(text: string, continues: boolean): Generator<void, readonly number[]>;
   /** Ids of the tokens that control the model instead of writing text. */
   readonly control: ReadonlySet<number>;
   /** Id of each control token, by its text. */
@@ -57,15 +60,20 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   }
 
   const recent = new RecentEncodings(RECENT_CHARACTERS);
-  const encodeUser = (text: string, continues: boolean) =>
-    recent.get(continues ? 'c' : 's', text, () => {
-      const encoded: number[] = [];
-      for (const piece of textChunks(text)) {
-        for (const id of spellOut(piece, continues || encoded.length > 0)) encoded.push(id);
-        if (encoded.length > mostTokens) break;
-      }
-      return encoded;
-    });
+  function* encodeInParts(text: string, continues: boolean): Generator<void, readonly number[]> {
+    const kind = continues ? 'c' : 's';
+    const known = recent.find(kind, text);
+    if (known) return known;
+    const encoded: number[] = [];
+    for (const piece of textChunks(text)) {
+      if (encoded.length > 0) yield;
+      for (const id of spellOut(piece, continues || encoded.length > 0)) encoded.push(id);
+      if (encoded.length > mostTokens) break;
+    }
+    recent.keep(kind, text, encoded);
+    return encoded;
+  }
+  const encodeUser = (text: string, continues: boolean) => atOnce(encodeInParts(text, continues));
 
   function spellOut(text: string, continues: boolean): number[] {
     const encoded = ids(continues ? userContinued : user, text);
@@ -84,7 +92,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const id = (token: string) => template.token_to_id(token);
   const controlTexts = new Map(controlTokens.map((token) => [token.content, token.id]));
   const begin = beginToken(template, tokenText(config.bos_token));
-  return { encodeTemplate, encodeUser, control, controlTexts, begin, id };
+  return { encodeTemplate, encodeUser, encodeInParts, control, controlTexts, begin, id };
 }
 
 /** Number of words whose tokens a tokenizer remembers. */
@@ -209,14 +217,20 @@ export class RecentEncodings {
     this.#maxLength = maxLength;
   }
 
-  /**
-   * Returns the token ids of `text`, from the cache or by calling `encode`. Encodings of the same text with different
-   * `kind` are cached separately. Texts of fewer than 512 or more than `maxLength` characters are not cached.
-   */
-  get(kind: string, text: string, encode: () => number[]): readonly number[] {
-    if (text.length < MIN_LENGTH || text.length > this.#maxLength) return encode();
+  /** Returns the token ids of a cached text; undefined if it is not cached. Texts of different `kind` are different. */
+  find(kind: string, text: string): readonly number[] | undefined {
+    if (!this.#holds(text)) return undefined;
     const key = kind + text;
-    const ids = this.#ids.get(key) ?? encode();
+    const ids = this.#ids.get(key);
+    // The last member is the one that was used last.
+    if (ids && this.#ids.delete(key)) this.#ids.set(key, ids);
+    return ids;
+  }
+
+  /** Caches the token ids of a text, unless it has fewer than 512 or more than `maxLength` characters. */
+  keep(kind: string, text: string, ids: readonly number[]): void {
+    if (!this.#holds(text)) return;
+    const key = kind + text;
     if (!this.#ids.delete(key)) this.#length += key.length;
     this.#ids.set(key, ids);
     for (const oldest of this.#ids.keys()) {
@@ -224,42 +238,48 @@ export class RecentEncodings {
       this.#ids.delete(oldest);
       this.#length -= oldest.length;
     }
-    return ids;
+  }
+
+  #holds({ length }: string): boolean {
+    return length >= MIN_LENGTH && length <= this.#maxLength;
   }
 }
 
 /**
- * Number of characters in a chunk. Encoding a whole text at once takes memory for all of it, and more than linear time
- * in the length of a word.
+ * Largest number of characters in a chunk. Encoding a whole text at once takes memory for all of it, and more than
+ * linear time in the length of a word.
  */
 const CHUNK = 16_384;
-/** Number of characters before the end of a chunk in which to look for a place to split. */
-const REACH = 4_096;
+/** Number of characters after which a chunk ends where it may: to encode as many takes some milliseconds. */
+const ENOUGH = 2_048;
 
 const LETTER = /\p{L}/u;
 
 /**
- * Splits a text into chunks of at most 16,384 characters, where every tokenizer for running text begins a new word:
- * before a space between letters, and after a line break before a letter. A text without such places (data, one endless
- * word) is split at that length.
+ * Splits a text into chunks of about 2,048 characters, where every tokenizer for running text begins a new word: before
+ * a space between letters, and after a line break before a letter. A text without such places (data, one endless word)
+ * is split after 16,384 characters.
  */
 export function* textChunks(text: string): Generator<string> {
   let from = 0;
-  while (text.length - from > CHUNK) {
-    const cut = placeToCut(text, from + CHUNK);
+  while (text.length - from > ENOUGH) {
+    const cut = placeToCut(text, from);
     yield text.slice(from, cut);
     from = cut;
   }
-  yield text.slice(from);
+  if (from < text.length || from === 0) yield text.slice(from);
 }
 
-function placeToCut(text: string, end: number): number {
-  for (let at = end; at > end - REACH; at--) {
-    if (text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1])) return at;
-    if (text[at - 1] === '\n' && isLetter(text[at])) return at;
+function placeToCut(text: string, from: number): number {
+  const longest = Math.min(from + CHUNK, text.length);
+  for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
+    for (let at = end; at > end - ENOUGH; at--) {
+      if (text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1])) return at;
+      if (text[at - 1] === '\n' && isLetter(text[at])) return at;
+    }
   }
   // Never splits a surrogate pair.
-  return /[\uDC00-\uDFFF]/u.test(text.charAt(end)) ? end - 1 : end;
+  return /[\uDC00-\uDFFF]/u.test(text.charAt(longest)) ? longest - 1 : longest;
 }
 
 function isLetter(character: string | undefined): boolean {
