@@ -3,6 +3,7 @@ import type { Task, TaskBatch } from '../backend.ts';
 import {
   answerTokens,
   checkFits,
+  checkMessages,
   checkRequestSize,
   checkRequestTokens,
   sizeOf,
@@ -85,4 +86,15 @@ test.each<[string, object, boolean]>([
   const check = () => checkFits(batch({ input: input as TaskBatch['input'] }), 1_000);
   if (fits) expect(check).not.toThrow();
   else expect(check).toThrow(/maximum context length is 1000 tokens .* has 26\d+ characters/u);
+});
+
+test.each([
+  ['a', 64, null],
+  ['a', 65, /has at least 65\./],
+  [' ', 256, null],
+  [' ', 257, /has more than 256\./],
+] as const)('messages with the text "%s", %d of them, and 64 tokens', (text, count, refusal) => {
+  const check = () => checkMessages(Array(count).fill({ parts: [{ type: 'text', text }] }), 64);
+  if (refusal) expect(check).toThrow(refusal);
+  else expect(check).not.toThrow();
 });

@@ -1,4 +1,5 @@
 import type { ChatRequest, TaskBatch } from '../backend.ts';
+import type { ChatMessage } from '../contract/conversation.ts';
 import { AssayError } from '../errors.ts';
 
 /** Describes the size of a request, for the limits of the admission queue and for quotas. */
@@ -99,10 +100,14 @@ export function checkLength(tokens: number, limit: number, advice = ''): void {
 }
 
 /**
- * Throws `input_too_long` for far too many messages before they are rendered, because each needs at least one token.
+ * Throws `input_too_long` for too many messages before they are rendered: each with a text needs at least one token, and
+ * a template takes a second for some thousands. Of those without one, it may write several as a token.
  */
-export function checkMessages(messages: readonly unknown[], limit: number): void {
+export function checkMessages(messages: readonly Pick<ChatMessage, 'parts'>[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);
+  if (messages.length <= limit) return;
+  const said = messages.filter(({ parts }) => parts.some((part) => part.type !== 'text' || /\S/u.test(part.text)));
+  if (said.length > limit) throw longerThanContext(limit, `at least ${said.length}`);
 }
 
 /**

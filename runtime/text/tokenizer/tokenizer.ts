@@ -254,11 +254,12 @@ const CHUNK = 16_384;
 const ENOUGH = 2_048;
 
 const LETTER = /\p{L}/u;
+const INK = /\S/u;
 
 /**
- * Splits a text into chunks of about 2,048 characters, where every tokenizer for running text begins a new word: before
- * a space between letters, and after a line break before a letter. A text without such places (data, one endless word)
- * is split after 16,384 characters.
+ * Splits a text into chunks of about 2,048 characters, where every tokenizer begins a new word: before a single space,
+ * and after a line break before a letter. A text without such places (one endless word) is split after 16,384
+ * characters.
  */
 export function* textChunks(text: string): Generator<string> {
   let from = 0;
@@ -274,14 +275,14 @@ function placeToCut(text: string, from: number): number {
   const longest = Math.min(from + CHUNK, text.length);
   for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
     for (let at = end; at > end - ENOUGH; at--) {
-      if (text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1])) return at;
-      if (text[at - 1] === '\n' && isLetter(text[at])) return at;
+      if (text[at] === ' ' && is(INK, text[at - 1]) && is(INK, text[at + 1])) return at;
+      if (text[at - 1] === '\n' && is(LETTER, text[at])) return at;
     }
   }
   // Never splits a surrogate pair.
   return /[\uDC00-\uDFFF]/u.test(text.charAt(longest)) ? longest - 1 : longest;
 }
 
-function isLetter(character: string | undefined): boolean {
-  return character !== undefined && LETTER.test(character);
+function is(kind: RegExp, character: string | undefined): boolean {
+  return character !== undefined && kind.test(character);
 }
