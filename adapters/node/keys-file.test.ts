@@ -102,6 +102,13 @@ test.each(['', '{', '[]', '{"version":2,"keys":[]}', '{"version":1,"keys":[{"nam
   },
 );
 
+test('reports what is no file', async () => {
+  const store = new KeysStore(await newHome());
+  await mkdir(store.file);
+  await expect(store.list()).rejects.toThrow('keys.json cannot be used (it is no file)');
+  await expect(store.create({ name: 'ann', ...ANY })).rejects.toThrow('it is no file');
+});
+
 test('reports a home that cannot be used', async () => {
   const home = await newHome();
   await writeFile(join(home, 'file'), '');

@@ -130,6 +130,7 @@ export class KeysStore {
   };
 
   async #parse(): Promise<readonly FiledKey[]> {
+    this.#stamp();
     const text = await readFile(this.file, 'utf8').catch(emptyWhereMissing).catch(this.#unusable);
     if (text === null) return [];
     try {
@@ -188,6 +189,8 @@ async function writeWhole(path: string, text: string): Promise<void> {
  */
 function stampOf(file: string): string {
   const seen = statSync(file, { bigint: true, throwIfNoEntry: false });
+  // Reading a pipe would never end.
+  if (seen?.isFile() === false) throw Object.assign(new Error(`${file} is no file`), { code: 'it is no file' });
   return seen === undefined ? 'none' : `${seen.ino}-${seen.mtimeNs}-${seen.size}`;
 }
 
