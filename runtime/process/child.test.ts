@@ -76,6 +76,12 @@ it('logs what a process writes, line by line and bounded', async () => {
   await expect.poll(() => lines.toSorted()).toEqual(['lines', 'two', 'x'.repeat(2_000)]);
 });
 
+it('drops the rest of the lines that a process writes without end', async () => {
+  const { lines } = await run('process.stdout.write("a\\n".repeat(5000), () => process.exit(7))');
+  await expect.poll(() => lines).toContainEqual(expect.stringContaining('the others are dropped'));
+  expect(lines.length).toBeLessThan(5_000);
+});
+
 it.each([
   ['HF_TOKEN', false],
   ['OPENAI_API_KEY', false],

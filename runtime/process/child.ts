@@ -21,7 +21,7 @@ export interface ChildOptions<Received> {
   environment?: Readonly<Record<string, string>>;
   /** Schema of the messages that the process sends. A message that does not match ends the process. */
   received: v.GenericSchema<unknown, Received>;
-  /** Logs the lines that the process writes to stdout and stderr as `<name> wrote`; without it, they are dropped. */
+  /** Logs lines that the process writes to stdout and stderr as `<name> wrote`; without it, they are dropped. */
   output?: { log: Pick<Logger, 'warn'>; name: string };
   /** Resident bytes of the process and its descendants above which it is killed; absent: any number. */
   memoryLimitBytes?: number;
@@ -52,6 +52,9 @@ export interface ChildEvents<Received> {
 
 /** Maximum number of characters to log of one line that the process writes to stdout or stderr. */
 const MAX_LINE = 2_000;
+/** Maximum number of lines to log in a second, so that the process cannot fill the log. */
+const MOST_LINES = 200;
+const TOO_MANY = `(more than ${MOST_LINES} lines in a second; the others are dropped)`;
 /** Delay of a check, in milliseconds, above which the server itself is assumed to have been suspended. */
 const STALL_MS = 2_000;
 /** Default of `maxMessageBytes`: more than the pixels of the largest image. */
@@ -74,6 +77,8 @@ export class Child<Sent extends object, Received> {
   #lastCheckAt = performance.now();
   #killed: { reason: string; silent: boolean } | null = null;
   #gone = false;
+  /** Lines that the process has written in the second that began at `since`. */
+  #wrote = { since: 0, lines: 0 };
   /** Bytes that the process has sent since its last whole message. */
   #bytesOfMessage = 0;
 
@@ -197,8 +202,13 @@ export class Child<Sent extends object, Received> {
 
   #logLines(text: string): void {
     const { output } = this.#options;
-    for (const line of text.split('\n')) {
-      if (line.trim()) output?.log.warn({ pid: this.pid, line: line.slice(0, MAX_LINE) }, `${output.name} wrote`);
+    const now = performance.now();
+    if (now - this.#wrote.since > 1_000) this.#wrote = { since: now, lines: 0 };
+    for (const whole of text.split('\n')) {
+      if (whole.trim() === '') continue;
+      if (this.#wrote.lines++ > MOST_LINES) return;
+      const line = this.#wrote.lines > MOST_LINES ? TOO_MANY : whole.slice(0, MAX_LINE);
+      output?.log.warn({ pid: this.pid, line }, `${output.name} wrote`);
     }
   }
 }
