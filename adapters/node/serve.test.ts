@@ -93,7 +93,7 @@ test('work in turns waits as long as the work before it took', async () => {
 
 test.each([
   ['a body of 1 MiB is parsed at once', 0, 0],
-  ['a larger one in turns', 1, 1],
+  ['a larger one in two turns: to be parsed, and to be validated', 1, 2],
 ])('%s', async (_, more, expected) => {
   const turn = vi.fn(async () => undefined);
   const share = new BodyBudget(2 ** 30).share();

@@ -25,7 +25,7 @@ export interface JsonBodyRules extends BodyLimits {
   share: BodyShare;
   /** The content encodings that are decoded; `STANDARD_DECODERS` by default. */
   decoders?: BodyDecoders;
-  /** Resolves when a large body may be parsed, which keeps the thread busy; at once if absent. */
+  /** Resolves when a large body may be parsed or validated, which keeps the thread busy; at once if absent. */
   turn?: (() => Promise<void>) | undefined;
 }
 
@@ -63,8 +63,12 @@ export async function readJson(request: Request, rules: JsonBodyRules): Promise<
   if (boundary !== undefined) return parseMultipart(await readBody(request, rules), boundary, rules.maxParts);
   checkContentType(request.headers, rules.contentType);
   const bytes = await readBody(request, rules);
-  if (bytes.byteLength > LARGE) await rules.turn?.();
-  return parseJson(bytes, rules.maxParts);
+  if (bytes.byteLength <= LARGE) return parseJson(bytes, rules.maxParts);
+  await rules.turn?.();
+  const value = parseJson(bytes, rules.maxParts);
+  // To validate the value may take as long again.
+  await rules.turn?.();
+  return value;
 }
 
 /**

@@ -149,7 +149,8 @@ export function sizeOf(request: object): { characters: number; media: { count: n
   const media = { count: 0, characters: 0 };
   const open: object[] = [request];
   for (let value = open.pop(); value; value = open.pop()) {
-    for (const [key, member] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      const member = (value as { readonly [key: string]: unknown })[key];
       characters += Array.isArray(value) ? 0 : key.length;
       if (typeof member === 'string') characters += member.length;
       else if (typeof member === 'object' && member !== null) open.push(member);
