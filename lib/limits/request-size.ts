@@ -100,8 +100,8 @@ export function checkLength(tokens: number, limit: number, advice = ''): void {
 }
 
 /**
- * Throws `input_too_long` for too many messages before they are rendered: each with a text needs at least one token, and
- * a template takes a second for some thousands. Of those without one, it may write several as a token.
+ * Throws `input_too_long` for too many messages before they are rendered: each with a text needs at least one token,
+ * and a template takes a second for some thousands. Of those without one, it may write several as a token.
  */
 export function checkMessages(messages: readonly Pick<ChatMessage, 'parts'>[], limit: number): void {
   if (messages.length > COUNTED_LIMITS * limit) checkLength(messages.length, limit);

@@ -55,8 +55,8 @@ export interface HostOptions {
 /** Maximum number of requests that wait for the load of their model. */
 const MOST_WAITING = 64;
 /**
- * Milliseconds that downloads have to end at a shutdown. A slow disk may keep one longer; it leaves what that of a killed
- * server leaves.
+ * Milliseconds that downloads have to end at a shutdown. A slow disk may keep one longer; it leaves what that of a
+ * killed server leaves.
  */
 const ENDING_MS = 2_000;
 /** Number of models whose order of loading is remembered. */

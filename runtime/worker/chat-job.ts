@@ -59,8 +59,8 @@ function answerForm(text: TextModel, { format, tools, stop }: ChatRequest, think
  * Turns a chat request into an engine job. Throws `unsupported_modality` for media that the model does not read,
  * `input_too_long` for more than `maxPromptLen` tokens, `unsupported_parameter` if the chat template supports no tools
  * or refuses this conversation with tools, `unsupported_schema` if no grammar can enforce the format, or
- * a tool's parameters where the model writes them between tags, and `engine_failed` if the template fails otherwise. Yields between
- * parts, so that other work may run.
+ * a tool's parameters where the model writes them between tags, and `engine_failed` if the template fails otherwise.
+ * Yields between parts, so that other work may run.
  */
 export function* planChat(text: TextModel, request: ChatRequest, limits: PromptLimits): Generator<void, ChatPlan> {
   const { format, tools } = request;

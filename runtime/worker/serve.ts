@@ -80,8 +80,8 @@ export interface Channel {
 const HEARTBEAT_MS = 500;
 
 /**
- * Runs the engine process: answers the server's messages. While onnxruntime-node runs the model in this thread, messages
- * wait until the end of the run.
+ * Runs the engine process: answers the server's messages. While onnxruntime-node runs the model in this thread,
+ * messages wait until the end of the run.
  */
 export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;

@@ -50,7 +50,7 @@ const LAYERS: readonly Layer[] = [
   // How decision models are asked and read: found by files for the server, used by the engine process.
   runtime('contracts', 'checkpoint', 'onnx', 'store', 'text'),
   // Shared by the server, the media process and the engine process; pixels and samples, no model.
-  runtime('media', 'store'),
+  runtime('media', 'process/end-with-parent.ts', 'store'),
   // Reads the weights of published checkpoints, and writes graphs that compute with them.
   runtime('checkpoint', 'onnx'),
   runtime('graph', 'checkpoint', 'contracts/contract.ts', 'contracts/encoder-contracts.ts', 'onnx'),
@@ -93,6 +93,7 @@ const LAYERS: readonly Layer[] = [
   ),
   runtime(
     'worker',
+    'process/end-with-parent.ts',
     'protocol',
     'contracts',
     'engine',

@@ -474,7 +474,7 @@ export function openBatches(
   };
 }
 
-/** Milliseconds that running batches have to stop, which may read or write a large file; they go on at the next start. */
+/** Milliseconds that running batches have to stop, which may read a large file; they go on at the next start. */
 const ENDING_MS = 2_000;
 /** Reason with which batches are stopped when the server ends. */
 const CLOSING = new Error('The server ends.');
