@@ -14,11 +14,15 @@ const model = parseModelId('assay/starter');
 
 type Answer = Response | 'refuses' | 'hangs' | (() => Response | Promise<Response>);
 
+const WELL = async () => Response.json({ active_model: 'assay/starter', state: 'loaded', status: 'ok' });
+/** The answer of a box that is asked for its health. */
+let healthOf: (request: Request) => Promise<Response> = WELL;
+
 /**
  * Creates a backend whose upstreams give these answers: the first upstream that is asked gives the first one, and so
  * on. Then the last answer is repeated.
  */
-function edge(answers: readonly Answer[], upstreams = 4, otherVersion = false) {
+function edge(answers: readonly Answer[], upstreams = 4, otherVersion = false, aliveMs?: number) {
   const asked: Request[] = [];
   const attempts: AttemptRecord[] = [];
   const list: Upstream[] = Array.from({ length: upstreams }, (_, i) => ({
@@ -37,6 +41,7 @@ function edge(answers: readonly Answer[], upstreams = 4, otherVersion = false) {
   });
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const request = new Request(url as string, init);
+    if (request.url.endsWith('/health')) return healthOf(request);
     if (otherVersion && request.url.includes('/internal/')) return error(404, 'route_not_found');
     const answer = answers[Math.min(asked.length, answers.length - 1)]!;
     asked.push(request);
@@ -54,7 +59,10 @@ function edge(answers: readonly Answer[], upstreams = 4, otherVersion = false) {
     clock: systemClock,
     log: (record: AttemptRecord) => attempts.push(record),
   };
-  const backend = new ForwardingBackend(fleet, deps, { answerMs: 1_000, silenceMs: 500, listMs: 1_000 });
+  const backend = new ForwardingBackend(fleet, deps, {
+    ...{ answerMs: aliveMs === undefined ? 1_000 : 30_000, silenceMs: 500, listMs: 1_000 },
+    ...(aliveMs === undefined ? {} : { aliveMs }),
+  });
   return { backend, asked, attempts, fleet };
 }
 
@@ -219,6 +227,25 @@ describe('runTasks', () => {
     expect(result?.code ?? null).toBe(code);
     expect(asked.length).toBe(tried);
     expect(new Set(asked.map(({ url }) => url)).size).toBe(tried);
+  });
+
+  it('asks another box if the one that has the request does not answer for its health, either', async () => {
+    healthOf = ({ url }) => (url === asked[0]!.url.replace(TASKS_PATH, '/health') ? Promise.reject() : WELL());
+    const { backend, asked, attempts } = edge(['hangs', ok], 4, false, 5);
+    expect((await backend.runTasks(batch, call())).answers).toHaveLength(3);
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(['failed', 'answered']);
+  });
+
+  it('lets a box work on as long as it says that it is well', async () => {
+    let looks = 0;
+    const answer = Promise.withResolvers<Response>();
+    healthOf = () => {
+      if (++looks === 3) answer.resolve(ok.clone());
+      return WELL();
+    };
+    const { backend, attempts } = edge([() => answer.promise], 4, false, 5);
+    await backend.runTasks(batch, call());
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(['answered']);
   });
 
   it('passes on the param of an error and the shortest wait', async () => {

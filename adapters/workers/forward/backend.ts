@@ -21,6 +21,7 @@ import { chatPrefix, hash64, taskPrefix } from '../../../lib/prompt/affinity.ts'
 import { MODEL_STATUSES, ModelCapabilities, ModelContract, ModelStatus } from '../../../lib/schema/model-list.ts';
 import type { AttemptLog, AttemptRecord } from '../log.ts';
 import type { Fleet } from '../upstreams/fleet.ts';
+import { askHealth } from '../upstreams/health.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { chatEvents } from './chat-events.ts';
 import { readBatchAnswer, readChatEvents } from './internal.ts';
@@ -37,6 +38,8 @@ export interface Deadlines {
   silenceMs: number;
   /** Timeout in milliseconds for an upstream's model list. */
   listMs: number;
+  /** Milliseconds after which an upstream that has a request is asked whether it is well; absent: it is not. */
+  aliveMs?: number;
 }
 
 export interface ForwardingDeps extends UpstreamClientDeps {
@@ -49,7 +52,10 @@ export interface ForwardingDeps extends UpstreamClientDeps {
  * Default deadlines. Cloudflare's proxy closes a silent connection after 100 s, so the edge gives up before and can
  * still send an error.
  */
-export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000 };
+export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000, aliveMs: 15_000 };
+
+const LOOK_AGAIN_MS = 1_000;
+const HUNG = 'The box stopped to respond while it had this request. Try again.';
 
 /** Milliseconds until an upstream of another version is asked over the internal route again. */
 const OTHER_VERSION_MS = 60_000;
@@ -92,7 +98,7 @@ export class ForwardingBackend implements InferenceBackend {
     const answers = tryUpstreams<BatchAnswer>(upstreams, {
       ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'tasks', call),
-      ask: (upstream) => this.#answer(upstream, named, body, call),
+      ask: (upstream) => this.#whileAlive(upstream, call, (watched) => this.#answer(upstream, named, body, watched)),
       isOutput: () => true,
       isLast: () => true,
     });
@@ -115,7 +121,7 @@ export class ForwardingBackend implements InferenceBackend {
     const events = tryUpstreams<ChatEvent>(upstreams, {
       ...this.#retries,
       attempt: (upstream) => this.#attempt(upstream, 'chat', call),
-      ask: (upstream) => this.#events(upstream, request, body, call),
+      ask: (upstream) => this.#whileAlive(upstream, call, (watched) => this.#events(upstream, request, body, watched)),
       isOutput: ({ type }) => type !== 'start',
       isLast: ({ type }) => type === 'finish',
     });
@@ -188,6 +194,35 @@ export class ForwardingBackend implements InferenceBackend {
         });
       },
     };
+  }
+
+  /**
+   * Yields what `ask` yields. Throws `UpstreamFault` if the upstream says twice in a row, at the next two looks, that
+   * it is not well, or nothing: it hangs, and another one may answer before the deadline.
+   */
+  async *#whileAlive<T>(upstream: Upstream, call: Call, ask: (watched: Call) => AsyncIterable<T>): AsyncGenerator<T> {
+    const { clock, fetch } = this.#deps;
+    const { aliveMs } = this.#deadlines;
+    if (aliveMs === undefined) return yield* ask(call);
+    const hung = new AbortController();
+    const ended = new AbortController();
+    const watch = async () => {
+      for (let ill = 0; ; ) {
+        await clock.sleep(ill > 0 ? LOOK_AGAIN_MS : aliveMs, ended.signal);
+        if (ended.signal.aborted) return;
+        ill = await askHealth(upstream, fetch).then(
+          () => 0,
+          () => ill + 1,
+        );
+        if (ill > 1) return hung.abort(new UpstreamFault(new AssayError('timeout', HUNG), true));
+      }
+    };
+    void watch();
+    try {
+      yield* ask({ ...call, signal: AbortSignal.any([call.signal, hung.signal]) });
+    } finally {
+      ended.abort();
+    }
   }
 
   async *#answer(upstream: Upstream, batch: TaskBatch, body: string, call: Call): AsyncGenerator<BatchAnswer> {

@@ -35,6 +35,29 @@ const UpstreamHealth = v.object({
   device: v.optional(Device),
 });
 
+/**
+ * Requests `/health` of an upstream and returns the models that it can answer with, and its device. Throws if it does
+ * not answer within two seconds, or if its engine does not respond.
+ */
+export async function askHealth(
+  { url }: Upstream,
+  fetch: HealthDeps['fetch'],
+): Promise<{ active: readonly string[]; device: Device | undefined }> {
+  const response = await fetch(`${url}/health`, {
+    signal: AbortSignal.timeout(PROBE_DEADLINE_MS),
+    redirect: 'manual',
+  });
+  const text = new TextDecoder().decode(await readBytes(response.body, MOST_HEALTH_BYTES));
+  const { models, active_model: only, state, status = '', device } = v.parse(UpstreamHealth, JSON.parse(text));
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  const loaded = (models ?? [{ id: only, state, status }]).filter((one) => one.state === 'loaded');
+  const answering = loaded.filter((one) => one.status !== 'error');
+  if (loaded.length > 0 && answering.length === 0) throw new Error('the engine does not respond');
+  // Older boxes report no state.
+  const active = state === undefined ? [only].filter((id) => id !== 'none') : answering.map(({ id }) => id);
+  return { active, device };
+}
+
 interface Known {
   upstream: Upstream;
   breaker: Breaker;
@@ -102,18 +125,9 @@ export class FleetHealth {
     const { fetch, clock } = this.#deps;
     known.probedAt = clock.now();
     try {
-      const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
-      const response = await fetch(`${known.upstream.url}/health`, { signal, redirect: 'manual' });
-      const text = new TextDecoder().decode(await readBytes(response.body, MOST_HEALTH_BYTES));
-      const health = v.parse(UpstreamHealth, JSON.parse(text));
-      if (!response.ok) throw new Error(`status ${response.status}`);
-      const { models, active_model: only, state, status = '' } = health;
-      const loaded = (models ?? [{ id: only, state, status }]).filter((one) => one.state === 'loaded');
-      const answering = loaded.filter((one) => one.status !== 'error');
-      if (loaded.length > 0 && answering.length === 0) throw new Error('the engine does not respond');
-      // Older boxes report no state.
-      known.active = state === undefined ? [only].filter((id) => id !== 'none') : answering.map(({ id }) => id);
-      known.device = health.device;
+      const { active, device } = await askHealth(known.upstream, fetch);
+      known.active = active;
+      known.device = device;
       known.breaker = afterProbe(known.breaker, clock.now());
     } catch {
       delete known.active;
