@@ -5,7 +5,7 @@ import { TokenBudget } from './branches/token-budget.ts';
 import { cellsFor } from './cache/branch-cells.ts';
 import type { KvCache } from './cache/kv-cache.ts';
 import type { Sequence } from './cache/sequence.ts';
-import { leavesRow } from './forward/forward.ts';
+import { rowsMissing } from './forward/forward.ts';
 import { inImage } from './forward/media-feeds.ts';
 import type { JobResult, JobSpec } from './job-spec.ts';
 import type { Limits } from './scheduler/limits.ts';
@@ -335,7 +335,7 @@ export class Job {
   #runLength(tokens: number, mostRows: number): number {
     const unread = this.#trunk.length - this.#prefilled;
     // Branches that are apart need a run of their own, so the prefix takes as few as it can, none of a single token.
-    // An even number of rows costs least (`Forward.evenRows`).
+    // An even number of rows costs least (`Forward.rowBlock`).
     if (this.apart && unread > 0) {
       const length = Math.ceil(unread / Math.ceil(unread / Math.max(3, 1.5 * tokens)));
       return inWholeBlocks(length < unread ? length - (length % 2) : length);
@@ -433,10 +433,10 @@ export class Job {
 
 /**
  * Returns a number of tokens for a run, less a few if a single one would be left over after whole blocks
- * (`leavesRow`).
+ * (`rowsMissing`).
  */
 function inWholeBlocks(tokens: number): number {
-  return leavesRow(tokens, false) ? tokens - 3 : tokens;
+  return rowsMissing(tokens, 1) > 0 ? tokens - 3 : tokens;
 }
 
 /** Returns the number of prompt tokens: the shared prefix once, and the suffix of every branch. */

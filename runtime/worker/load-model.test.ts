@@ -32,6 +32,7 @@ test.each([
 
 test.each([
   [{}, true, 'AMX', null],
+  [{}, true, 'NEON i8mm', null],
   [{}, true, 'AVX-512', 'kernels of this CPU'],
   [{}, false, 'AMX', 'other bits in company'],
   [{ queryHeads: undefined, states: [] }, false, 'AMX', 'layers with a state'],

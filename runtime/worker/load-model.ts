@@ -4,7 +4,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { AssayError } from '../../lib/errors.ts';
 import { COUNTED_LIMITS } from '../../lib/limits/request-size.ts';
 import { prepareVocabulary } from '../../lib/tasks/task-grammar.ts';
-import { kernelFamily } from '../compile/kernels.ts';
+import { KERNEL_BLOCKS, kernelFamily } from '../compile/kernels.ts';
 import {
   type EncoderManifest,
   type Manifest,
@@ -211,9 +211,6 @@ function endingOnFailure(forward: Forward): Forward {
   };
 }
 
-/** CPU kernel families on which answers were measured to be the same in every bit alone and in company. */
-export const INDEPENDENT_KERNELS: ReadonlySet<string> = new Set(['AMX', 'AVX-512 VNNI', 'AVX2']);
-
 /** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
 function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {
   if (queryHeads !== undefined) return 'apart';
@@ -245,7 +242,7 @@ export function dependenceOf(
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
   if (!independent) return 'a test at the load computed a task with other bits in company than alone';
-  return INDEPENDENT_KERNELS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
+  return KERNEL_BLOCKS.has(kernels) ? null : `it was not measured with the kernels of this CPU (${kernels})`;
 }
 
 /**

@@ -1,8 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { at } from '../../lib/at.ts';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
+import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/graph/graph-builder.ts';
 import { type CompileOptions, compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
@@ -107,6 +109,35 @@ export function engineFor(
   };
   const kv = kvShape(manifest);
   return new Engine({ forward, kv, maxPromptLen, contextLength, kvBytes: 32 << 20, onBatchFailed, ...options });
+}
+
+export const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 1 };
+
+/** Answers questions about a text; numbers are as exact as they are computed. */
+export async function answer(
+  engine: Engine,
+  prefix: number[],
+  branches: BranchSpec[],
+  { apart = true } = {},
+): Promise<string[]> {
+  const job = { id: 'x', apart, prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
+  const chosen: number[][] = branches.map(() => []);
+  let done = false;
+  const running = engine
+    .submit({
+      ...job,
+      onToken(branch, { logprob }) {
+        at(chosen, branch).push(logprob ?? 0);
+        return undefined;
+      },
+    })
+    .finally(() => {
+      done = true;
+    });
+  while (!done && (await engine.step()));
+  const text = ({ option, tokens: answered }: BranchResult, index: number) =>
+    JSON.stringify([option?.logprobs, answered, chosen[index]]);
+  return (await running).branches.map(text);
 }
 
 /** Returns a model's greedy continuation of a prompt, without bounds: the most probable token, `count` times. */

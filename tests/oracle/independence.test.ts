@@ -6,16 +6,13 @@ import { writeGgufModel } from '../../benchmarks/models/gguf-model.ts';
 import { Noise } from '../../benchmarks/models/noise.ts';
 import { at } from '../../lib/at.ts';
 import { readGguf } from '../../runtime/checkpoint/gguf/read-gguf.ts';
-import { kernelFamily } from '../../runtime/compile/kernels.ts';
-import type { Engine } from '../../runtime/engine/engine.ts';
-import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
+import { KERNEL_BLOCKS, kernelFamily } from '../../runtime/compile/kernels.ts';
+import type { BranchSpec } from '../../runtime/engine/job-spec.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { ggufConfig } from '../../runtime/graph/gguf.ts';
-import { INDEPENDENT_KERNELS } from '../../runtime/worker/load-model.ts';
-import { compileFixture, engineFor } from './fixtures.ts';
+import { answer, compileFixture, engineFor, GREEDY } from './fixtures.ts';
 
-const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 1 };
 const random = new Random(5);
 const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
 
@@ -40,33 +37,6 @@ function question(index: number): BranchSpec {
   return { suffix, ...common, ...(index % 2 === 0 ? { choice } : {}) };
 }
 
-/** Answers questions about a text; numbers are as exact as they are computed. */
-async function answer(
-  engine: Engine,
-  prefix: number[],
-  branches: BranchSpec[],
-  { apart = true } = {},
-): Promise<string[]> {
-  const job = { id: 'x', apart, prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
-  const chosen: number[][] = branches.map(() => []);
-  let done = false;
-  const running = engine
-    .submit({
-      ...job,
-      onToken(branch, { logprob }) {
-        at(chosen, branch).push(logprob ?? 0);
-        return undefined;
-      },
-    })
-    .finally(() => {
-      done = true;
-    });
-  while (!done && (await engine.step()));
-  const text = ({ option, tokens: answered }: BranchResult, index: number) =>
-    JSON.stringify([option?.logprobs, answered, chosen[index]]);
-  return (await running).branches.map(text);
-}
-
 /** Returns the folder of a random model in a GGUF file. */
 function ggufFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'assay-gguf-'));
@@ -78,7 +48,7 @@ function ggufFolder(): string {
   return folder;
 }
 
-test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
+test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['genai/llama', 'float'],
   ['genai/llama', 'int8'],
   ['genai/llama', 'int8-blocks'],
@@ -114,7 +84,7 @@ test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
   await model.close();
 });
 
-test.skipIf(!INDEPENDENT_KERNELS.has(kernelFamily())).each([
+test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['genai/llama', 'float'],
   ['genai/llama', 'int8'],
   ['genai/llama', 'int4'],
@@ -153,7 +123,7 @@ test('a long suffix is read once, like the prefix, and each long option after it
   const logprobs = (answers: string[]) => answers.map((each) => JSON.parse(each)[0] as number[]);
   const found = logprobs(await answer(engine, prefix, questions));
   // Each token of the options has a row, and the last token of the suffix one for all of them. A run of 129 tokens
-  // would leave one over (`leavesRow`).
+  // would leave one over (`rowsMissing`).
   expect(runs).toEqual([
     '219 after 0: 0',
     '126 after 219: 126',

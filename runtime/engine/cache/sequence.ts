@@ -68,6 +68,24 @@ export class Sequence {
     return cell;
   }
 
+  /**
+   * Appends cells that mean nothing after the trunk, up to a multiple of `block`, until `unpad`. Returns the length
+   * before.
+   */
+  pad(block: number): number {
+    const { length } = this;
+    const end = Math.ceil(length / block) * block;
+    if (end > this.capacity) this.resize(end);
+    while (this.length < end) this.append(0, this.length - 1);
+    return length;
+  }
+
+  /** Removes the cells that `pad` appended after the first `length`. */
+  unpad(length: number): void {
+    this.length = length;
+    this.trunkLength = length;
+  }
+
   /** Discards the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */
   truncate(length: number): void {
     if (length < this.length) this.discards++;

@@ -16,7 +16,7 @@ import {
 } from '../../onnx/rewrites/two-part-attention.ts';
 import type { BranchCells } from '../cache/branch-cells.ts';
 import { floatBuffer } from '../cache/kv-shape.ts';
-import { leavesRow, Scratch } from './forward.ts';
+import { type RowBlock, rowsMissing, Scratch } from './forward.ts';
 import type { Cells } from './media-feeds.ts';
 import { HIDDEN, int64, kvTensors } from './tensors.ts';
 
@@ -71,18 +71,18 @@ export class BranchFeeds {
   }
 
   /**
-   * Returns the cells of a run, with the last one a second time if a row would be left over (`leavesRow`). One row
-   * alone is too few anyway where each key head has a single query head.
+   * Returns the cells of a run, with the last one as often as rows are missing (`rowsMissing`). One row alone is too
+   * few anyway where each key head has a single query head.
    */
-  padded(stretches: readonly Cells[], even: boolean): readonly Cells[] {
+  padded(stretches: readonly Cells[], block: RowBlock): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
-    const pads = leavesRow(count, even) || (count === 1 && this.#group === 1);
-    const last = stretches.at(-1);
-    return pads && last ? [...stretches, { ...last, start: last.end - 1 }] : stretches;
+    const missing = rowsMissing(count, block) || Number(count === 1 && this.#group === 1);
+    const last = at(stretches, stretches.length - 1);
+    return [...stretches, ...Array<Cells>(missing).fill({ ...last, start: last.end - 1 })];
   }
 
-  /** Binds the new cells of each job. `padded` tells whether the last row of the run is there a second time. */
-  prepare(stretches: readonly Cells[], padded: boolean): BoundBranches {
+  /** Binds the new cells of each job. `padding` is how many times more the last row of the run is there. */
+  prepare(stretches: readonly Cells[], padding: number): BoundBranches {
     const jobs = jobsOf(stretches);
     const rows = jobs.flatMap((job) =>
       Array.from({ length: job.end - job.start }, (_, index): Row => {
@@ -90,7 +90,7 @@ export class BranchFeeds {
         return { job, cell, place: job.first + job.branches.placeOf(cell) - job.from };
       }),
     );
-    if (padded) rows.push(at(rows, rows.length - 1));
+    rows.push(...Array<Row>(padding).fill(at(rows, rows.length - 1)));
     const bound: BoundBranches = { feeds: this.#rowFeeds(jobs, rows), fetches: {}, store: () => {} };
     for (const [slot, { sequence }] of jobs.entries()) {
       const prefix = kvTensors(this.#manifest, sequence);
@@ -103,7 +103,7 @@ export class BranchFeeds {
           const own = rows.filter((row) => row.job === job);
           bound.feeds[slotName(slot, name)] = prefixMask(job, own, window);
         }
-    if (jobs.length > 1) this.#bindSizes(jobs, padded, bound);
+    if (jobs.length > 1) this.#bindSizes(jobs, padding, bound);
     this.#bindKv(jobs, rows, bound);
     return bound;
   }
@@ -161,9 +161,9 @@ export class BranchFeeds {
   }
 
   /** Binds the numbers of rows of several jobs. Slots without a job get the rows of padding. */
-  #bindSizes(jobs: readonly JobBranches[], padded: boolean, { feeds }: BoundBranches): void {
+  #bindSizes(jobs: readonly JobBranches[], padding: number, { feeds }: BoundBranches): void {
     const sizes = jobs.map(({ start, end }) => this.#group * (end - start));
-    if (padded) sizes.push((sizes.pop() ?? 0) + this.#group);
+    sizes.push((sizes.pop() ?? 0) + padding * this.#group);
     const { slots = 1 } = this.#manifest;
     const empty = slots - jobs.length;
     feeds[JOB_SIZES] = int64([...sizes, ...Array<number>(empty).fill(this.#group), this.#group * jobs.length]);

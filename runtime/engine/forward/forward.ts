@@ -32,10 +32,10 @@ export interface Forward {
   /** True if it can compute branches apart from their prefix (`Sequence.branches`). */
   readonly apart?: boolean;
   /**
-   * True to compute exact cells (`SequenceRun.exact`) in an even number of rows, where the CPU's kernels compute an odd
-   * last row in another way (`findIndependence`).
+   * Number of rows in whose multiples exact cells (`SequenceRun.exact`) are computed, where the CPU's kernels compute
+   * the rows after whole blocks of so many in another way (`findIndependence`).
    */
-  evenRows?: boolean;
+  rowBlock?: RowBlock;
   /**
    * Computes the new cells of all sequences and writes their KV. Returns the logits of the cells in `rows`, one row of
    * `vocabSize` after another, sequence by sequence. The next run overwrites the returned array.
@@ -43,12 +43,17 @@ export interface Forward {
   run(batch: readonly SequenceRun[]): Promise<Float32Array>;
 }
 
+/** Numbers of rows that kernels of onnxruntime compute at a time. */
+export const ROW_BLOCKS = [1, 2, 4] as const;
+export type RowBlock = (typeof ROW_BLOCKS)[number];
+
 /**
- * Tells whether onnxruntime's kernels multiply the last row of so many in another way: an odd one (`even`), or one
- * after whole blocks of 32: in products with weights in all precisions but whole 8-bit numbers, in attention in all.
+ * Returns how many more rows a run needs because onnxruntime's kernels would multiply its last ones in another way:
+ * those after whole blocks of 2 or 4, or else a single one after whole blocks of 32: in products with weights in all
+ * precisions but whole 8-bit numbers, in attention in all.
  */
-export function leavesRow(count: number, even: boolean): boolean {
-  return even ? count % 2 === 1 : count > 1 && count % 32 === 1;
+export function rowsMissing(count: number, block: RowBlock): number {
+  return block > 1 ? (block - (count % block)) % block : Number(count > 1 && count % 32 === 1);
 }
 
 /**

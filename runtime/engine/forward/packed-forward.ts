@@ -1,5 +1,6 @@
 import { type InferenceSession, type InferenceSessionHandler, type OnnxValue, Tensor } from 'onnxruntime-node';
 import { at } from '../../../lib/at.ts';
+import { kernelBlocks } from '../../compile/kernels.ts';
 import type { Manifest } from '../../compile/manifest.ts';
 import {
   BATCH_ROWS,
@@ -15,7 +16,7 @@ import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
 import { APART } from '../../onnx/rewrites/two-part-attention.ts';
 import type { Sequence } from '../cache/sequence.ts';
 import { type BoundBranches, BranchFeeds } from './branch-feeds.ts';
-import { type Forward, leavesRow, Scratch, type SequenceRun } from './forward.ts';
+import { type Forward, type RowBlock, rowsMissing, Scratch, type SequenceRun } from './forward.ts';
 import { type MediaFeatures, tokenFeeds } from './media-feeds.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, HIDDEN, int64, integers, kvTensors, LogitRows, positionTensor } from './tensors.ts';
@@ -28,7 +29,9 @@ export class PackedForward implements Forward {
   readonly vocabSize: number;
   readonly slots: number;
   readonly apart: boolean;
-  evenRows: boolean;
+  rowBlock: RowBlock;
+  /** `KernelBlocks.cells` */
+  readonly #cellBlock: number;
   /** True if each key head has a single query head. */
   readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
@@ -43,8 +46,10 @@ export class PackedForward implements Forward {
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
     this.apart = manifest.queryHeads !== undefined;
-    // In a tiny model, rounded activations can hide from the test at the load that an odd last row is another one.
-    this.evenRows = manifest.precision === 'int4';
+    // In a tiny model, rounded activations can hide from the test at the load that the last rows are others.
+    const { fourBitRows, cells } = kernelBlocks();
+    this.rowBlock = manifest.precision === 'int4' ? fourBitRows : 1;
+    this.#cellBlock = cells;
     this.#oneQueryEach = manifest.queryHeads === manifest.kv[0]?.heads;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
@@ -63,13 +68,18 @@ export class PackedForward implements Forward {
     return joined(batch.map((one) => (isApart(one) ? after : before).take(one.rows.length)));
   }
 
-  /** Marks the new cells that have the same bits as in any other run: those of no row alone or left over. */
+  /**
+   * Marks the new cells that have the same bits as in any other run: those of no row alone or left over, and, unless
+   * the run was padded for it, of no cell left over.
+   */
   #markExact(batch: readonly SequenceRun[]): void {
     const cells = batch.reduce((sum, { sequence, start }) => sum + sequence.length - start, 0);
-    const whole = !leavesRow(cells, this.evenRows);
+    const whole = rowsMissing(cells, this.rowBlock) === 0;
     for (const { sequence, start, exact } of batch) {
+      if (start > sequence.exactLength) continue;
       const alike = exact || (whole && sequence.length - start > 1);
-      if (alike && start <= sequence.exactLength) sequence.exactLength = sequence.trunkLength;
+      const end = alike ? sequence.trunkLength : start;
+      sequence.exactLength = exact ? end : end - (end % this.#cellBlock);
     }
   }
 
@@ -80,15 +90,29 @@ export class PackedForward implements Forward {
     });
     // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
     if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
-      return this.#batch.run(stretches, this.evenRows);
+      return this.#batch.run(stretches, this.rowBlock);
     const logits: Float32Array[] = [];
-    for (const stretch of stretches) logits.push((await this.#batch.run([stretch], this.evenRows)).slice());
+    for (const stretch of stretches) logits.push((await this.#batch.run([stretch], this.rowBlock)).slice());
     return joined(logits);
   }
 
+  /** Runs cells in a run with exact ones after whose trunks there are as many more as attention adds at a time. */
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
-    const parts = batch.map(splitAtTrunk);
     const exact = batch.some((one) => one.exact);
+    if (!exact || this.#cellBlock === 1) return this.#runParts(batch, exact);
+    const padded = batch
+      .map(({ sequence }) => sequence)
+      .filter(({ branches, trunkLength, length }) => !branches && trunkLength === length);
+    const lengths = padded.map((sequence) => sequence.pad(this.#cellBlock));
+    try {
+      return await this.#runParts(batch, exact);
+    } finally {
+      for (const [index, sequence] of padded.entries()) sequence.unpad(at(lengths, index));
+    }
+  }
+
+  async #runParts(batch: readonly SequenceRun[], exact: boolean): Promise<Float32Array> {
+    const parts = batch.map(splitAtTrunk);
     if (parts.every(({ branches }) => branches === null)) {
       const whole = parts.map(({ first }) => first);
       return exact ? this.#runExact(whole) : this.#run(whole);
@@ -103,35 +127,40 @@ export class PackedForward implements Forward {
     return joined(parts.flatMap(takeBoth));
   }
 
-  #run(stretches: readonly Stretch[], even?: boolean): Promise<Float32Array> {
-    return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches, even);
+  #run(stretches: readonly Stretch[], block?: RowBlock): Promise<Float32Array> {
+    return (stretches.length === 1 ? this.#alone : this.#batch).run(stretches, block);
   }
 
   /**
-   * Runs so many cells that no row is left over (`leavesRow`): computes the one before a stretch again, which changes
-   * nothing. Where no stretch has one, the last cell of the longest stretch gets a run of its own, with the cell before
-   * it.
+   * Runs so many cells that no row is missing (`rowsMissing`): computes those before a stretch again, which changes
+   * nothing. Where no stretch has so many, the last cells of the longest stretch get a run of their own, with those
+   * before them.
    */
   async #runExact(stretches: readonly Stretch[]): Promise<Float32Array> {
-    const even = this.evenRows;
-    if (!leavesRow(cellsIn(stretches), even)) return this.#run(stretches, even);
+    const block = this.rowBlock;
+    const missing = rowsMissing(cellsIn(stretches), block);
+    if (missing === 0) return this.#run(stretches, block);
     // A run from cell 0 on has no past, and then only a trunk has its positions (`splitAtTrunk`).
-    const begun = stretches.findIndex(({ start }) => start > 1);
-    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun))), even);
-    const [longest = 0] = [...stretches.keys()].sort((a, b) => lengthOf(stretches[b]) - lengthOf(stretches[a]));
+    const begun = stretches.findIndex(({ start }) => start > missing);
+    if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun), missing)), block);
+    // Those whose ends are whole blocks of cells stay so.
+    const uneven = [...stretches.keys()].filter(
+      (index) => this.#cellBlock === 1 || lengthOf(stretches[index]) % this.#cellBlock > 0,
+    );
+    const [longest = 0] = uneven.sort((a, b) => lengthOf(stretches[b]) - lengthOf(stretches[a]));
     const { rows, ...cut } = at(stretches, longest);
-    const end = cut.end - 1;
-    if (end - cut.start < 2) return this.#run(stretches, even);
+    const end = cut.end - (block > 1 ? block - missing : 1);
+    if (end - cut.start <= missing) return this.#run(stretches, block);
     const most = stretches.with(longest, { ...cut, end, rows: rows.filter((row) => row < end) });
-    const before = new LogitRows((await this.#run(most, even)).slice(), this.vocabSize);
-    const last = await this.#run([{ ...cut, start: end - 1, rows: rows.filter((row) => row === end) }], even);
+    const before = new LogitRows((await this.#run(most, block)).slice(), this.vocabSize);
+    const last = await this.#run([{ ...cut, start: end - missing, rows: rows.filter((row) => row >= end) }], block);
     return joined(most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]));
   }
 }
 
-/** Adds the cell before a stretch to it. */
-function earlier(stretch: Stretch): Stretch {
-  return { ...stretch, start: stretch.start - 1 };
+/** Adds the cells before a stretch to it. */
+function earlier(stretch: Stretch, cells: number): Stretch {
+  return { ...stretch, start: stretch.start - cells };
 }
 
 function lengthOf({ start, end }: Pick<Stretch, 'start' | 'end'> = { start: 0, end: 0 }): number {
@@ -210,16 +239,16 @@ class PackedGraph {
    * Runs the given cells of several sequences together. Returns the requested rows of logits, sequence by sequence. The
    * next run overwrites the returned array.
    *
-   * @param even whether numbers of rows must be even, in runs with exact cells (`leavesRow`)
+   * @param block in whose multiples rows must be computed, in runs with exact cells (`rowsMissing`)
    */
-  async run(stretches: readonly Stretch[], even?: boolean): Promise<Float32Array> {
+  async run(stretches: readonly Stretch[], block?: RowBlock): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
     const apart = stretches.some(isApart) ? this.#branches : undefined;
-    const cells = apart ? apart.padded(stretches, even === true) : stretches;
+    const cells = apart ? apart.padded(stretches, block ?? 1) : stretches;
     const feeds = tokenFeeds(this.#manifest, cells);
     const fetches: Feeds = {};
     if (inputs.positions) feeds[inputs.positions] = positionTensor(inputs, cells);
-    const bound = apart?.prepare(stretches, cells.length > stretches.length);
+    const bound = apart?.prepare(stretches, cells.length - stretches.length);
     if (bound) this.#bindBranches(bound, stretches.length, feeds, fetches);
     else this.#bindSlots(stretches, feeds, fetches);
     const [first] = stretches;
@@ -231,7 +260,7 @@ class PackedGraph {
     // If no row is requested, one is computed and dropped, because the MatMul of the output head accepts no empty
     // input.
     const read = rows.length > 0 ? [...rows] : [count - 1];
-    if (even !== undefined && rows.length > 0 && leavesRow(read.length, even)) read.push(count - 1);
+    if (block && rows.length > 0) read.push(...Array<number>(rowsMissing(read.length, block)).fill(count - 1));
     if (inputs.rows) feeds[inputs.rows] = int64(read);
     const height = inputs.rows ? read.length : count;
     const buffer = this.#logits.take(height * vocabSize);

@@ -9,7 +9,7 @@ import type { BranchCells } from '../cache/branch-cells.ts';
 import { floatBuffer, type KvShape } from '../cache/kv-shape.ts';
 import { Sequence } from '../cache/sequence.ts';
 import type { Forward } from '../forward/forward.ts';
-import { floatsOf } from '../forward/forward.ts';
+import { floatsOf, ROW_BLOCKS } from '../forward/forward.ts';
 
 /**
  * Largest accepted `logitError` between a branch that runs beside another and the same branch alone. Measured: 1e-6
@@ -41,13 +41,17 @@ export async function checkPacking(forward: Forward, shape: KvShape): Promise<vo
 
 /**
  * Tells whether this machine computes a branch that is apart from its prefix with the same bits alone and in company.
- * Makes the model compute an even number of rows if only that makes them equal (`Forward.evenRows`).
+ * Makes the model compute rows in blocks if only that makes them equal (`Forward.rowBlock`).
  */
 export async function findIndependence(forward: Forward, shape: KvShape): Promise<boolean> {
   if (!forward.apart) return false;
-  if (await isIndependent(forward, shape)) return true;
-  forward.evenRows = true;
-  return isIndependent(forward, shape);
+  const { rowBlock: least = 1 } = forward;
+  for (const block of ROW_BLOCKS) {
+    if (block < least) continue;
+    forward.rowBlock = block;
+    if (await isIndependent(forward, shape)) return true;
+  }
+  return false;
 }
 
 /** Numbers of tokens of the compared branches. One row alone has kernels of its own, and an odd last row others. */
@@ -57,17 +61,22 @@ const COMPANY = [
   [5, 8, 2],
   [5, 8, 2, 40],
 ];
-/** Number of new tokens of a prefix, and of a text that is read beside it in the first of two runs. */
-const [PREFIX, TEXT] = [9, 27];
+/** Numbers of new tokens of a prefix in each of its runs: some kernels add values of attention in blocks of 4 cells. */
+const PARTS = [7, 11, 13, 16];
+const PREFIX = PARTS.reduce((sum, count) => sum + count, 0);
+/** Number of tokens of a text that is read beside it in the first run. */
+const TEXT = 27;
 
 /**
- * Compares the keys and values of a prefix that is read in one run, or in two and beside another sequence; then those
+ * Compares the keys and values of a prefix that is read in one run, or in four and beside another sequence; then those
  * of some branches after it, and their logits after the first run and after one more token, alone and in company of odd
  * and even numbers of rows.
  */
 async function isIndependent(forward: Forward, shape: KvShape): Promise<boolean> {
   const alone = await readPrefix(forward, shape, false);
   const beside = await readPrefix(forward, shape, true);
+  // Without room for more cells.
+  for (const sequence of [alone, beside]) sequence.resize(PREFIX);
   const kvOf = ({ layers }: Sequence) => layers.flatMap(({ key, value }) => [floatBuffer(key), floatBuffer(value)]);
   if (!sameBits(kvOf(alone), kvOf(beside))) return false;
   const wanted: Float32Array[] = [];
@@ -83,9 +92,9 @@ function sameBits(wanted: readonly Float32Array[], found: readonly Float32Array[
   return wanted.every((row, index) => row.every((value, i) => Object.is(value, at(at(found, index), i))));
 }
 
-/** Returns a sequence with a prefix, read in one run, or in two beside another sequence. */
+/** Returns a sequence with a prefix, read in one run, or in four beside another sequence. */
 async function readPrefix(forward: Forward, shape: KvShape, inCompany: boolean): Promise<Sequence> {
-  const [sequence, beside] = [new Sequence(shape, PREFIX), new Sequence(shape, TEXT + 1)];
+  const [sequence, beside] = [new Sequence(shape, PREFIX), new Sequence(shape, TEXT + PARTS.length)];
   const read = (into: Sequence, count: number) => {
     const start = into.length;
     const tokens = spreadTokens(forward.vocabSize, count, start);
@@ -94,8 +103,8 @@ async function readPrefix(forward: Forward, shape: KvShape, inCompany: boolean):
   };
   if (!inCompany) await forward.run([read(sequence, PREFIX)]);
   else {
-    await forward.run([read(sequence, 4), read(beside, TEXT)]);
-    await forward.run([read(sequence, PREFIX - 4), read(beside, 1)]);
+    for (const [index, count] of PARTS.entries())
+      await forward.run([read(sequence, count), read(beside, index === 0 ? TEXT : 1)]);
   }
   return sequence;
 }
