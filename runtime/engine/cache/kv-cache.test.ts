@@ -32,6 +32,18 @@ describe('the bytes of all sequences', () => {
   });
 });
 
+it('long jobs leave a short prefix of another scope cached, and evict their own', () => {
+  const cache = cacheOf(4096);
+  const short = cache.acquire(tokens(200), 256, { scope: 'other' })!.sequence;
+  for (const token of tokens(200)) short.append(token, short.length - 1);
+  cache.release(short, 200);
+  for (const from of [1000, 2000]) cache.release(filled(cache, tokens(300, from), 512), 300);
+  const long = filled(cache, tokens(3000, 10_000), 3072);
+  cache.reserve(long, 6000);
+  expect(cache.cachedLength(tokens(200), { scope: 'other' })).toBe(200);
+  for (const from of [1000, 2000]) expect(cache.cachedLength(tokens(300, from))).toBe(0);
+});
+
 it('a sequence that cannot grow stays cached', () => {
   const cache = cacheOf(1024);
   cache.release(filled(cache, tokens(200), 256), 200);

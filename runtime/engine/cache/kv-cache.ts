@@ -14,6 +14,11 @@ const MIN_MATCH = 16;
  * copying the rest.
  */
 const MAX_LOSS = 64;
+/**
+ * Fraction of the bytes that running jobs leave to idle sequences, so that the large jobs of one caller do not evict
+ * the short prefixes of all others.
+ */
+const IDLE_SHARE = 1 / 8;
 
 export interface Acquired {
   sequence: Sequence;
@@ -33,9 +38,9 @@ export interface AcquireOptions {
 /**
  * Owns all sequences: those of running jobs, and idle ones that cache recent prefixes for the next job. Together they
  * stay within `maxBytes`. To make room, the scope whose idle sequences take most bytes loses its least recently used
- * one, so a scope that fills the cache evicts its own prefixes. Three things may exceed `maxBytes`: what a single
- * running job needs, cells that jobs need beyond those they asked for, and jobs that may take more
- * (`AcquireOptions.mostBytes`).
+ * one, so a scope that fills the cache evicts its own prefixes; idle sequences that take at most `IDLE_SHARE` together
+ * stay. Three things may exceed `maxBytes`: what a single running job needs, cells that jobs need beyond those they
+ * asked for, and jobs that may take more (`AcquireOptions.mostBytes`).
  */
 export class KvCache {
   readonly #shape: KvShape;
@@ -225,7 +230,7 @@ export class KvCache {
     return sequence;
   }
 
-  /** Evicts idle sequences until `bytes` more fit. */
+  /** Evicts idle sequences until `bytes` more fit, or only few are left. */
   #evict(bytes: number, spared?: Sequence): void {
     while (this.bytes + bytes > this.#maxBytes) {
       const [oldest] = this.#evictable(spared);
@@ -234,8 +239,12 @@ export class KvCache {
     }
   }
 
-  /** Returns the idle sequences of the scope that has most idle bytes, the least recently used first. */
+  /**
+   * Returns the idle sequences of the scope that has most idle bytes, the least recently used first; none if all idle
+   * ones take at most `IDLE_SHARE`.
+   */
   #evictable(spared: Sequence | undefined): readonly Sequence[] {
+    if (this.#bytesOf(this.#idle) <= IDLE_SHARE * this.#maxBytes) return [];
     const scopes = Map.groupBy(
       this.#idle.filter((idle) => idle !== spared),
       ({ scope }) => scope,
