@@ -85,12 +85,12 @@ const reading = toyJob('greedy', 2000);
 const chat = toyJob('greedy', 1, { yields: true });
 const branches20 = toyJob('small', 20, { runsApart: true });
 
-/** Returns a planner for jobs of several callers, of which `greedy` got most. */
-function plannerOf(running: readonly Job[]): BatchPlanner {
+/** Returns a planner for jobs of several callers, of which `greedy` got `most` milliseconds more than the others. */
+function plannerOf(running: readonly Job[], most = 1000): BatchPlanner {
   const shares = new FairShares();
   for (const { caller } of running) shares.add(caller, 0);
   shares.add('another', 0);
-  shares.charge('greedy', 1000);
+  shares.charge('greedy', most);
   const fail = () => expect.unreachable();
   return new BatchPlanner({ limits: defaultLimits(64), slots: 8, shares, now: () => 0, fail });
 }
@@ -126,4 +126,26 @@ test.each([
   }
   expect(planner.plan([job, beside])).toContain(job);
   expect(job.newTokens).toBe(8);
+});
+
+test.each([
+  [1000, 64],
+  [129, 64],
+  [128, 32],
+])('if others got %s ms more, a run of a long prompt has %s tokens', (most, tokens) => {
+  const long = toyJob('small', 900);
+  expect(plannerOf([long, reading], most).plan([long, reading])).toContain(long);
+  expect(long.newTokens).toBe(tokens);
+});
+
+test('long prompts of one caller together have the tokens that one run may have', () => {
+  const prompts = [4000, 0, 0].map((cells) => toyJob('small', 900, { cells }));
+  const running = [...prompts, chat];
+  const planner = plannerOf(running, 0);
+  for (const cells of [0, 4000, 0, 4000]) {
+    const measured = toyJob('another', 64, { cells });
+    measured.planRun(64, 1);
+    planner.measured([measured], cells === 0 ? 64 : 640);
+  }
+  expect(planner.plan(running).filter((job) => prompts.includes(job))).toEqual([prompts[0]]);
 });

@@ -29,10 +29,12 @@ const RECENT_MS = 10_000;
  */
 const SHARED_DECODE_TOKENS = 16;
 /**
- * Maximum number of prompt tokens in a run of the caller that got least, while others have jobs: its request is new,
- * so it need not wait for their streams, and their long prompts wait for it. Fewer after a long beginning.
+ * Maximum number of prompt tokens in a run of a caller that got much less than all others (`AHEAD_MS`): its request is
+ * new, so it need not wait for their streams, and their long prompts wait for it. Fewer after a long beginning.
  */
 const FIRST_PROMPT_TOKENS = 64;
+/** Milliseconds of several runs: callers that get equal shares are never so far apart. */
+const AHEAD_MS = 128;
 /**
  * Number of tokens with which a job of another caller may take part in the runs that read such a prompt: the next token
  * of a chat, but not options or the branches of an extraction, which make such a run several times as long.
@@ -82,9 +84,9 @@ export class BatchPlanner {
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
-   * `PromptPace.shared` for prompts. The caller that got least gets `PromptPace.first` for its prompts, beside which
-   * others decode single tokens, and read only short prompts that fit into what they get. Branches that are apart and
-   * other jobs then have runs in turns, because the model computes them one after the other.
+   * `PromptPace.shared` for prompts, or `PromptPace.first` if it got much less than all others. Beside the prompts of
+   * the caller that got least, others decode single tokens, and read only short prompts that fit into what they get.
+   * Branches that are apart and other jobs then have runs in turns, because the model computes one after the other.
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -100,10 +102,10 @@ export class BatchPlanner {
     if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
     const plan = (job: Job, tokens: number): number => {
-      const most = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
+      const part = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
       const rows = Math.max(FEWEST_ROWS, limits.rows - rowsOf(batch));
-      if (job.isBatch && most < job.waitingTokens && batch.some(isBatch)) return 0;
-      if (most <= 0 || !this.#planJob(job, most, rows)) return 0;
+      if (job.isBatch && part < job.waitingTokens && batch.some(isBatch)) return 0;
+      if (part <= 0 || !this.#planJob(job, part, rows)) return 0;
       if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
       spent.set(job.caller, (spent.get(job.caller) ?? 0) + job.newTokens);
@@ -111,6 +113,15 @@ export class BatchPlanner {
     };
     // The caller that got least is first in line.
     const first = shared && candidates.some(({ caller }) => caller !== candidates[0]?.caller) ? candidates[0] : null;
+    const others = candidates.filter(({ caller }) => caller !== first?.caller).map(({ caller }) => shares.used(caller));
+    const isAhead = first && Math.min(...others) - shares.used(first.caller) > AHEAD_MS;
+    const most = (job: Job): number =>
+      isAhead && job.caller === first?.caller ? this.#pace.first(cellsOf(job)) : this.#pace.shared(cellsOf(job));
+    /** Returns how many tokens the job may feed beside those of its caller that are planned already. */
+    const free = (job: Job): number => {
+      const taken = batch.filter(({ caller }) => caller === job.caller).map((one) => one.newTokens / most(one));
+      return Math.floor(most(job) * (1 - taken.reduce((sum, part) => sum + part, 0)));
+    };
     const reading = candidates.some((job) => job.caller === first?.caller && !isDecode(job));
     const crowds = (job: Job): boolean => {
       if (!reading || job.caller === first?.caller) return false;
@@ -121,9 +132,7 @@ export class BatchPlanner {
       const before = spent.get(job.caller);
       if (shared && before && before + job.waitingTokens > SHARED_DECODE_TOKENS) continue;
       if (crowds(job)) continue;
-      const isFirst = job.caller === first?.caller;
-      const most = isFirst ? Math.min(SHORT, this.#pace.first(cellsOf(job))) : this.#pace.shared(cellsOf(job));
-      plan(job, shared ? most : SHORT);
+      plan(job, shared ? Math.min(SHORT, most(job)) : SHORT);
     }
     const decodes = batch.some(isDecode);
     const paced = ({ unread }: Job): boolean => decodes && unread > LONG_PROMPT;
@@ -135,12 +144,11 @@ export class BatchPlanner {
     for (const job of long) {
       const { caller } = job;
       if (caller === first?.caller && !decoding.has(caller)) {
-        const free = this.#pace.first(cellsOf(job)) - (spent.get(caller) ?? 0);
-        if (free > 0) plan(job, free);
+        if (free(job) > 0) plan(job, free(job));
         continue;
       }
       if (left <= 0 || crowds(job)) continue;
-      const share = shared ? this.#pace.shared(cellsOf(job)) - (spent.get(caller) ?? 0) : left;
+      const share = shared ? free(job) : left;
       if (share <= 0) continue;
       left -= plan(job, Math.min(left, share, paced(job) ? this.#pace.tokens : left));
     }
