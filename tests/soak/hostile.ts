@@ -5,8 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { Random } from '../../runtime/engine/random.ts';
 import { STARTER } from '../chaos/request.ts';
 
-/** Milliseconds in which one key asks alone, and then beside the hostile one, before it is alone again. */
+/** Shortest time in ms in which one key asks alone, and then beside the hostile one, before it is alone again. */
 const PHASE_MS = 60_000;
+/** Number of such times in a long run. */
+const PHASES = 6;
+/** Milliseconds after the hostile callers begin, all at once, that are also shown apart. */
+const BEGIN_MS = 5_000;
 const BETWEEN_MS = 2_000;
 /** Bodies of each kind that the hostile callers send in turn, made before they begin. */
 const BODIES = 32;
@@ -64,6 +68,8 @@ function wideSchema(random: Random): object {
 export interface Beside {
   alone: number[];
   beside: number[];
+  /** Those of `beside` that began in the first `BEGIN_MS` of the hostile callers. */
+  atBegin: number[];
   /** Times in ms by which timers of the process that measures came late, beside the hostile key. */
   late: number[];
   problems: string[];
@@ -96,17 +102,19 @@ export async function besideHostile(
   keys: { ordinary: string; hostile: string },
   { minutes, clients }: { minutes: number; clients: number },
 ): Promise<Beside> {
-  const found: Beside = { alone: [], beside: [], late: [], problems: [], hostile: new Map() };
+  const found: Beside = { alone: [], beside: [], atBegin: [], late: [], problems: [], hostile: new Map() };
   let expected: string | undefined;
   const question = { context: 'The parcel came two weeks late and the mug is broken.', question: 'Is it good news?' };
   const body = JSON.stringify({ model: STARTER, ...question, options: ['yes', 'no'] });
-  async function ask(times: number[], late: number[], end: number): Promise<void> {
-    while (performance.now() < end) {
+  async function ask(times: number[], atBegin: number[], late: number[]): Promise<void> {
+    const phaseBegin = performance.now();
+    while (performance.now() < phaseBegin + phaseMs) {
       const begin = performance.now();
       const response = await post(`${url}/decide`, keys.ordinary, body);
       const answer = response.ok ? (await response.json()).value : `${response.status} ${await response.text()}`;
       const now = performance.now();
       times.push(now - begin);
+      if (begin < phaseBegin + BEGIN_MS) atBegin.push(now - begin);
       expected ??= answer;
       if (answer !== expected) found.problems.push(`${answer} instead of ${expected}`);
       const rest = Math.max(1, EVERY_MS - (now - begin));
@@ -116,13 +124,14 @@ export async function besideHostile(
   }
 
   const end = performance.now() + minutes * 60_000;
+  const phaseMs = Math.max(PHASE_MS, (minutes * 60_000) / PHASES);
   for (let seed = 0; performance.now() < end; seed += clients) {
     const attack: Attack = { url, key: keys.hostile, clients, seed };
     const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(attack)]);
     await once(child, 'message');
-    await ask(found.alone, [], performance.now() + PHASE_MS);
+    await ask(found.alone, [], []);
     child.send('begin');
-    await ask(found.beside, found.late, performance.now() + PHASE_MS);
+    await ask(found.beside, found.atBegin, found.late);
     const counted = once(child, 'message');
     child.send('end');
     for (const [status, count] of (await counted)[0] as [string, number][]) {

@@ -129,13 +129,14 @@ function report(): void {
   }
 }
 
-function reportTimes({ alone, beside, late, problems, hostile: answers }: Beside): void {
+function reportTimes({ alone, beside, atBegin, late, problems, hostile: answers }: Beside): void {
   const at = (times: readonly number[], share: number) =>
     times.toSorted((a, b) => a - b)[Math.floor(share * (times.length - 1))]!;
   const shownTimes = (times: readonly number[]) =>
     `${times.length} requests, median ${at(times, 0.5).toFixed(0)} ms, p99 ${at(times, 0.99).toFixed(0)} ms, longest ${at(times, 1).toFixed(0)} ms`;
   console.log(`${minutes} minutes, ${hostile} hostile callers, ${problems.length} answers wrong`);
   console.log(`alone:  ${shownTimes(alone)}\nbeside: ${shownTimes(beside)}`);
+  console.log(`  of them, just after the hostile callers begin: ${shownTimes(atBegin)}`);
   const ratio = at(beside, 0.99) / at(alone, 0.99);
   console.log(`p99 ${ratio.toFixed(2)} times; the hostile key got ${JSON.stringify(Object.fromEntries(answers))}`);
   console.log(`timers of the process that measures: p99 ${at(late, 0.99).toFixed(0)} ms late`);
