@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AssayError } from '../../lib/errors.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { DownloadReport, HostDownloadEvent, ModelHost } from '../../lib/models/host.ts';
@@ -86,7 +86,7 @@ export class Downloads {
   /** Resolves once all downloads have ended, successfully or not, or after `timeoutMs`. */
   async settled(timeoutMs: number): Promise<void> {
     const all = Promise.allSettled([...this.#running.values()].map((download) => download.result));
-    await Promise.race([all, setTimeout(timeoutMs, undefined, { ref: false })]);
+    await Promise.race([all, sleep(timeoutMs, undefined, { ref: false })]);
   }
 }
 
@@ -178,7 +178,7 @@ export class FollowedOperation<Progress, Result> {
       leaving?.removeEventListener('abort', left);
       this.#followers -= 1;
       if (this.#followers === 0 && !this.#ended) {
-        this.#unfollowedTimer = globalThis.setTimeout(() => this.#unfollowed.abort(), this.#unfollowedMs).unref();
+        this.#unfollowedTimer = setTimeout(() => this.#unfollowed.abort(), this.#unfollowedMs).unref();
       }
     }
   }

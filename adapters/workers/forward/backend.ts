@@ -55,7 +55,7 @@ export interface ForwardingDeps extends UpstreamClientDeps {
 export const DEADLINES: Deadlines = { answerMs: 90_000, silenceMs: 15_000, listMs: 5_000, aliveMs: 15_000 };
 
 const LOOK_AGAIN_MS = 1_000;
-const HUNG = 'The box stopped to respond while it had this request. Try again.';
+const HUNG = 'The box stopped responding while it had this request. Try again.';
 
 /** Milliseconds until an upstream of another version is asked over the internal route again. */
 const OTHER_VERSION_MS = 60_000;
