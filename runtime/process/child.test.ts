@@ -70,6 +70,38 @@ it.runIf(process.platform === 'linux').each([
   expect((await run(program)).result).toEqual(expected);
 });
 
+/** Writes whole messages to the channel itself, as fast as it takes them. */
+const MESSAGES = `const { serialize } = require("v8"), { writeSync } = require("fs");
+    const one = serialize({ works: true });
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(one.length);
+    const many = Buffer.concat(Array(1000).fill([length, one]).flat());
+    for (let at = 0; ; ) try { at = (at + writeSync(3, many, at)) % many.length; } catch {}`;
+
+it('ends a process that sends valid messages without end, between which other work has turns', async () => {
+  const file = join(folder, 'messages.cjs');
+  writeFileSync(file, MESSAGES);
+  const turns: number[] = [];
+  let messages = 0;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  new Child(
+    { entry: pathToFileURL(file), received, watchMs: 50 },
+    {
+      message() {
+        if (messages++ > 0) return;
+        setImmediate(() => {
+          turns.push(messages);
+          messages = 0;
+        });
+      },
+      exit: resolve,
+    },
+  );
+  expect(await promise).toBe('sent more than 10000 messages a second');
+  // As many as one read of the channel has, 64 KiB.
+  expect(Math.max(...turns)).toBeLessThan(10_000);
+});
+
 it('logs what a process writes, line by line and bounded', async () => {
   const { result, lines } = await run(flood);
   expect(result).toEqual({ reason: 'ended with code 7', silent: false });

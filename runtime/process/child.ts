@@ -27,6 +27,8 @@ export interface ChildOptions<Received> {
   memoryLimitBytes?: number;
   /** Bytes of the largest message that the process may send. */
   maxMessageBytes?: number;
+  /** Bytes that the process may send in a second in the long run, and `BURST_S` times as many at once; absent: any. */
+  maxBytesASecond?: number;
   /** Milliseconds between two checks of the process's memory and of its silence. */
   watchMs: number;
 }
@@ -59,6 +61,11 @@ const TOO_MANY = `(more than ${MOST_LINES} lines in a second; the others are dro
 const STALL_MS = 2_000;
 /** Default of `maxMessageBytes`: more than the pixels of the largest image. */
 const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
+/** Messages that a process may send in a second in the long run, and in how many seconds it may send them at once. */
+const MAX_MESSAGES_A_SECOND = 10_000;
+const BURST_S = 4;
+/** Messages of a process after which other work of the server has a turn. */
+const MESSAGES_A_TURN = 256;
 
 /**
  * Runs a program of this package in its own process group, because native code and untrusted files may crash or hang
@@ -79,8 +86,11 @@ export class Child<Sent extends object, Received> {
   #gone = false;
   /** Lines that the process has written in the second that began at `since`. */
   #wrote = { since: 0, lines: 0 };
-  /** Bytes that the process has sent since its last whole message. */
+  /** Bytes that the process has sent since its last whole message, and whole messages since the last turn. */
   #bytesOfMessage = 0;
+  #messagesOfTurn = 0;
+  readonly #messages = new Level(MAX_MESSAGES_A_SECOND);
+  readonly #bytes: Level;
 
   constructor(options: ChildOptions<Received>, events: ChildEvents<Received>) {
     this.#options = options;
@@ -96,10 +106,21 @@ export class Child<Sent extends object, Received> {
     });
     this.#process.on('exit', () => killGroup(this.#process));
     this.#process.on('message', (message) => this.#onMessage(message));
-    const most = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
-    onChannelRead(this.#process, (bytes) => {
-      this.#bytesOfMessage += bytes;
-      if (this.#bytesOfMessage > most) this.kill(`sent a message of more than ${megabytes(most)}`);
+    const { maxMessageBytes: most = MAX_MESSAGE_BYTES, maxBytesASecond = Number.POSITIVE_INFINITY } = options;
+    this.#bytes = new Level(maxBytesASecond);
+    onChannelRead(this.#process, {
+      read: (bytes) => {
+        if (this.#gone || this.#killed) return false;
+        this.#bytesOfMessage += bytes;
+        if (this.#bytesOfMessage > most) this.kill(`sent a message of more than ${megabytes(most)}`);
+        if (this.#bytes.exceeds(bytes)) this.kill(`sent more than ${megabytes(maxBytesASecond)} a second`);
+        return this.#killed === null;
+      },
+      handled: () => {
+        if (this.#messagesOfTurn < MESSAGES_A_TURN) return false;
+        this.#messagesOfTurn = 0;
+        return true;
+      },
     });
     this.#process.on('error', (error) => this.#exited(`could not be started (${error.message})`));
     this.#process.on('exit', (code, signal) => this.#exited(ending(code, signal ?? signalIn(code))));
@@ -144,8 +165,13 @@ export class Child<Sent extends object, Received> {
 
   #onMessage(message: unknown): void {
     this.#bytesOfMessage = 0;
+    this.#messagesOfTurn++;
     // Messages of a process that is being killed are ignored.
     if (this.#gone || this.#killed) return;
+    if (this.#messages.exceeds(1)) {
+      this.kill(`sent more than ${MAX_MESSAGES_A_SECOND} messages a second`);
+      return;
+    }
     this.#silence.heard(performance.now());
     const checked = v.safeParse(this.#options.received, message);
     if (checked.success) {
@@ -214,19 +240,57 @@ export class Child<Sent extends object, Received> {
 }
 
 /**
- * Calls `onBytes` with the size of whatever is read from a process's message channel. Node collects a message until it
- * is complete, however long the process says that it is, and has no public way to see it grow.
+ * Watches what is read from a process's message channel. Node collects a message until it is complete, however long the
+ * process says that it is, and reads as long as there is something; there is no public way to see or to pause that.
+ *
+ * @param read receives the number of bytes before their messages are; returns false to drop them
+ * @param handled called after these messages; returns true to let other work have a turn before more is read
  */
-function onChannelRead(child: ChildProcess, onBytes: (bytes: number) => void): void {
+function onChannelRead(
+  child: ChildProcess,
+  { read, handled }: { read(bytes: number): boolean; handled(): boolean },
+): void {
   const symbol = Object.getOwnPropertySymbols(child).find(({ description }) => description === 'kChannelHandle');
   // Casts: the handle is not declared. `child.test.ts` notices if a version of Node has another one.
-  const handle = symbol && (child as unknown as Record<symbol, { onread(data?: ArrayBuffer): void } | null>)[symbol];
+  const handle = symbol && (child as unknown as Record<symbol, ChannelHandle | null>)[symbol];
   if (!handle) return;
   const { onread } = handle;
   handle.onread = function (this: unknown, data) {
-    onBytes(data?.byteLength ?? 0);
+    // Without data, the channel ends.
+    if (data && !read(data.byteLength)) return;
     onread.call(this, data);
+    // Node passes the messages on in ticks before this one.
+    process.nextTick(() => {
+      if (!handled()) return;
+      handle.readStop();
+      setImmediate(() => handle.readStart());
+    });
   };
+}
+
+interface ChannelHandle {
+  onread(data?: ArrayBuffer): void;
+  readStop(): void;
+  readStart(): void;
+}
+
+/** Counts what a process sends, less what it may send in a second. */
+class Level {
+  readonly #aSecond: number;
+  #level = 0;
+  #at = performance.now();
+
+  constructor(aSecond: number) {
+    this.#aSecond = aSecond;
+  }
+
+  /** Adds an amount. Returns true if it is more than the process may send at once. */
+  exceeds(amount: number): boolean {
+    const now = performance.now();
+    this.#level = Math.max(0, this.#level - ((now - this.#at) / 1000) * this.#aSecond) + amount;
+    this.#at = now;
+    return this.#level > BURST_S * this.#aSecond;
+  }
 }
 
 /**

@@ -52,6 +52,9 @@ const SILENCE_LIMITS = {
   step: 120_000,
 } as const;
 
+/** Bytes of messages a second: several times the most that answers with the log-probabilities of 20 tokens have. */
+const MAX_BYTES_A_SECOND = 64 * 2 ** 20;
+
 /** Limit of the phase `text`, in wall time, that applies once callers wait for the process to end. */
 const HURRIED_TEXT_MS = 2_000;
 
@@ -107,6 +110,7 @@ export class EngineChild extends Child<ToEngine, FromEngine> {
         received: FromEngine,
         output: { log, name: 'engine or compile process' },
         memoryLimitBytes,
+        maxBytesASecond: MAX_BYTES_A_SECOND,
         watchMs,
       },
       events,
