@@ -113,6 +113,25 @@ test.each([
   expect(batch).toMatchObject({ status: 'failed', errors: { object: 'list', data: [{ code, line: number }] } });
 });
 
+test('gives other work turns between lines that are refused at once', async () => {
+  const { service } = await open();
+  let [since, most, over] = [0, 0, false];
+  const turn = () => {
+    since = 0;
+    if (!over) setImmediate(turn);
+  };
+  turn();
+  service.start(async () => {
+    most = Math.max(most, ++since);
+    return new Response('{"error":{"code":"invalid_value"}}', { status: 422 });
+  });
+  const file = await upload(service, Array.from({ length: 500 }, (_, i) => line(`${i}`)).join('\n'));
+  const batch = await ended(service, service.create('ann', asking(file.id)).id);
+  over = true;
+  expect(batch.request_counts).toEqual({ total: 500, completed: 0, failed: 500 });
+  expect(most).toBeLessThan(5);
+});
+
 test('keeps what was answered when a batch is cancelled or expires', async () => {
   const { service, clock } = await open({ inflight: 1 });
   const holding = Promise.withResolvers<Response>();

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { AssayError } from '../../../lib/errors.ts';
 import { membersOf } from '../../../lib/json/members.ts';
 import { excessOf, MAX_DEPTH, MAX_PARTS } from '../../../lib/json/scan.ts';
@@ -9,8 +9,8 @@ import { lines } from '../rows/read-rows.ts';
 export const MOST_LINES = 50_000;
 const MOST_ERRORS = 100;
 const MOST_ID_BYTES = 256;
-/** Size of a line after which other requests have a turn. */
-const LONG_BYTES = 1024 * 1024;
+/** Length of a line in bytes, or characters, that takes long. */
+const LONG = 1024 * 1024;
 
 /** Represents a request of a batch. */
 export interface BatchLine {
@@ -21,16 +21,27 @@ export interface BatchLine {
   body: string;
 }
 
-/** Reads the requests of a file, which `checkLines` has accepted. */
+/**
+ * Reads the requests of a file, which `checkLines` has accepted. Other work has a turn before each, because lines may
+ * be refused faster than they are read.
+ */
 export async function* readLines(file: string): AsyncGenerator<BatchLine> {
   let line = 0;
   for await (const bytes of lines(file)) {
     line++;
+    const begin = performance.now();
     const text = bytes?.toString('utf8').trim() ?? '';
     if (text === '') continue;
     const members = membersOf(text);
-    yield { line, customId: JSON.parse(members.get('custom_id') ?? '""'), body: members.get('body') ?? '{}' };
+    const one = { line, customId: JSON.parse(members.get('custom_id') ?? '""'), body: members.get('body') ?? '{}' };
+    await turn(text.length, begin);
+    yield one;
   }
+}
+
+/** Gives other requests a turn, and as much time as a long line took since `begin`. */
+function turn(length: number, begin: number): Promise<unknown> {
+  return length > LONG ? setTimeout(performance.now() - begin) : setImmediate();
 }
 
 /** Returns the number of requests of a file, and what is wrong with it: nothing if it can be answered. */
@@ -49,8 +60,7 @@ export async function checkLines(file: string, endpoint: string): Promise<{ tota
     }
     const begin = performance.now();
     const wrong = isEmpty ? null : problemOf(bytes, endpoint, seen);
-    // Other requests have as much time as a long line took.
-    if (bytes && bytes.length > LONG_BYTES) await setTimeout(performance.now() - begin);
+    if (bytes && bytes.length > LONG) await turn(bytes.length, begin);
     if (wrong) errors.push({ ...wrong, line });
     if (errors.length === MOST_ERRORS) break;
   }
