@@ -19,19 +19,14 @@ test.each([4, 8] as const)('experts of %i bits have their weights within half a 
   blockExperts(model, bits);
   const [node] = model.graph.nodes;
   expect(node?.op).toBe('QMoE');
-  expect(node?.inputs).toEqual([
-    'x',
-    'scores',
-    `up/levels${bits}`,
-    `up/scales${bits}`,
-    '',
-    `down/levels${bits}`,
-    `down/scales${bits}`,
-    'bias',
-  ]);
+  const names = (matrix: string) => [`${matrix}/int${bits}`, `${matrix}/block_scale`];
+  expect(node?.inputs).toEqual(['x', 'scores', ...names('up'), '', ...names('down'), 'bias']);
   const tensor = (name: string) => model.graph.initializers.get(name) ?? makeTensor('', [0], new Float32Array(0));
-  const [levels, scales] = [readAll(tensor(`up/levels${bits}`)), readFloats(tensor(`up/scales${bits}`))];
-  expect(tensor(`up/levels${bits}`).dims).toEqual([2, 4, 4 * bits]);
+  const [scales, levels] = [readFloats(tensor('up/block_scale')), readAll(tensor(`up/int${bits}`))];
+  expect([...model.graph.initializers.values()].slice(-2).map(({ dims }) => dims)).toEqual([
+    [2, 4, 1],
+    [2, 4, 4 * bits],
+  ]);
   for (const [i, weight] of weights.entries()) {
     const level = bits === 8 ? (levels[i] ?? 0) : ((levels[i >> 1] ?? 0) >> (4 * (i & 1))) & 15;
     const scale = scales[Math.floor(i / 32)] ?? 0;

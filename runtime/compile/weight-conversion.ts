@@ -4,16 +4,16 @@ import {
   attribute,
   attributeFields,
   DataType,
+  elementCount,
   type Graph,
   type OnnxModel,
   type OnnxNode,
   type Tensor,
 } from '../onnx/format/model.ts';
-import { readPieces, widened } from '../onnx/format/tensor-data.ts';
+import { floatMatrix } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
 import type { FixedPrecision } from './choose-precision.ts';
-import { int4Weights, int8BlockWeights } from './weights/blocks.ts';
-import { centreBlock } from './weights/fit-block.ts';
+import { addBlocks, type BlockFormat, int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 import { hasPublishedBlocks, publishedWeights } from './weights/published.ts';
 
@@ -77,7 +77,7 @@ export function blockExperts({ graph }: OnnxModel, bits: 4 | 8): void {
     const size = BLOCKS.find((block) => matrices.every((tensor) => (tensor?.dims[2] ?? 0) % block === 0));
     const [first, second] = matrices;
     if (!size || !first || !second || node.inputs.slice(6).some(Boolean)) continue;
-    const blocks = (tensor: Tensor, bias: string) => [...addBlocks(graph, tensor, { bits, size }), bias];
+    const blocks = (tensor: Tensor, bias: string) => [...expertBlocks(graph, node, tensor, { bits, size }), bias];
     node.op = 'QMoE';
     node.inputs = [x, scores, ...blocks(first, gateUpBias), ...blocks(second, downBias)];
     setInteger(node, 'expert_weight_bits', bits);
@@ -90,50 +90,15 @@ function setInteger(node: OnnxNode, name: string, value: number): void {
 }
 
 /** Adds the levels and the scales of a tensor `[experts, outputs, inputs]`; returns their names. */
-function addBlocks(
-  graph: Graph,
-  tensor: Tensor,
-  format: { bits: 4 | 8; size: number },
-): [levels: string, scales: string] {
-  const { bits, size } = format;
+function expertBlocks(graph: Graph, node: OnnxNode, tensor: Tensor, format: BlockFormat): string[] {
   const [experts, outputs, inputs] = [at(tensor.dims, 0), at(tensor.dims, 1), at(tensor.dims, 2)];
   const rows = experts * outputs;
-  const add = (part: 'levels' | 'scales', dataType: number, width: number, rowBytes: number): string => {
-    const name = `${tensor.name}/${part}${bits}`;
-    const data = { length: rows * rowBytes, pieces: () => packedRows(tensor, inputs, format, part) };
-    graph.initializers.set(name, { name, dataType, dims: [experts, outputs, width], data });
-    return name;
-  };
-  const width = (inputs * bits) / 8;
-  return [
-    add('levels', DataType.uint8, width, width),
-    add('scales', DataType.float, inputs / size, (inputs / size) * 4),
-  ];
-}
-
-/** Yields the levels or the scales of rows as they are read, so that only some experts are in memory at a time. */
-function* packedRows(
-  tensor: Tensor,
-  inputs: number,
-  { bits, size }: { bits: 4 | 8; size: number },
-  part: 'levels' | 'scales',
-): Generator<Uint8Array> {
-  const levels = new Uint8Array(size);
-  let rest = new Uint8Array(0);
-  for (const piece of readPieces(widened(tensor).data).pieces()) {
-    const bytes = new Uint8Array(rest.length + piece.length);
-    bytes.set(rest);
-    bytes.set(piece, rest.length);
-    const whole = bytes.length - (bytes.length % (inputs * 4));
-    rest = bytes.slice(whole);
-    const values = new Float32Array(bytes.buffer, 0, whole / 4);
-    const packed = new Uint8Array((values.length * bits) / 8);
-    const scales = new Float32Array(values.length / size);
-    for (let start = 0; start < values.length; start += size) {
-      scales[start / size] = centreBlock(values.subarray(start, start + size), levels, bits).scale;
-      if (bits === 8) packed.set(levels, start);
-      else for (let i = 0; i < size; i += 2) packed[(start + i) >> 1] = (levels[i] ?? 0) | ((levels[i + 1] ?? 0) << 4);
-    }
-    yield part === 'levels' ? packed : new Uint8Array(scales.buffer);
+  const matrix = floatMatrix({ ...tensor, dims: [rows, inputs] });
+  if (!matrix) throw new Error('experts are floats');
+  const names = addBlocks(graph, { node, weight: tensor.name, inputs, outputs: rows, matrix, byOutput: true }, format);
+  for (const name of names) {
+    const added = graph.initializers.get(name);
+    if (added) graph.initializers.set(name, { ...added, dims: [experts, outputs, elementCount(added) / rows] });
   }
+  return names;
 }

@@ -91,7 +91,7 @@ function staysPublished(node: OnnxNode, { bits, convertFewerBits }: BlockFormat)
  * Adds block-quantized weights to the graph, once if several nodes share them. Returns the names of the tensors with
  * levels, scales and zero points. Shapes: onnxruntime, docs/ContribOperators.md, com.microsoft.MatMulNBits.
  */
-function addBlocks(graph: Graph, linear: Linear, format: BlockFormat): string[] {
+export function addBlocks(graph: Graph, linear: Linear, format: BlockFormat): string[] {
   const { weight, inputs, outputs } = linear;
   const { bits, size, zeroPoints } = format;
   const blocks = Math.ceil(inputs / size);

@@ -58,19 +58,20 @@ export function floatMatrix(tensor: Tensor): FloatMatrix | undefined {
   if (tensor.dims.length !== 2 || !rows || !columns) return undefined;
   if (dataType !== DataType.float && !isHalfType(dataType)) return undefined;
   const rowBytes = columns * elementBytes(dataType)!;
-  const blockRows = Math.max(1, Math.floor(PIECE_BYTES / rowBytes));
   return {
     rows,
     columns,
     forEachBlock(visit) {
-      const reader = openData(tensor.data);
-      try {
-        for (let row = 0; row < rows; row += blockRows) {
-          const count = Math.min(blockRows, rows - row);
-          visit(asFloats(reader.read(row * rowBytes, (row + count) * rowBytes), dataType), row, count);
-        }
-      } finally {
-        reader.close();
+      let row = 0;
+      let rest = new Uint8Array(0);
+      for (const piece of readPieces(tensor.data).pieces()) {
+        const bytes = new Uint8Array(rest.length + piece.length);
+        bytes.set(rest);
+        bytes.set(piece, rest.length);
+        const count = Math.floor(bytes.length / rowBytes);
+        rest = bytes.slice(count * rowBytes);
+        if (count > 0) visit(asFloats(bytes.subarray(0, count * rowBytes), dataType), row, count);
+        row += count;
       }
     },
   };
