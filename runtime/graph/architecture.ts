@@ -74,8 +74,11 @@ export interface Experts {
   form: { alpha: number; limit: number } | null;
   /** True if router and experts have biases. */
   biased: boolean;
-  /** True if the experts' matrices are `[inputs, outputs]`, with rows of gate and up alternating (GPT-OSS). */
-  transposed: boolean;
+  /**
+   * Order of the matrices of all experts in one tensor: `[outputs, inputs]`, gate before up; `[inputs, outputs]`, gate
+   * and up alternating (GPT-OSS); or that of onnxruntime's operators.
+   */
+  layout: 'stacked' | 'transposed' | 'operator';
   names: {
     router: string;
     /** Matrices of all experts in one tensor. */

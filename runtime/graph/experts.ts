@@ -1,4 +1,6 @@
 import { floatTensor } from '../checkpoint/weight-source.ts';
+import type { BlockMatrix } from '../onnx/format/block-matrix.ts';
+import type { NewAttribute } from '../onnx/format/model.ts';
 import { readFloats, readSomeFloats } from '../onnx/format/tensor-data.ts';
 import type { Architecture, Experts } from './architecture.ts';
 import type { GraphBuilder } from './graph-builder.ts';
@@ -25,7 +27,7 @@ interface ExpertParts {
 export function mixture(graph: GraphBuilder, x: string, parts: ExpertParts): string {
   const { architecture, layer, experts, weights } = parts;
   const { hidden } = architecture;
-  const { count, used, names, routing, form } = experts;
+  const { count, names, routing } = experts;
   const at = (name: string) => `layers.${layer}.${name}`;
   const router = weights.get(`${at(names.router)}.weight`, count, hidden);
   const routerBias = weights.optional(experts.biased, `${at(names.router)}.bias`, count);
@@ -33,14 +35,28 @@ export function mixture(graph: GraphBuilder, x: string, parts: ExpertParts): str
   const { scores, factor } = routed(graph, logits, parts);
   const first = expertTensors(graph, parts, 'inputs');
   const second = expertTensors(graph, parts, 'outputs');
-  const result = graph.contrib('MoE', [x, scores, ...first, ...second], {
-    ...{ k: used, activation_type: 'swiglu', swiglu_fusion: 1, normalize_routing_weights: 1 },
-    ...{ activation_alpha: { float: form?.alpha ?? 1 }, activation_beta: { float: form ? 1 : 0 } },
-    ...(form ? { swiglu_limit: { float: form.limit } } : {}),
-  });
+  const inputs = [x, scores, ...first.inputs, ...second.inputs];
+  const [one, other] = [first.blocks, second.blocks];
+  const result =
+    one && other
+      ? graph.contrib('QMoE', [...inputs, '', '', '', first.zeros ?? '', second.zeros ?? ''], {
+          ...{ ...operatorAttributes(experts), expert_weight_bits: one.bits },
+          // Without it, a row has one scale.
+          ...(one.scales.dims.length === 3 ? { block_size: Math.max(one.size, other.size) } : {}),
+        })
+      : graph.contrib('MoE', inputs, operatorAttributes(experts));
   if (factor === null) return routing.scale === 1 ? result : graph.scaled(result, routing.scale);
   const like = graph.add('Concat', [graph.add('Shape', [x], { end: -1 }), graph.integers(1)], { axis: 0 });
   return graph.add('Mul', [result, graph.add('Reshape', [factor, like])]);
+}
+
+/** Returns the attributes of onnxruntime's operators, MoE and QMoE, that say what experts compute. */
+export function operatorAttributes({ used, form }: Experts): Record<string, NewAttribute> {
+  return {
+    ...{ k: used, activation_type: 'swiglu', swiglu_fusion: 1, normalize_routing_weights: 1 },
+    ...{ activation_alpha: { float: form?.alpha ?? 1 }, activation_beta: { float: form ? 1 : 0 } },
+    ...(form ? { swiglu_limit: { float: form.limit } } : {}),
+  };
 }
 
 /** Adds the scores by which the operator chooses and weighs, and the factor of its result; null: `routing.scale`. */
@@ -78,21 +94,28 @@ function routed(
 
 /**
  * Adds the matrices of all experts, `[experts, outputs, inputs]`, and their biases. Rows of gate and up alternate.
- * Returns the names of both; the second is empty without biases.
+ * Returns the operator's inputs for them; matrices that are published in blocks have levels, scales and zero points.
  */
 function expertTensors(
   graph: GraphBuilder,
   { architecture, layer, experts, weights }: ExpertParts,
   side: 'inputs' | 'outputs',
-): [matrix: string, bias: string] {
+): { inputs: string[]; zeros?: string | undefined; blocks?: BlockMatrix } {
   const { hidden } = architecture;
-  const { count, inner, names, biased, transposed } = experts;
+  const { count, inner, names, biased, layout } = experts;
   const at = (name: string) => `layers.${layer}.${name}`;
   const [rows, columns] = side === 'inputs' ? [2 * inner, hidden] : [hidden, inner];
   const name = side === 'inputs' ? names.gateUp : names.down;
   const bias = biased ? graph.weight(weights.get(`${at(name)}_bias`, count, rows)) : '';
-  const dims = transposed ? [count, columns, rows] : [count, rows, columns];
+  const dims = layout === 'transposed' ? [count, columns, rows] : [count, rows, columns];
   const stacked = weights.has(at(name)) ? weights.get(at(name), ...dims) : undefined;
+  if (stacked && layout === 'operator') {
+    const { published } = stacked;
+    if (!published || !('blocks' in published)) return { inputs: [graph.weight(stacked), bias] };
+    const { levels, scales, zeros } = published.blocks;
+    const inputs = [graph.tensor(levels), graph.tensor(scales), bias];
+    return { inputs, zeros: zeros && graph.tensor(zeros), blocks: published.blocks };
+  }
   const single = (expert: number, path: string, ...shape: number[]) =>
     weights.get(`${at(names.single)}.${expert}.${path}.weight`, ...shape);
   // Found now, so that a weight that is missing is reported before anything is written.
@@ -100,7 +123,7 @@ function expertTensors(
     if (stacked) {
       const size = rows * columns;
       const whole = () => readSomeFloats(floatTensor(stacked), expert * size, size);
-      if (transposed) return () => transposedTo(whole(), columns, rows);
+      if (layout === 'transposed') return () => transposedTo(whole(), columns, rows);
       return side === 'inputs' ? () => alternated(whole()) : whole;
     }
     if (side === 'outputs') {
@@ -126,7 +149,7 @@ function expertTensors(
   const matrix = graph.computed(`${at(name)}/experts`, [count, rows, columns], function* () {
     for (const part of parts) yield part();
   });
-  return [matrix, bias];
+  return { inputs: [matrix, bias] };
 }
 
 function transposedTo(values: Float32Array, rows: number, columns: number): Float32Array {

@@ -341,7 +341,7 @@ const OTHERS: Readonly<Record<string, Family>> = {
         used: config.size('num_experts_per_tok'),
         inner: config.size('moe_intermediate_size'),
         routing: { kind: 'softmax', normalised: config.flag('norm_topk_prob', false), scale: 1, bias: null },
-        ...{ form: null, biased: false, transposed: false },
+        ...{ form: null, biased: false, layout: 'stacked' },
         names: {
           ...MIXTURE_NAMES,
           ...{ single: 'mlp.experts', singleGate: 'gate_proj', singleUp: 'up_proj', singleDown: 'down_proj' },
@@ -375,7 +375,7 @@ const OTHERS: Readonly<Record<string, Family>> = {
       inner: config.size('intermediate_size'),
       routing: { kind: 'softmax', normalised: true, scale: 1, bias: null },
       form: { alpha: config.number('swiglu_alpha'), limit: config.number('swiglu_limit') },
-      ...{ biased: true, transposed: true },
+      ...{ biased: true, layout: 'transposed' },
       names: { ...MIXTURE_NAMES, router: 'mlp.router', single: '', singleGate: '', singleUp: '', singleDown: '' },
     }),
     rotary: { theta: 150_000 },
@@ -411,7 +411,7 @@ const OTHERS: Readonly<Record<string, Family>> = {
           scale: config.number('routed_scaling_factor', 1),
           bias: config.flag('use_expert_bias', true) ? 'feed_forward.expert_bias' : null,
         },
-        ...{ form: null, biased: false, transposed: false },
+        ...{ form: null, biased: false, layout: 'stacked' },
         names: {
           router: 'feed_forward.gate',
           ...{ gateUp: 'feed_forward.experts.gate_up_proj', down: 'feed_forward.experts.down_proj' },

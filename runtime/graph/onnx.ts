@@ -6,6 +6,7 @@ import {
   dataLength,
   elementCount,
   type Graph,
+  makeNode,
   makeTensor,
   type OnnxNode,
   type Tensor,
@@ -21,8 +22,9 @@ import {
   readSomeFloats,
 } from '../onnx/format/tensor-data.ts';
 import { isHalfType } from '../onnx/to-float32.ts';
-import { type Architecture, type Layer, NAMES, type Names } from './architecture.ts';
+import { type Architecture, type Experts, type Layer, NAMES, type Names } from './architecture.ts';
 import { Refused } from './config-keys.ts';
+import { operatorAttributes } from './experts.ts';
 import type { Rotary } from './rotary.ts';
 
 /** Values of MatMulBnb4's levels, as factors of a block's largest (onnxruntime, `blockwise_quant_block_bnb4.h`). */
@@ -36,7 +38,7 @@ const NF4 = [
 
 const NORMS = new Set(['SimplifiedLayerNormalization', 'SkipSimplifiedLayerNormalization', 'RMSNormalization']);
 /** Operators with weights in forms that are not read. */
-const UNREAD = new Set(['DynamicQuantizeMatMul', 'MatMulIntegerToFloat', 'QLinearMatMul', 'MoE', 'QMoE']);
+const UNREAD = new Set(['DynamicQuantizeMatMul', 'MatMulIntegerToFloat', 'QLinearMatMul']);
 
 /** Elements of two matrices that are compared to find out whether they are one. */
 const COMPARED = 4096;
@@ -46,6 +48,10 @@ const OTHER_NAMES: Partial<Record<keyof Names, string>> = {
   mixerNorm: 'operator_layernorm',
   innerNorm: 'ffn_layernorm',
 };
+/** Names of the builder's for the experts of a layer, which are in one operator. */
+const EXPERTS = { router: 'moe.router', gateUp: 'moe.experts.gate_up_proj', down: 'moe.experts.down_proj' };
+/** Attributes of this operator that say how its matrices are stored. */
+const STORAGE = ['expert_weight_bits', 'block_size'];
 const JOINT = 'self_attn.qkv_proj';
 const GATE_UP = 'mlp.gate_up_proj';
 /** Matches mobius' name of the queries', keys' and values' matrices in one. */
@@ -55,15 +61,15 @@ const MODULE = /^(?:model\.|lm_head\b)/u;
 
 /**
  * Finds the weights of a published graph by their names, or by those of the nodes that read them, for the graph that is
- * written from `architecture`. Reads no weights, but to compare some of two matrices. Returns them with the
- * architecture, whose names and joint matrices are then those of the graph. Throws `Refused` if a product is with
- * weights that have no name or no known form.
+ * written from `architecture`. Reads no weights, but to compare some of two matrices, and biases of experts. Returns
+ * them with the architecture, whose names and joint matrices are then those of the graph. Throws `Refused` if a product
+ * is with weights that have no name or no known form, or experts compute something else.
  */
 export function onnxWeights(
   graph: Graph,
   architecture: Architecture,
 ): { architecture: Architecture; weights: WeightSource } {
-  const found = new Reader(graph).weights();
+  const found = new Reader(graph, architecture.layers).weights();
   const last = `layers.${architecture.layers.length}.final_norm_layernorm`;
   rename(found, `model.${last}.weight`, `model.${architecture.names.finalNorm}.weight`);
   const table = found.get(`model.${architecture.names.embedding}.weight`);
@@ -73,7 +79,10 @@ export function onnxWeights(
     if (head.published && 'blocks' in head.published) found.set(table.name, { ...table, published: head.published });
   }
   const names = { ...architecture.names, ...namesIn(found, architecture) };
-  const layers = hasHalfTables(graph) ? withHalfTables(architecture.layers) : architecture.layers;
+  const rotated = hasHalfTables(graph) ? withHalfTables(architecture.layers) : architecture.layers;
+  const layers = rotated.map((layer, index) =>
+    found.has(`model.layers.${index}.${EXPERTS.gateUp}`) ? withOperator(layer) : layer,
+  );
   // Exporters store the weights of norms as they are multiplied.
   return { architecture: { ...architecture, layers, normOffset: 0, names }, weights: found };
 }
@@ -93,6 +102,15 @@ function withHalfTables(layers: readonly Layer[]): Layer[] {
     tables.set(mixer.rotary, rotary);
     return { ...layer, mixer: { ...mixer, rotary } };
   });
+}
+
+/** Returns a layer whose experts are in one operator. The bias by which they are chosen has the router's name. */
+function withOperator({ experts, ...layer }: Layer): Layer {
+  if (!experts) return { ...layer, experts };
+  const { names, routing } = experts;
+  const bias = routing.bias && `${EXPERTS.router}.bias`;
+  const named = { routing: { ...routing, bias }, names: { ...names, ...EXPERTS } };
+  return { ...layer, experts: { ...experts, ...named, layout: 'operator' } };
 }
 
 function rename(found: Map<string, StoredTensor>, from: string, to: string): void {
@@ -172,6 +190,7 @@ interface Constant {
 
 class Reader {
   readonly #graph: Graph;
+  readonly #layers: readonly Layer[];
   readonly #producers: ReadonlyMap<string, OnnxNode>;
   readonly #found = new Map<string, StoredTensor>();
   /** Initializer of each name that was found, to tell one weight that is read twice from two of one name. */
@@ -180,8 +199,9 @@ class Reader {
   /** Scales of matrices of integers, by which nodes multiply a product. */
   readonly #scales: ReadonlySet<string>;
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, layers: readonly Layer[]) {
     this.#graph = graph;
+    this.#layers = layers;
     const integers = graph.nodes.filter(({ op }) => op === 'MatMulInteger');
     this.#scales = new Set(integers.map(({ inputs }) => (inputs[1] ?? '').replace(/_quantized$/u, '_scale')));
     this.#producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((output) => [output, node])));
@@ -210,6 +230,7 @@ class Reader {
     if (node.op === 'MatMulNBits') this.#blocks(node);
     if (node.op === 'MatMulBnb4') this.#bnb4(node);
     if (node.op === 'MatMulInteger') this.#integers(node, second);
+    if (node.op === 'MoE' || node.op === 'QMoE') this.#experts(node);
     if (node.op === 'Gather') this.#table(node);
     if (node.op === 'GatherBlockQuantized') this.#blockTable(node);
     if (NORMS.has(node.op)) this.#vector(node, node.op.startsWith('Skip') ? third : second, 'weight');
@@ -282,6 +303,52 @@ class Reader {
     const [scale, zero] = ['_scale', '_zero_point'].map((part) => this.#graph.initializers.get(`${base}${part}`));
     if (!base || !scale) return undefined;
     return dequantised(name, { levels, scale, zero, axis: levels.dims.length - 1 });
+  }
+
+  /** Reads the matrices of all experts of a layer (onnxruntime, docs/ContribOperators.md, MoE and QMoE). */
+  #experts(node: OnnxNode): void {
+    const inBlocks = node.op === 'QMoE';
+    const path = this.#pathOf(node, '');
+    const experts = this.#layers[Number(/^model\.layers\.(\d+)\.moe$/u.exec(path)?.[1])]?.experts;
+    const unread = inBlocks ? [8, 9, 10, 13, 14] : [6, 7];
+    if (!experts || !computes(node, experts) || unread.some((index) => node.inputs[index])) {
+      throw new Refused(`its graph has ${node.op} with other numbers than its configuration describes`);
+    }
+    for (const [side, part] of ['gate_up_proj', 'down_proj'].entries()) {
+      const name = `${path}.experts.${part}`;
+      const first = 2 + side * (inBlocks ? 3 : 2);
+      const [weight = '', scale = ''] = node.inputs.slice(first);
+      const tensor = this.#graph.initializers.get(weight);
+      const stored = inBlocks
+        ? this.#blocksOfExperts(name, node, [weight, scale, node.inputs[11 + side] ?? ''])
+        : tensor && isFloat(tensor) && vectorOf(name, tensor);
+      const offset = node.inputs[first + (inBlocks ? 2 : 1)];
+      const bias = this.#graph.initializers.get(offset ?? '');
+      if (!tensor || !stored || (offset && !(bias && isFloat(bias)))) {
+        throw new Refused(`its graph has the weights of ${node.name} in a form that is not read`);
+      }
+      this.#give(name, tensor, stored);
+      if (!bias) continue;
+      // The builder gives experts without biases zeros.
+      if (experts.biased || readFloats(bias).some((value) => value !== 0)) {
+        this.#give(`${name}_bias`, bias, vectorOf(`${name}_bias`, bias));
+      }
+      this.#used.add(bias.name);
+    }
+  }
+
+  #blocksOfExperts(name: string, node: OnnxNode, inputs: readonly string[]): StoredTensor | undefined {
+    const bits = Number(attribute(node, 'expert_weight_bits') ?? 4);
+    const [count = 0, rows = 0, bytes = 0] = this.#graph.initializers.get(inputs[0] ?? '')?.dims ?? [];
+    const columns = (bytes * 8) / bits;
+    // Without a block size, or with one beyond its end, a row has one scale.
+    const size = Math.min(Number(attribute(node, 'block_size')) || columns, columns);
+    // Zero points of whole rows are packed across rows.
+    if (inputs[2] && size >= columns) return undefined;
+    const sizes = { K: columns, N: count * rows, bits, block_size: size };
+    const blocks = blockMatrix(makeNode('MatMulNBits', ['', ...inputs], [], sizes), this.#graph);
+    for (const input of inputs) this.#used.add(input);
+    return blocks && { ...inBlocks(name, blocks), dims: [count, rows, columns] };
   }
 
   #table(node: OnnxNode): void {
@@ -390,6 +457,14 @@ class Reader {
 function canonical(name: string): string {
   const inModel = /^(?:model\.|lm_head\b)/u.test(name) ? name : `model.${name}`;
   return inModel.replace('.attn.', '.self_attn.');
+}
+
+/** Tells whether an operator computes what a layer's experts are described to do. */
+function computes(node: OnnxNode, experts: Experts): boolean {
+  const own = makeNode(node.op, [], [], operatorAttributes(experts));
+  const names = new Set([...own.attributes.keys(), ...node.attributes.keys()]);
+  const value = (one: OnnxNode, name: string) => attribute(one, name) ?? 0;
+  return [...names].every((name) => STORAGE.includes(name) || value(node, name) === value(own, name));
 }
 
 const isFloat = ({ dataType }: Tensor): boolean => dataType === DataType.float || isHalfType(dataType);

@@ -1,11 +1,12 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { planModel } from '../../runtime/compile/plan-model.ts';
 import { plannedGraphs } from '../../runtime/compile/planned-graphs.ts';
 import { blockWeights } from '../../runtime/compile/weights/blocks.ts';
 import {
+  attributeFields,
   DataType,
   type Graph,
   makeNode,
@@ -170,6 +171,15 @@ async function published(name: string, fixture: string, change: Change, exact: b
   return target;
 }
 
+/** Returns the largest difference of two lists of logits, as a share of the largest. */
+function distance(ours: Float32Array[], theirs: Float32Array[]): number {
+  const size = Math.max(...theirs.flatMap((row) => Array.from(row, Math.abs)));
+  const apart = theirs.flatMap((row, at) =>
+    Array.from(row, (value, i) => Math.abs(value - (ours[at]?.[i] ?? Number.NaN))),
+  );
+  return Math.max(...apart) / size;
+}
+
 const [QWEN2, GEMMA3, EXPERTS] = ['optimum/qwen2', 'optimum/gemma3', '../families/optimum/qwen3-moe'];
 
 test.each<[string, string, Change]>([
@@ -196,12 +206,7 @@ test.each<[string, string, Change]>([
     expect(own.manifest.path).toBe('packed');
     const foreign = await publishedModel(join(reference, 'onnx/model.onnx'));
     const tokens = Array.from({ length: 24 }, () => Math.floor(random() * 250));
-    const [ours, theirs] = [await compiledModel(own).logits(tokens), await foreign.logits(tokens)];
-    const size = Math.max(...theirs.flatMap((row) => Array.from(row, Math.abs)));
-    const apart = theirs.flatMap((row, at) =>
-      Array.from(row, (value, i) => Math.abs(value - (ours[at]?.[i] ?? Number.NaN))),
-    );
-    expect(Math.max(...apart) / size).toBeLessThan(1e-5);
+    expect(distance(await compiledModel(own).logits(tokens), await foreign.logits(tokens))).toBeLessThan(1e-5);
     await own.close();
     await foreign.close();
   },
@@ -247,7 +252,11 @@ test.each<[string, Change, RegExp]>([
     },
     /two weights called "model.x{200}/,
   ],
-  ['experts in one operator', ({ graph }) => graph.nodes.push(makeNode('QMoE', [], ['experts'], {}, MS)), /has QMoE/],
+  [
+    'experts where config.json describes none',
+    ({ graph }) => graph.nodes.push(makeNode('QMoE', [], ['experts'], {}, MS)),
+    /has QMoE with other numbers/,
+  ],
 ])('a graph with %s runs as published, and the reason is told', async (name, change, why) => {
   const source = await published(name, 'optimum/qwen2', change, false);
   const { foreign } = await planModel(source, 'float', { maxPromptLen: 64, slots: 1 });
@@ -294,7 +303,7 @@ test('a copy of the embeddings that is the output head, too, is stored once', as
   expect(both - tied).toBe(values.byteLength);
 });
 
-test.each(['falcon3', 'gemma2', 'granite4', 'lfm2', 'qwen2', 'qwen3'])(
+test.each(['falcon3', 'gemma2', 'gpt-oss', 'granite4', 'lfm2', 'lfm2-moe', 'qwen2', 'qwen3'])(
   "a graph of onnxruntime-genai's builder is written anew where config.json is beside it: %s",
   async (name) => {
     const source = join(folder, `genai-${name}`);
@@ -308,6 +317,98 @@ test.each(['falcon3', 'gemma2', 'granite4', 'lfm2', 'qwen2', 'qwen3'])(
     await own.close();
   },
 );
+
+/** Writes a changed graph of onnxruntime-genai's builder, with config.json beside it or without. Returns the folder. */
+async function builderFolder(name: string, fixture: string, change: Change, withConfig: boolean): Promise<string> {
+  const target = join(folder, `${name} of ${basename(fixture)}, ${withConfig ? 'written' : 'published'}`);
+  const model = readModel(join(modelFixture(fixture), 'model.onnx'));
+  change(model, false);
+  await plannedGraphs([{ file: 'model.onnx', model }], 'weights.bin').write(target, () => {}, undefined);
+  cpSync(join(modelFixture(fixture), 'genai_config.json'), join(target, 'genai_config.json'));
+  const checkpoint = modelFixture(`../families/safetensors/${basename(fixture)}`);
+  if (withConfig) cpSync(join(checkpoint, 'config.json'), join(target, 'config.json'));
+  return target;
+}
+
+/** Gives all experts random levels, with a scale for each block, or for each row if `size` is 0. */
+function expertsInBlocks(bits: 4 | 8, size: number, zeroPoints: boolean) {
+  return ({ graph }: OnnxModel): void => {
+    for (const node of graph.nodes.filter(({ op }) => op === 'MoE')) {
+      const [x = '', scores = '', gateUp = '', gateUpBias = '', down = '', downBias = ''] = node.inputs;
+      const zeros: string[] = [];
+      const blocks = (matrix: string, bias: string): string[] => {
+        const [count = 0, rows = 0, columns = 0] = graph.initializers.get(matrix)?.dims ?? [];
+        const levels = (part: string, width: number) =>
+          set(graph, `${matrix}/${part}`, [count, rows, width], bytes(count * rows * width));
+        const width = size === 0 ? 1 : columns / size;
+        const scales = Float32Array.from({ length: count * rows * width }, () => (0.5 + random()) / 2 ** (bits + 1));
+        if (zeroPoints) zeros.push(levels('zeros', Math.ceil((width * bits) / 8)));
+        const scale = set(graph, `${matrix}/scales`, size === 0 ? [count, rows] : [count, rows, width], scales);
+        return [levels('levels', (columns * bits) / 8), scale, bias];
+      };
+      const inputs = [x, scores, ...blocks(gateUp, gateUpBias), ...blocks(down, downBias), '', '', '', ...zeros];
+      const stored = makeNode('QMoE', inputs, node.outputs, {
+        ...{ expert_weight_bits: bits, ...(size === 0 ? {} : { block_size: size }) },
+      });
+      for (const matrix of [gateUp, down]) graph.initializers.delete(matrix);
+      Object.assign(node, { op: 'QMoE', inputs, attributes: new Map([...node.attributes, ...stored.attributes]) });
+    }
+  };
+}
+
+const [LFM2_MOE, GPT_OSS] = ['../families/genai/lfm2-moe', '../families/genai/gpt-oss'];
+
+test.each<[string, string, Change]>([
+  ["the builder's own blocks", '../families/genai-int4/lfm2-moe', unchanged],
+  ['floats', GPT_OSS, unchanged],
+  ['blocks of 4 bits', LFM2_MOE, expertsInBlocks(4, 16, false)],
+  ['blocks of 4 bits with zero points', GPT_OSS, expertsInBlocks(4, 16, true)],
+  ['blocks of 8 bits', GPT_OSS, expertsInBlocks(8, 16, false)],
+  ['rows of 4 bits', GPT_OSS, expertsInBlocks(4, 0, false)],
+  ['rows of 8 bits', LFM2_MOE, expertsInBlocks(8, 0, false)],
+])(
+  `experts in one operator compute in a written graph what they do in the published one: %s of %s (seed ${seed})`,
+  async (name, fixture, change) => {
+    const before = state;
+    const own = await compileFixture(await builderFolder(name, fixture, change, true), 'keep');
+    state = before;
+    const foreign = await compileFixture(await builderFolder(name, fixture, change, false), 'keep');
+    expect(own.manifest.choice.reason).not.toMatch(/published graph/);
+    expect(foreign.manifest.choice.reason).toMatch(/published graph/);
+    const tokens = Array.from({ length: 24 }, () => Math.floor(random() * 250));
+    const [ours, theirs] = [await compiledModel(own).logits(tokens), await compiledModel(foreign).logits(tokens)];
+    expect(distance(ours, theirs)).toBeLessThan(1e-5);
+    await own.close();
+    await foreign.close();
+  },
+);
+
+/** Sets an attribute of all experts. */
+const expertsWith =
+  (name: string, value: Parameters<typeof attributeFields>[1]) =>
+  ({ graph }: OnnxModel): void => {
+    for (const node of graph.nodes.filter(({ op }) => op === 'MoE')) {
+      node.attributes.set(name, attributeFields(name, value));
+    }
+  };
+
+test.each<[string, string, Change, RegExp]>([
+  ['more experts for a token', GPT_OSS, expertsWith('k', 3), /MoE with other numbers/],
+  ['another factor', GPT_OSS, expertsWith('activation_alpha', { float: 1.5 }), /MoE with other numbers/],
+  ['a bound', LFM2_MOE, expertsWith('swiglu_limit', { float: 7 }), /MoE with other numbers/],
+  ['gate before up', LFM2_MOE, expertsWith('swiglu_fusion', 2), /MoE with other numbers/],
+  ['an attribute that is not known', LFM2_MOE, expertsWith('strange', 1), /MoE with other numbers/],
+  [
+    'biases that config.json does not describe',
+    LFM2_MOE,
+    ({ graph }) => set(graph, 'model.layers.1.moe.experts.down_proj.bias', [4, 32], new Float32Array(128).fill(1)),
+    /has the weight "model.layers.1.moe.experts.down_proj_bias", which its configuration does not explain/,
+  ],
+])('experts with %s run as published: %s', async (name, fixture, change, why) => {
+  const source = await builderFolder(name, fixture, change, true);
+  const { foreign } = await planModel(source, 'float', { maxPromptLen: 64, slots: 1 });
+  expect(foreign).toMatch(why);
+});
 
 test("the bundled model's graph is written from its blocks, which embeddings and head share", async () => {
   const source = join(import.meta.dirname, '../../models/starter');
