@@ -74,6 +74,8 @@ export class Job {
   plan: Plan = { start: 0, rows: [], keep: [] };
   /** Number of new tokens in that run, without drafted ones. */
   newTokens = 0;
+  /** True once the model has returned logits for the open branches. */
+  decodes = false;
   readonly #parts: JobParts;
   readonly #contexts: readonly BranchContext[];
   /** The branches by their index, from when they are needed: building the trees of many options takes long. */
@@ -121,7 +123,8 @@ export class Job {
 
   /** True if the next run is one of branches that are apart, which the model computes after those of all other jobs. */
   get runsApart(): boolean {
-    return this.apart && this.#prefilled === this.spec.prefix.length;
+    const readsTrunk = this.#prefilled < this.#trunk.length;
+    return this.apart && !readsTrunk && !this.#group.some((branch) => this.#branch(branch).inLine);
   }
 
   /** True if no run has tokens both of the prefix and of a branch. */
@@ -184,6 +187,7 @@ export class Job {
     if (this.#next === this.spec.branches.length) return false;
     if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
     this.sequence.branches = null;
+    this.decodes = false;
     let tokens = 0;
     while (this.#next < this.spec.branches.length && this.#group.length < this.#parts.limits.group) {
       const run = this.#branch(this.#next);
@@ -363,6 +367,7 @@ export class Job {
       keepReplayed(this.sequence, plan, plan.replayed);
       return;
     }
+    if (plan.rows.length > 0) this.decodes = true;
     for (const [index, { branch, node }] of plan.rows.entries()) {
       const run = this.#branch(branch);
       run.deliver(node, logits.subarray(index * vocabSize, (index + 1) * vocabSize));

@@ -4,7 +4,7 @@ import type { Job } from '../job.ts';
 import { BatchPlanner, type MeasuredRun, PromptPace } from './batch-planner.ts';
 import { defaultLimits } from './limits.ts';
 
-const decode = (ms: number): MeasuredRun => ({ ms, decodes: true, promptTokens: 0, cells: 0 });
+const decode = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: true, promptTokens: 0, cells });
 const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens, cells: 0 });
 const prompt = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: false, promptTokens: 256, cells });
 
@@ -37,13 +37,32 @@ test.each<[string, MeasuredRun[], number]>([
 test.each<[string, MeasuredRun[], [shared: number, first: number]]>([
   ['nothing measured', [], [32, 64]],
   ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], [32, 64]],
-  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 13]],
+  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 12]],
   ['a fast machine', [prompt(32), prompt(160, 4000)], [40, 40]],
   ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], [8, 8]],
 ])('prompt tokens after 4,000 cells: %s', (_, runs, tokens) => {
   const pace = new PromptPace();
   for (const run of [...runs, ...runs, ...runs, ...runs]) pace.add(run);
   expect([pace.shared(4000), pace.first(4000)]).toEqual(tokens);
+});
+
+test('many short prompts do not hide what tokens cost after a long beginning', () => {
+  const pace = new PromptPace();
+  for (const run of [prompt(256), prompt(1280, 4000), ...Array.from({ length: 100 }, () => prompt(256))]) pace.add(run);
+  expect([pace.shared(0), pace.shared(4000), pace.shared(8000)]).toEqual([32, 8, 8]);
+});
+
+test.each<[string, MeasuredRun[], most: number]>([
+  ['nothing measured', [], 16_000],
+  ['cells cost nothing', [decode(10), decode(10, 8000)], 16_000],
+  ['runs of 25 ms', [decode(5), decode(25, 4000), decode(45, 8000)], 4000],
+  ['large models may take twice as long as for few cells', [decode(40), decode(80, 4000)], 4000],
+  ['only long beginnings', [decode(26, 6000), decode(46, 12_000)], 5700],
+])('jobs fit into a run of several callers: %s', (_, runs, most) => {
+  const pace = new PromptPace();
+  for (const run of runs) pace.add(run);
+  const fitting = Array.from({ length: 160 }, (_, i) => 100 * (i + 1)).filter((cells) => pace.fits(cells));
+  expect(fitting.at(-1)).toBe(most);
 });
 
 test('asks for a run that only decodes at first, and after 32 others', () => {
@@ -69,7 +88,7 @@ test('follows the cost of a token, which grows with the prompt', () => {
 
 /** A job with tokens to feed: of its prompt, or of its branches (`yields`), which may be apart from it. */
 function toyJob(caller: string, waitingTokens: number, { yields = false, runsApart = false, cells = 0 } = {}): Job {
-  const job = { caller, waitingTokens, runsApart, promptDoneAt: yields ? 0 : null, isBatch: false, newTokens: 0 };
+  const job = { caller, waitingTokens, runsApart, decodes: yields, isBatch: false, newTokens: 0 };
   const planRun = (tokens: number) => {
     toy.newTokens = Math.min(tokens, waitingTokens);
   };
@@ -148,4 +167,23 @@ test('long prompts of one caller together have the tokens that one run may have'
     planner.measured([measured], cells === 0 ? 64 : 640);
   }
   expect(planner.plan(running).filter((job) => prompts.includes(job))).toEqual([prompts[0]]);
+});
+
+test('long chats of several callers have runs of their own', () => {
+  const chats = ['greedy', 'greedy', 'small'].map((caller) => toyJob(caller, 1, { yields: true, cells: 4000 }));
+  const short = toyJob('greedy', 1, { yields: true, cells: 100 });
+  const running = [...chats, short];
+  const planner = plannerOf(running, 0);
+  for (const [cells, ms] of [
+    [100, 10],
+    [4000, 24],
+    [8000, 40],
+  ] as const) {
+    const measured = toyJob('another', 1, { yields: true, cells });
+    measured.planRun(1, 1);
+    planner.measured([measured], ms);
+  }
+  const [greedy, , small] = chats;
+  expect(planner.plan(running)).toEqual([greedy, short]);
+  expect(planner.plan([chats[1]!, small!, short, greedy!])).toEqual([chats[1], short]);
 });

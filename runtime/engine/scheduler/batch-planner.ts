@@ -87,6 +87,7 @@ export class BatchPlanner {
    * `PromptPace.shared` for prompts, or `PromptPace.first` if it got much less than all others. Beside the prompts of
    * the caller that got least, others decode single tokens, and read only short prompts that fit into what they get.
    * Branches that are apart and other jobs then have runs in turns, because the model computes one after the other.
+   * Jobs after long beginnings have runs of their own then (`PromptPace.fits`).
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
@@ -105,6 +106,7 @@ export class BatchPlanner {
       const part = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
       const rows = Math.max(FEWEST_ROWS, limits.rows - rowsOf(batch));
       if (job.isBatch && part < job.waitingTokens && batch.some(isBatch)) return 0;
+      if (shared && batch.length > 0 && !this.#pace.fits(cellsIn(batch) + cellsOf(job))) return 0;
       if (part <= 0 || !this.#planJob(job, part, rows)) return 0;
       if (job.isBatch) batchTokens -= job.newTokens;
       batch.push(job);
@@ -162,8 +164,13 @@ export class BatchPlanner {
   measured(batch: readonly Job[], ms: number): void {
     const prompts = batch.filter((job) => !isDecode(job));
     const promptTokens = tokensOf(prompts);
-    const read = prompts.reduce((sum, job) => sum + job.newTokens * cellsOf(job), 0);
-    this.#pace.add({ ms, decodes: prompts.length < batch.length, promptTokens, cells: read / promptTokens || 0 });
+    const decodes = prompts.length < batch.length;
+    if (promptTokens > 0) {
+      const read = prompts.reduce((sum, job) => sum + job.newTokens * cellsOf(job), 0);
+      this.#pace.add({ ms, decodes, promptTokens, cells: read / promptTokens });
+    } else if (tokensOf(batch) <= SHARED_DECODE_TOKENS) {
+      this.#pace.add({ ms, decodes, promptTokens, cells: cellsIn(batch) });
+    }
   }
 
   /**
@@ -227,9 +234,9 @@ export class BatchPlanner {
   }
 }
 
-/** Tells whether the job has prefilled its prompt and now decodes. */
-function isDecode({ promptDoneAt }: Job): boolean {
-  return promptDoneAt !== null;
+/** Tells whether the job has read its prompt and the questions of its open branches, and now decodes. */
+function isDecode({ decodes }: Job): boolean {
+  return decodes;
 }
 
 function rowsOf(batch: readonly Job[]): number {
@@ -249,6 +256,11 @@ function tokensOf(batch: readonly Job[]): number {
   return batch.reduce((sum, { newTokens }) => sum + newTokens, 0);
 }
 
+/** Returns the number of cells that the jobs attend to together. */
+function cellsIn(batch: readonly Job[]): number {
+  return batch.reduce((sum, job) => sum + cellsOf(job), 0);
+}
+
 /**
  * Longest time to aim for in a run that decodes and reads prompt tokens, as a multiple of a run that only decodes.
  * Below the goal of 2, because single runs take longer than estimated.
@@ -261,11 +273,8 @@ const FEWEST = 8;
  * measured again now and then, because it changes with the jobs.
  */
 const MIXED_RUNS = 32;
-/** Weight of the newest measurement in the running averages, and in the line through the costs of tokens. */
+/** Weight of the newest measurement in the running averages. */
 const NEWEST = 0.25;
-const NEWEST_OF_LINE = 1 / 16;
-/** Spread of prefixes, in cells, below which measurements say little about how costs grow with them. */
-const SPREAD = 256;
 
 /** Describes a run of the model after it has ended. */
 export interface MeasuredRun {
@@ -274,7 +283,7 @@ export interface MeasuredRun {
   decodes: boolean;
   /** Number of prompt tokens in the run. */
   promptTokens: number;
-  /** Mean number of cells that these tokens attend to. */
+  /** Mean number of cells that these tokens attend to; in a run that only decodes, that of all jobs together. */
   cells: number;
 }
 
@@ -289,7 +298,9 @@ export class PromptPace {
   /** Average milliseconds that one prompt token adds to a run; undefined before the first. */
   #tokenMs: number | undefined;
   /** Milliseconds of a token in runs that only read prompts, by the cells that it attends to. */
-  readonly #readMs = new TokenCost();
+  readonly #readMs = new CostByCells();
+  /** Milliseconds of runs that only decode, by the cells of their jobs. */
+  readonly #runMs = new CostByCells();
   /** Number of runs with prompt tokens since the last run that only decoded. */
   #mixedRuns = 0;
 
@@ -324,6 +335,15 @@ export class PromptPace {
     return Math.max(FEWEST, Math.floor(Math.max(fromBegin * begin, SHARED_MS) / here));
   }
 
+  /**
+   * Tells whether a run of jobs that attend to so many cells together takes at most `SHARED_MS`, or twice as long as
+   * one that reads little more than the weights.
+   */
+  fits(cells: number): boolean {
+    const [least, ms] = [this.#runMs.at(0), this.#runMs.at(cells)];
+    return !least || !ms || ms <= Math.max(SHARED_MS, 2 * least);
+  }
+
   /** Updates the estimates with a run. */
   add({ ms, decodes, promptTokens, cells }: MeasuredRun): void {
     if (!decodes) {
@@ -332,38 +352,42 @@ export class PromptPace {
       return;
     }
     this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;
-    if (promptTokens === 0) this.#decodeMs = average(this.#decodeMs, ms);
-    else if (this.#decodeMs !== undefined) {
+    if (promptTokens === 0) {
+      this.#decodeMs = average(this.#decodeMs, ms);
+      this.#runMs.add(cells, ms);
+    } else if (this.#decodeMs !== undefined) {
       this.#tokenMs = average(this.#tokenMs, Math.max(0, ms - this.#decodeMs) / promptTokens);
     }
   }
 }
 
-/** Estimates the cost of a token from earlier ones: a line through their costs by the cells that they attended to. */
-class TokenCost {
-  #weight = 0;
-  #cells = 0;
-  #ms = 0;
-  /** Variance of the cells, and covariance of cells and cost. */
-  #variance = 0;
-  #covariance = 0;
+/** Cells of the first range of `CostByCells`; each further one is as long as all before it. */
+const FIRST_RANGE = 256;
+
+/**
+ * Estimates a cost that grows with a number of cells from earlier ones. Keeps the average of each range of cells, so
+ * that many short requests do not make it forget what comes after a long beginning.
+ */
+class CostByCells {
+  readonly #ranges: { cells: number; ms: number }[] = [];
 
   add(cells: number, ms: number): void {
-    this.#weight = this.#weight === 0 ? 1 : Math.max(NEWEST_OF_LINE, this.#weight / (1 + this.#weight));
-    const [byCells, byMs] = [cells - this.#cells, ms - this.#ms];
-    const kept = 1 - this.#weight;
-    this.#cells += this.#weight * byCells;
-    this.#ms += this.#weight * byMs;
-    this.#variance = kept * (this.#variance + this.#weight * byCells ** 2);
-    this.#covariance = kept * (this.#covariance + this.#weight * byCells * byMs);
+    const range = Math.ceil(Math.log2(Math.max(1, (cells + 1) / FIRST_RANGE)));
+    const before = this.#ranges[range];
+    this.#ranges[range] = { cells: average(before?.cells, cells), ms: average(before?.ms, ms) };
   }
 
-  /** Returns the milliseconds of a token after so many cells; undefined before the first measurement. */
+  /** Returns the milliseconds for so many cells; undefined before the first measurement. */
   at(cells: number): number | undefined {
-    if (this.#weight === 0) return undefined;
-    const slope = Math.max(0, this.#covariance / (this.#variance + SPREAD ** 2));
-    // A line through costs after long prefixes may reach zero before it reaches short ones.
-    return Math.max(this.#ms / 16, this.#ms + slope * (cells - this.#cells));
+    // Ranges without a measurement are holes, which `filter` skips.
+    const known = this.#ranges.filter(() => true);
+    const above = known.findIndex((range) => range.cells >= cells);
+    const next = Math.max(1, above < 0 ? known.length - 1 : above);
+    const [from, to] = [known[next - 1], known[next]];
+    if (!from || !to) return from?.ms;
+    const slope = Math.max(0, (to.ms - from.ms) / (to.cells - from.cells));
+    // The line through costs after long beginnings may reach zero before it reaches short ones.
+    return Math.max(from.ms / 16, from.ms + slope * (cells - from.cells));
   }
 }
 
