@@ -267,7 +267,7 @@ export class Engine {
     try {
       const scope = spec.cacheScope ?? '';
       const { apart } = job;
-      const cells = apart ? spec.prefix.length : this.#cells(spec);
+      const cells = apart ? job.longestTrunk : this.#cells(spec);
       acquired = this.#kv.acquire(spec.prefix, cells, { scope, mostBytes, exact: apart });
     } catch (cause) {
       const message = 'The machine has too little memory for this input. Shorten it, or try again later.';

@@ -184,7 +184,10 @@ export class Job {
   advance(): boolean {
     if (this.#group.length > 0) return true;
     this.#closeTrunk();
-    if (this.#next === this.spec.branches.length) return false;
+    if (this.#next === this.spec.branches.length) {
+      this.#giveBackRoom();
+      return false;
+    }
     if (this.#prefilled === this.spec.prefix.length) this.sequence.truncate(this.spec.prefix.length);
     this.sequence.branches = null;
     this.decodes = false;
@@ -209,7 +212,7 @@ export class Job {
     return this.#group.length > 0;
   }
 
-  /** Discards the suffix that was read like the prefix, and its cells: the prefix may stay cached for long. */
+  /** Discards the suffix that was read like the prefix, and its cells. */
   #closeTrunk(): void {
     const { sequence, spec } = this;
     if (this.#trunk === spec.prefix) return;
@@ -217,7 +220,20 @@ export class Job {
     this.#prefilled = spec.prefix.length;
     sequence.truncate(this.#prefilled);
     sequence.branches = null;
-    sequence.resize(this.#prefilled);
+  }
+
+  /** Gives back the memory of suffixes that were read like the prefix, if it is more than the copy that this takes. */
+  #giveBackRoom(): void {
+    const { sequence, spec } = this;
+    const { length } = spec.prefix;
+    if (this.longestTrunk > length && sequence.room > 2 * length) sequence.resize(length, length);
+  }
+
+  /** Number of cells of the longest trunk. */
+  get longestTrunk(): number {
+    const { prefix, branches } = this.spec;
+    const suffixes = branches.map(({ suffix }, index) => (this.#isLong(index) ? suffix.length - 1 : 0));
+    return prefix.length + Math.max(0, ...suffixes);
   }
 
   /**
@@ -247,7 +263,9 @@ export class Job {
     const readsTrunk = this.#prefilled < trunk.length;
     const end = start + this.#runLength(tokens, mostRows);
     const inLine = !this.apart || this.#group.some((branch) => this.#branch(branch).inLine);
-    if (inLine || readsTrunk) this.#parts.kv.reserve(this.sequence, end);
+    // Branches that are apart need buffers with the cells of the trunk and no others (`Sequence.openBranches`).
+    if (this.apart && readsTrunk) this.#parts.kv.reserve(this.sequence, trunk.length, { exact: true });
+    else if (inLine) this.#parts.kv.reserve(this.sequence, end);
     while (this.#prefilled < trunk.length && this.sequence.length < end) {
       const token = at(trunk, this.#prefilled++);
       this.sequence.append(token, this.sequence.length - 1, inImage(token, this.spec.media));

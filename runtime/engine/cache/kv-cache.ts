@@ -31,7 +31,10 @@ export interface AcquireOptions {
   scope?: string;
   /** Bytes that this sequence and those in use may take together. Default: `maxBytes`. */
   mostBytes?: number;
-  /** True to reuse exact cells only (`Sequence.exactLength`), and for a new sequence with exactly so many cells. */
+  /**
+   * True to reuse exact cells only (`Sequence.exactLength`), and for buffers with exactly the cells of the prefix. The
+   * others are room to grow.
+   */
   exact?: boolean;
 }
 
@@ -75,30 +78,32 @@ export class KvCache {
 
   #bytesOf(sequences: Iterable<Sequence>): number {
     let sum = 0;
-    for (const { capacity, snapshots, branches } of sequences)
-      sum += capacity * this.#cellBytes + snapshots.bytes + (branches?.bytes ?? 0);
+    for (const { room, snapshots, branches } of sequences)
+      sum += room * this.#cellBytes + snapshots.bytes + (branches?.bytes ?? 0);
     return sum;
   }
 
   /**
-   * Returns a sequence with at least `cells` cells, and the number of its first cells that already hold `prefix`: the
-   * longest beginning, of at least 16 tokens, that any sequence of the scope holds and can continue after. The sequence
-   * is in use until `release`. Returns undefined if running jobs leave no memory for it. Compares token ids only, so a
-   * cache serves one loaded model. Throws a RangeError if the system gives no memory.
+   * Returns a sequence with room for at least `cells` cells, and the number of its first cells that already hold
+   * `prefix`: the longest beginning, of at least 16 tokens, that any sequence of the scope holds and can continue
+   * after. The sequence is in use until `release`. Returns undefined if running jobs leave no memory for it. Compares
+   * token ids only, so a cache serves one loaded model. Throws a RangeError if the system gives no memory.
    */
   acquire(prefix: readonly number[], cells: number, options: AcquireOptions = {}): Acquired | undefined {
     const { scope = '', mostBytes = this.#maxBytes, exact = false } = options;
-    const capacity = exact ? cells : this.#roundUp(cells);
+    const room = exact ? cells : this.#roundUp(cells);
+    const capacity = exact ? prefix.length : room;
     const best = this.#longestMatch(prefix, scope, exact);
     if (best && this.#idle.includes(best.sequence)) {
       const lost = best.sequence.trunkLength - best.cached;
       // Using the idle sequence itself discards the cells beyond the match; a copy keeps them, if there is memory for
       // it.
-      const room = this.bytes + capacity * this.#cellBytes <= this.#maxBytes;
-      if (lost <= MAX_LOSS || !room) return this.#takeOver(best, cells, mostBytes);
+      const fits = this.bytes + room * this.#cellBytes <= this.#maxBytes;
+      if (lost <= MAX_LOSS || !fits) return this.#takeOver(best, { capacity, room }, mostBytes);
     }
-    const sequence = this.#fresh(capacity, best?.sequence, mostBytes);
+    const sequence = this.#fresh(room, best?.sequence, mostBytes);
     if (!sequence) return undefined;
+    if (exact || sequence.capacity < capacity) sequence.resize(capacity);
     sequence.scope = scope;
     if (best) sequence.copyFrom(best.sequence, best.cached);
     return { sequence, cached: best?.cached ?? 0 };
@@ -121,14 +126,18 @@ export class KvCache {
   }
 
   /**
-   * Grows the buffers of a sequence in use to at least `cells` cells, and evicts idle sequences for them if needed.
-   * Throws a RangeError if the system gives no memory.
+   * Gives the buffers of a sequence in use at least `cells` cells, or exactly so many. Evicts idle sequences for them
+   * if needed. Throws a RangeError if the system gives no memory.
    */
-  reserve(sequence: Sequence, cells: number): void {
-    const capacity = this.#grown(sequence, cells);
-    if (capacity === sequence.capacity) return;
-    this.#evict((capacity - sequence.capacity) * this.#cellBytes);
-    sequence.resize(capacity);
+  reserve(sequence: Sequence, cells: number, { exact = false }: Pick<AcquireOptions, 'exact'> = {}): void {
+    if (cells === sequence.capacity || (!exact && cells < sequence.capacity)) return;
+    const room = this.#grown(sequence, cells);
+    this.#resize(sequence, { capacity: exact ? cells : room, room });
+  }
+
+  #resize(sequence: Sequence, { capacity, room }: Pick<Sequence, 'capacity' | 'room'>): void {
+    this.#evict((room - sequence.room) * this.#cellBytes);
+    sequence.resize(capacity, room);
   }
 
   /**
@@ -189,15 +198,19 @@ export class KvCache {
     return best;
   }
 
-  #takeOver({ sequence, cached }: Acquired, cells: number, mostBytes: number): Acquired | undefined {
-    const running = [...this.#used].reduce((sum, { capacity }) => sum + capacity, 0);
-    const needed = (running + this.#grown(sequence, cells)) * this.#cellBytes;
-    if (running > 0 && needed > mostBytes) return undefined;
+  #takeOver(
+    { sequence, cached }: Acquired,
+    { capacity, room: wanted }: Pick<Sequence, 'capacity' | 'room'>,
+    mostBytes: number,
+  ): Acquired | undefined {
+    const room = this.#grown(sequence, wanted);
+    const running = [...this.#used].reduce((sum, used) => sum + used.room, 0);
+    if (running > 0 && (running + room) * this.#cellBytes > mostBytes) return undefined;
     this.#idle.splice(this.#idle.indexOf(sequence), 1);
     this.#used.add(sequence);
     sequence.truncate(cached);
     try {
-      this.reserve(sequence, cells);
+      this.#resize(sequence, { capacity, room });
     } catch (error) {
       this.release(sequence, cached);
       throw error;
@@ -209,13 +222,11 @@ export class KvCache {
    * Returns an empty sequence: a new one, or the oldest idle one whose buffers fit. Avoids evicting `source` if it can.
    * Returns undefined if running jobs leave no memory.
    */
-  #fresh(capacity: number, source: Sequence | undefined, mostBytes: number): Sequence | undefined {
-    const bytes = capacity * this.#cellBytes;
+  #fresh(room: number, source: Sequence | undefined, mostBytes: number): Sequence | undefined {
+    const bytes = room * this.#cellBytes;
     if (this.#used.size > 0 && mostBytes < this.#maxBytes && this.usedBytes + bytes > mostBytes) return undefined;
     if (this.bytes + bytes > this.#maxBytes) {
-      const fitting = this.#evictable(source).find(
-        (idle) => idle.capacity >= capacity && idle.capacity <= 2 * capacity,
-      );
+      const fitting = this.#evictable(source).find((idle) => idle.room >= room && idle.room <= 2 * room);
       if (fitting) {
         this.#idle.splice(this.#idle.indexOf(fitting), 1);
         fitting.truncate(0);
@@ -225,7 +236,7 @@ export class KvCache {
       this.#evict(bytes, source);
       if (this.bytes + bytes > Math.max(mostBytes, this.#maxBytes) && this.#used.size > 0) return undefined;
     }
-    const sequence = new Sequence(this.#shape, capacity);
+    const sequence = new Sequence(this.#shape, room);
     this.#used.add(sequence);
     return sequence;
   }
@@ -257,11 +268,11 @@ export class KvCache {
   }
 
   /**
-   * Returns the capacity for `cells` cells. When the sequence must grow, it grows by at least a quarter, so that
-   * growing is rare.
+   * Returns the room for `cells` cells. When the sequence must grow, it grows by at least a quarter, so that growing is
+   * rare.
    */
-  #grown({ capacity }: Sequence, cells: number): number {
-    return cells <= capacity ? capacity : this.#roundUp(Math.max(cells, Math.ceil(capacity * 1.25)));
+  #grown({ room }: Sequence, cells: number): number {
+    return cells <= room ? room : this.#roundUp(Math.max(cells, Math.ceil(room * 1.25)));
   }
 
   #roundUp(cells: number): number {

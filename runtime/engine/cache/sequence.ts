@@ -1,7 +1,7 @@
 import { at } from '../../../lib/at.ts';
 import { type InImage, RotaryPositions } from '../forward/rotary-positions.ts';
 import { BranchCells } from './branch-cells.ts';
-import { cellBytes, type KvLayerBuffers, type KvShape } from './kv-shape.ts';
+import { cellBytes, type KvBuffer, type KvLayerBuffers, type KvShape } from './kv-shape.ts';
 import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 
 /**
@@ -11,7 +11,11 @@ import { MOST_SNAPSHOTS, Snapshots, snapshotBytes } from './snapshots.ts';
 export class Sequence {
   readonly #shape: KvShape;
   layers: readonly KvLayerBuffers[];
+  /** Number of cells of the buffers. */
   capacity: number;
+  /** Number of cells that memory is allocated for: the buffers can grow to so many in place. */
+  room: number;
+  #block: KvBuffer;
   /** Token id of each cell, from the vocabulary or, for media, above it (`FIRST_MEDIA_ID`). */
   tokens: Float64Array;
   /** Index of the cell that each cell follows; -1 for the first token. */
@@ -39,7 +43,9 @@ export class Sequence {
   constructor(shape: KvShape, capacity: number) {
     this.#shape = shape;
     this.capacity = capacity;
-    this.layers = allocate(shape, capacity);
+    this.room = capacity;
+    this.#block = allocate(shape, capacity);
+    this.layers = buffersIn(this.#block, shape, capacity, capacity);
     this.snapshots = new Snapshots(shape.states ?? []);
     this.tokens = new Float64Array(capacity);
     this.parents = new Int32Array(capacity);
@@ -124,7 +130,7 @@ export class Sequence {
 
   /** Replaces this sequence with the first `count` cells of another one, including their KV and snapshots. */
   copyFrom(other: Sequence, count: number): void {
-    copyCells(this.#shape, other.layers, other.capacity, this.layers, this.capacity, count);
+    moveCells(this.#shape, other, this, count);
     this.tokens.set(other.tokens.subarray(0, count));
     this.parents.set(other.parents.subarray(0, count));
     this.positions.set(other.positions.subarray(0, count));
@@ -135,12 +141,19 @@ export class Sequence {
     this.snapshots.copyFrom(other.snapshots, count);
   }
 
-  resize(capacity: number): void {
-    const layers = allocate(this.#shape, capacity);
-    copyCells(this.#shape, this.layers, this.capacity, layers, capacity, this.length);
+  /**
+   * Gives the buffers another number of cells, at least `length`. Moves the cells within the allocated memory, unless
+   * it is given another `room`: writing to new memory takes several times as long.
+   */
+  resize(capacity: number, room = Math.max(capacity, this.room)): void {
+    const block = room === this.room ? this.#block : allocate(this.#shape, room);
+    const layers = buffersIn(block, this.#shape, capacity, room);
+    moveCells(this.#shape, this, { layers, capacity }, this.length);
+    this.#block = block;
     this.layers = layers;
     this.capacity = capacity;
-    this.#growTable(capacity);
+    this.room = room;
+    if (this.tokens.length < capacity) this.#growTable(capacity);
   }
 
   /** Gives the table of cells room for `capacity` cells. */
@@ -161,6 +174,7 @@ export class Sequence {
   checkIntegrity(): void {
     if ((this.branches?.prefix ?? this.length) > this.capacity || this.trunkLength > this.length)
       throw new Error('more cells than capacity');
+    if (this.capacity > this.room) throw new Error('more capacity than room');
     for (const cell of this.snapshots.cells)
       if (cell >= this.length) throw new Error(`snapshot of the free cell ${cell}`);
     for (let cell = 0; cell < this.length; cell++) {
@@ -184,34 +198,35 @@ export function prefixBytes(shape: KvShape, length: number): number {
  * (`ENGINE_MEMORY` in `supervisor/children/engine-child.ts`). Many small blocks of various sizes would fragment the
  * heap.
  */
-function allocate(shape: KvShape, capacity: number): KvLayerBuffers[] {
+function allocate(shape: KvShape, room: number): KvBuffer {
   const Buffer = shape.half ? Uint16Array : Float32Array;
-  const block = new Buffer((capacity * cellBytes(shape)) / Buffer.BYTES_PER_ELEMENT);
-  let end = 0;
-  const take = (length: number) => {
-    end += length;
-    return block.subarray(end - length, end);
-  };
-  return shape.layers.map(({ heads, headSize }) => {
-    const length = heads * capacity * headSize;
-    return { key: take(length), value: take(length) };
-  });
+  return new Buffer((room * cellBytes(shape)) / Buffer.BYTES_PER_ELEMENT);
 }
 
-function copyCells(
-  shape: KvShape,
-  from: readonly KvLayerBuffers[],
-  fromCapacity: number,
-  to: readonly KvLayerBuffers[],
-  toCapacity: number,
-  count: number,
-): void {
+/** Returns the buffers of all layers in a block with `room` cells, of which they have `capacity`. */
+function buffersIn(block: KvBuffer, { layers }: KvShape, capacity: number, room: number): KvLayerBuffers[] {
+  let start = 0;
+  const take = (width: number) => {
+    const buffer = block.subarray(start, start + width * capacity);
+    start += width * room;
+    return buffer;
+  };
+  return layers.map(({ heads, headSize }) => ({ key: take(heads * headSize), value: take(heads * headSize) }));
+}
+
+/** Holds buffers of cells: `[heads, capacity, headSize]` in each layer. */
+type Buffers = Pick<Sequence, 'layers' | 'capacity'>;
+
+/** Copies the first `count` cells to other buffers, which may share their memory. */
+function moveCells(shape: KvShape, from: Buffers, to: Buffers, count: number): void {
   for (const [index, { heads, headSize }] of shape.layers.entries()) {
+    // No head may overwrite one that is still to be moved.
+    const order = Array.from({ length: heads }, (_, head) => (to.capacity > from.capacity ? heads - 1 - head : head));
     for (const part of ['key', 'value'] as const) {
-      for (let head = 0; head < heads; head++) {
-        const start = head * fromCapacity * headSize;
-        const cells = at(from, index)[part].subarray(start, start + count * headSize);
-        at(to, index)[part].set(cells, head * toCapacity * headSize);
+      for (const head of order) {
+        const start = head * from.capacity * headSize;
+        const cells = at(from.layers, index)[part].subarray(start, start + count * headSize);
+        at(to.layers, index)[part].set(cells, head * to.capacity * headSize);
       }
     }
   }
