@@ -42,6 +42,7 @@ import type { StaticShape } from './static-shapes.ts';
 import { convertWeights, floatProducts, NO_BLOCKS, precisionOf } from './weight-conversion.ts';
 import { blockWeights } from './weights/blocks.ts';
 import { int8Embedding } from './weights/int8.ts';
+import { stackProducts } from './weights/stack.ts';
 
 const WEIGHTS_FILE = 'weights.bin';
 const ENCODER_WEIGHTS_FILE = 'encoder.bin';
@@ -227,6 +228,7 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPr
   const rows = gatherRows(model, layout);
   const end = attention ? endResults(model) : undefined;
   const precision = convertWeights(model, layout.tokens, requested);
+  if (requested === 'int4') stackProducts(model.graph);
   gatherColumns(model.graph);
   prune(model.graph);
   const { logits, vocabSize, kv, media } = layout;
