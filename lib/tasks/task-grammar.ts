@@ -1,4 +1,5 @@
 import { at } from '../at.ts';
+import { atOnce } from '../at-once.ts';
 import type { DecideTask, Task } from '../backend.ts';
 import type { AnswerShape, JsonSchema } from '../contract/answer-shape.ts';
 import { Automaton } from '../grammar/automaton/automaton.ts';
@@ -59,7 +60,16 @@ export interface OptionChoice {
  * @throws AssayError `unsupported_schema` for any other schema, `engine_failed` if the vocabulary has no tokens for a
  *   text that the answer must contain
  */
-export function taskGrammar(task: Task, vocabulary: Vocabulary, quoted = new QuotedTexts([])): TaskGrammar {
+export function taskGrammar(task: Task, vocabulary: Vocabulary, quoted?: QuotedTexts): TaskGrammar {
+  return atOnce(taskGrammarInParts(task, vocabulary, quoted));
+}
+
+/** Returns what `taskGrammar` does. Yields between options, so that other work may run. */
+export function* taskGrammarInParts(
+  task: Task,
+  vocabulary: Vocabulary,
+  quoted = new QuotedTexts([]),
+): Generator<void, TaskGrammar> {
   if (task.type === 'extract') {
     const constraintOf = (shape: AnswerShape) =>
       new GrammarConstraint(shapeAutomaton(shape, task.verbatim ? quoted : null), masksOf(vocabulary));
@@ -75,7 +85,7 @@ export function taskGrammar(task: Task, vocabulary: Vocabulary, quoted = new Quo
     return { ...whole, head, constraint: () => present.fork(), measured };
   }
   if (!task.options) return generated(decideConstraint(task, vocabulary));
-  const { head, paths } = optionPaths(task.options, mayReason(task), masksOf(vocabulary));
+  const { head, paths } = yield* optionPaths(task.options, mayReason(task), masksOf(vocabulary));
   return {
     head,
     choice: { paths: paths.map(({ tokens }) => tokens), options: paths.map(({ option }) => option) },
@@ -203,14 +213,15 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @param reason true if a reason may follow. Every option then has two paths, one that ends with `}` and one with `,`.
  *   A path that ended with the bare quote would score a token that models hardly ever write there.
  */
-function optionPaths(
+function* optionPaths(
   options: readonly string[],
   reason: boolean,
   masks: Masks,
-): { head: readonly number[]; paths: readonly OptionPath[] } {
+): Generator<void, { head: readonly number[]; paths: readonly OptionPath[] }> {
   const endings = reason ? ['}', ',"reason":"'] : ['}'];
-  const whole = options.flatMap((value, option) =>
-    endings.map((ending) => {
+  const whole: OptionPath[] = [];
+  for (const [option, value] of options.entries()) {
+    for (const ending of endings) {
       const settled = `{"value":${JSON.stringify(value)}${ending[0]}`;
       const text = encoder.encode(settled + ending.slice(1));
       const end = encoder.encode(settled).length;
@@ -221,9 +232,10 @@ function optionPaths(
         tokens.push(token);
         length += masks.vocabulary.bytes(token)!.length;
       }
-      return { option, tokens, text: decoder.decode(text.subarray(0, length)) };
-    }),
-  );
+      whole.push({ option, tokens, text: decoder.decode(text.subarray(0, length)) });
+    }
+    yield;
+  }
   const first = at(whole, 0).tokens;
   let shared = 0;
   while (whole.every(({ tokens }) => shared < tokens.length - 1 && tokens[shared] === first[shared])) shared++;

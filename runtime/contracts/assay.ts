@@ -15,7 +15,7 @@ import { withUnsure } from '../../lib/questions/question-answers.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { logSum, normalised } from '../../lib/tasks/logprobs.ts';
 import { orderings, reordered } from '../../lib/tasks/orders.ts';
-import { type TaskGrammar, taskGrammar } from '../../lib/tasks/task-grammar.ts';
+import { type TaskGrammar, taskGrammarInParts } from '../../lib/tasks/task-grammar.ts';
 import { VERSION } from '../../lib/version.ts';
 import { encodeSegments, encodeWithBegin } from '../text/segment.ts';
 import { toTemplateMessages } from '../text/template/template-message.ts';
@@ -107,7 +107,7 @@ function* ask(text: TextModel, batch: TaskBatch, { maxPromptLen, contextLength }
   yield;
   for (const one of all) {
     const own = yield* branch(one.task);
-    const grammar = taskGrammar(one.task, text.vocabulary, quoted);
+    const grammar = yield* taskGrammarInParts(one.task, text.vocabulary, quoted);
     // `grammar.head`, the text that begins every answer, is part of the prompt. The length is checked here, before
     // further grammars are compiled.
     const suffix = [...own, ...grammar.head];
@@ -177,7 +177,7 @@ export function* taskEncoder(model: TextModel, batch: TaskBatch, limit = Number.
   checkMessages(messages, limit);
   const open: ChatMessage = { role: 'user', parts: [...media, { type: 'text', text: TASK_MARK }] };
   const templateMessages = toTemplateMessages([...messages, open], reads);
-  const rendered = model.template.render(templateMessages, { thinking: false, media: model.media });
+  const rendered = yield* model.template.render(templateMessages, { thinking: false, media: model.media });
   const cut = rendered.findLastIndex(({ trust }) => trust === 'user');
   const last = at(rendered, cut).text;
   // The template may merge the placeholder with an earlier message; it is then at the end of that message.

@@ -41,7 +41,7 @@ export function* encodeChat(
   const rendered = withToolFields(toTemplateMessages(messages, model.media?.kind, model.mediaRefusal), messages);
   checkMessages(messages, limit);
   checkTools(model, rendered, tools);
-  const segments = model.template.render(rendered, { thinking, effort, continues, tools, media: model.media });
+  const segments = yield* model.template.render(rendered, { thinking, effort, continues, tools, media: model.media });
   yield;
   const ids = yield* encodeWithBegin(model, segments);
   checkLength(ids.length, limit);

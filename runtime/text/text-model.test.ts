@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import type { Tool } from '../../lib/backend.ts';
 import { readFixture } from '../../tests/fixture.ts';
 import { createChatTemplate } from './template/chat-template.ts';
@@ -22,7 +23,7 @@ const CHATS: [string, TemplateMessage[], Tool[] | undefined, boolean][] = [
 
 it.each(CHATS)('%s', (_, messages, sent, second) => {
   const template = withToolTemplate(compile('chatml'), () => compile('tools/signatures'));
-  const prompt = template.render(messages, { tools: sent }).map(({ text }) => text);
+  const prompt = atOnce(template.render(messages, { tools: sent })).map(({ text }) => text);
   expect(prompt.join('').includes('Functions: <tools>')).toBe(second);
 });
 
@@ -32,17 +33,17 @@ it('the form of calls is that of the second template, which is compiled once', (
     compiled++;
     return compile('tools/signatures');
   });
-  template.render([user]);
+  atOnce(template.render([user]));
   expect(compiled).toBe(0);
   expect(template.tools()?.head).toBe('<tool_call>\n{"name": "');
-  template.render([user], { tools });
+  atOnce(template.render([user], { tools }));
   expect(compiled).toBe(1);
 });
 
 it('a second template that cannot be used fails chats with tools only', () => {
   const template = withToolTemplate(compile('chatml'), () => createChatTemplate('{% if %}'));
-  expect(template.render([user])).not.toEqual([]);
-  expect(() => template.render([user], { tools })).toThrow(expect.objectContaining({ code: 'engine_failed' }));
+  expect(atOnce(template.render([user]))).not.toEqual([]);
+  expect(() => atOnce(template.render([user], { tools }))).toThrow(expect.objectContaining({ code: 'engine_failed' }));
 });
 
 it('tags that are control tokens are a form without support', () => {

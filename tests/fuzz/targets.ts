@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chatEvents } from '../../adapters/workers/forward/chat-events.ts';
 import { UpstreamFault } from '../../adapters/workers/forward/upstream-fault.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
 import { parseJson } from '../../lib/json/parse.ts';
@@ -259,7 +260,7 @@ export const TARGETS: Readonly<Record<string, FuzzTarget>> = {
       const source = new TextDecoder().decode(bytes);
       await named(() => {
         const template = createChatTemplate(source, { bos_token: '<s>' }, { timeMs: 500, output: 10_000 });
-        template.render([{ role: 'user', content: 'Hello' }]);
+        atOnce(template.render([{ role: 'user', content: 'Hello' }]));
         template.tools();
       });
     },

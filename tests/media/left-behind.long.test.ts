@@ -56,12 +56,15 @@ linux('of the media process and those around it, whichever is killed', { timeout
   }
 });
 
-linux('of all processes, if the server is killed', { timeout: 60_000 }, async () => {
+linux('of all processes, if the server is killed while images are decoded', { timeout: 60_000 }, async () => {
   expect(await ask('large.png')).toBe(200);
   const all = await processTree(server.pid);
   expect(all.length).toBeGreaterThan(2);
+  const asked = Promise.allSettled(['square.webp', 'tile-b.png'].map(ask));
+  await sleep(20);
   await server.kill();
   await expect.poll(() => running(all), { timeout: 5_000 }).toEqual([]);
+  await asked;
 });
 
 /** Returns the ids of all processes of this machine that were started with this text in their environment. */

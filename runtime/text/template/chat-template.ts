@@ -1,4 +1,5 @@
 import { at } from '../../../lib/at.ts';
+import { atOnce } from '../../../lib/at-once.ts';
 import type { Tool } from '../../../lib/backend.ts';
 import type { Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import type { ToolCall } from '../../../lib/contract/conversation.ts';
@@ -38,9 +39,9 @@ export interface ChatTemplate {
    * Renders the prompt up to the model's answer. Each message's text becomes a separate `user` segment, in order;
    * reasoning of earlier answers is omitted. Throws `engine_failed` if the template fails, and `unsupported_parameter`
    * if it refuses a conversation with tools. Only a template that supports tools (`tools()`) accepts tools, calls and
-   * their outputs.
+   * their outputs. Yields while the template works, so that other work may run.
    */
-  render(messages: readonly TemplateMessage[], options?: RenderOptions): Segment[];
+  render(messages: readonly TemplateMessage[], options?: RenderOptions): Generator<void, Segment[]>;
   /**
    * Renders a conversation as transformers does (`apply_chat_template` with `add_generation_prompt` and without
    * thinking), with the messages' texts inside the template's own text. Throws `engine_failed` if the template fails.
@@ -113,11 +114,11 @@ export function createChatTemplate(
   const hasLevels = /\breasoning_effort\b/.test(text);
   const jinja = usable(() => compileJinja(text, limits));
 
-  function write(
+  function* write(
     messages: readonly TemplateMessage[],
     { thinking, effort, continues, media, tools }: RenderOptions,
     { inParts, noTools }: TemplateInput,
-  ): Segment[] {
+  ): Generator<void, Segment[]> {
     const values = {
       ...(thinking === undefined ? {} : Object.fromEntries(switches.map((name) => [name, thinking]))),
       ...(effort !== undefined && effort !== 'none' && hasLevels ? { reasoning_effort: effort } : {}),
@@ -132,19 +133,19 @@ export function createChatTemplate(
       messages: marked,
       add_generation_prompt: !continues,
     };
-    const segments = splitMarked(jinja(variables), parts, media?.mark);
+    const segments = splitMarked(yield* jinja(variables), parts, media?.mark);
     if (continues) return endingInText(segments, parts);
     return thinking === false && thinks ? withoutThinking(segments, format) : segments;
   }
-  const tryOut = (input: TemplateInput) => ({ input, ...probe((messages) => write(messages, {}, input)) });
-  const { traits, afterAnswer, input } = usable(() => firstThatWorks(tryOut, INPUTS));
+  const tryOut = (input: TemplateInput) => probe(input, (messages) => write(messages, {}, input));
+  const { traits, afterAnswer, input } = usable(() => atOnce(firstThatWorks(tryOut, INPUTS)));
   let found: { tools: ToolFormat | null } | undefined;
   const tools = (): ToolFormat | null => {
     found ??= { tools: usable(() => findToolFormat(renderPlain, format)) };
     return found.tools;
   };
   const renderPlain: RenderTools = (messages, tools, generate) =>
-    jinja({ ...special, ...NO_TOOLS_OR_DOCUMENTS, messages, tools, add_generation_prompt: generate });
+    atOnce(jinja({ ...special, ...NO_TOOLS_OR_DOCUMENTS, messages, tools, add_generation_prompt: generate }));
   return {
     traits,
     afterAnswer,
@@ -154,17 +155,17 @@ export function createChatTemplate(
     stops: source === null ? ['\n\nUser:', '\n\nSystem:', '\n\nAssistant:'] : [],
     renderPlain(messages) {
       const variables = { ...special, ...NO_TOOLS_OR_DOCUMENTS, enable_thinking: false };
-      return usable(() => jinja({ ...variables, messages, add_generation_prompt: true }));
+      return usable(() => atOnce(jinja({ ...variables, messages, add_generation_prompt: true })));
     },
-    render(messages, options = {}) {
+    *render(messages, options = {}) {
       const said = thinks ? messages.map((message) => withoutReasoning(message, format)) : messages;
       if (!options.tools && !said.some(isToolUse)) {
-        return accepted(() => write(fitMessages(said, traits), options, input));
+        return yield* accepted(write(fitMessages(said, traits), options, input));
       }
       const fitted = fitMessages(fitCalls(said, tools()), traits);
       const { tools: sent } = options;
       const shown = sent ? [sent, describedTools(sent)] : [undefined];
-      return usableTools(() => firstThatWorks((tools) => write(fitted, { ...options, tools }, input), shown));
+      return yield* usableTools(firstThatWorks((tools) => write(fitted, { ...options, tools }, input), shown));
     },
   };
 }
@@ -183,11 +184,14 @@ export function opensThinking(
  * Returns the result for the first candidate that does not throw a `TemplateError`. If all do, throws the first of
  * these errors.
  */
-function firstThatWorks<A, R>(work: (argument: A) => R, candidates: readonly A[]): R {
+function* firstThatWorks<A, R>(
+  work: (argument: A) => Generator<void, R>,
+  candidates: readonly A[],
+): Generator<void, R> {
   let first: TemplateError | undefined;
   for (const argument of candidates) {
     try {
-      return work(argument);
+      return yield* work(argument);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       first ??= error;
@@ -196,22 +200,22 @@ function firstThatWorks<A, R>(work: (argument: A) => R, candidates: readonly A[]
   throw first ?? new Error('no candidates');
 }
 
-function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
-  traits: TemplateTraits;
-  afterAnswer: string;
-} {
-  const takes = (...roles: TemplateMessage['role'][]) => {
+function* probe(
+  input: TemplateInput,
+  write: (messages: readonly TemplateMessage[]) => Generator<void, Segment[]>,
+): Generator<void, { input: TemplateInput; traits: TemplateTraits; afterAnswer: string }> {
+  function* takes(...roles: TemplateMessage['role'][]): Generator<void, boolean> {
     try {
-      write(roles.map((role) => ({ role, content: role })));
+      yield* write(roles.map((role) => ({ role, content: role })));
       return true;
     } catch (error) {
       if (error instanceof TemplateError) return false;
       throw error;
     }
-  };
+  }
   // A template must accept a conversation that begins with a user message. Otherwise it cannot be used, and its error
   // is reported.
-  const talk = write([
+  const talk = yield* write([
     { role: 'user', content: 'a' },
     { role: 'assistant', content: 'b' },
     { role: 'user', content: 'c' },
@@ -219,12 +223,13 @@ function probe(write: (messages: readonly TemplateMessage[]) => Segment[]): {
   const answer = talk.findIndex(({ text, trust }) => trust === 'user' && text.trim() === 'b');
   const after = talk[answer + 1];
   const traits = {
-    system: takes('system', 'user'),
-    lateSystem: takes('system', 'user', 'system', 'user') && takes('user', 'assistant', 'system', 'user'),
-    repeats: takes('user', 'user') && takes('user', 'assistant', 'assistant', 'user'),
-    assistantFirst: takes('assistant', 'user'),
+    system: yield* takes('system', 'user'),
+    lateSystem:
+      (yield* takes('system', 'user', 'system', 'user')) && (yield* takes('user', 'assistant', 'system', 'user')),
+    repeats: (yield* takes('user', 'user')) && (yield* takes('user', 'assistant', 'assistant', 'user')),
+    assistantFirst: yield* takes('assistant', 'user'),
   };
-  return { traits, afterAnswer: after?.trust === 'template' ? after.text : '' };
+  return { input, traits, afterAnswer: after?.trust === 'template' ? after.text : '' };
 }
 
 /**
@@ -266,7 +271,11 @@ function withoutReasoning(message: TemplateMessage, { open, close }: ReasoningFo
 }
 
 function usable<T>(work: () => T): T {
-  return converting(work, unusable);
+  try {
+    return work();
+  } catch (cause) {
+    throw cause instanceof TemplateError ? unusable(cause) : cause;
+  }
 }
 
 function unusable(cause: TemplateError): AssayError {
@@ -281,7 +290,7 @@ function unusable(cause: TemplateError): AssayError {
  * Runs `work`. Converts a `TemplateError` to `invalid_value`: the template has rendered other conversations, so it is
  * this one that it refuses, as templates do that need a user's message. Exceeding a limit stays `engine_failed`.
  */
-function accepted<T>(work: () => T): T {
+function accepted<T>(work: Generator<void, T>): Generator<void, T> {
   return converting(work, (cause) => {
     if (cause.ofLimits) return unusable(cause);
     const message = `The model's chat template refuses this conversation: ${cause.message}. Send the messages as the template needs them, with at least one of the user.`;
@@ -293,16 +302,16 @@ function accepted<T>(work: () => T): T {
  * Runs `work`. Converts a `TemplateError` to `unsupported_parameter`: the template supports tools, but refuses this
  * conversation.
  */
-function usableTools<T>(work: () => T): T {
+function usableTools<T>(work: Generator<void, T>): Generator<void, T> {
   return converting(work, (cause) => {
     const message = `The model's chat template refuses this conversation with tools: ${cause.message}. Send the outputs right after their calls, and a user message first.`;
     return new AssayError('unsupported_parameter', message, { param: 'messages', cause });
   });
 }
 
-function converting<T>(work: () => T, convert: (cause: TemplateError) => AssayError): T {
+function* converting<T>(work: Generator<void, T>, convert: (cause: TemplateError) => AssayError): Generator<void, T> {
   try {
-    return work();
+    return yield* work;
   } catch (cause) {
     throw cause instanceof TemplateError ? convert(cause) : cause;
   }

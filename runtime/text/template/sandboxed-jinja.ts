@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { atOnce } from '../../../lib/at-once.ts';
 
 /** Reports that a template refuses its input (`raise_exception`), fails, does not end, or uses too much memory. */
 export class TemplateError extends Error {
@@ -44,30 +45,49 @@ export interface TemplateWorkerData {
   answered: Int32Array<SharedArrayBuffer>;
 }
 
+/** Milliseconds that one look at the rendering thread waits for its answer; between them, other work may run. */
+const LOOK_MS = 4;
+
 /**
  * Parses an untrusted template. Returns a function that renders it in a thread with a small heap and a time limit, and
- * blocks until it ends. If a template exceeds a limit, its thread is ended, and the next rendering starts a new one.
- * Parsing and rendering throw `TemplateError` if the template is not valid, fails, refuses its input or exceeds a
- * limit.
+ * yields while the thread works, so that other work may run. If a template exceeds a limit, its thread is ended, and
+ * the next rendering starts a new one. Parsing and rendering throw `TemplateError` if the template is not valid, fails,
+ * refuses its input or exceeds a limit.
  */
-export function compileJinja(source: string, limits = LIMITS): (values: Record<string, unknown>) => string {
+export function compileJinja(
+  source: string,
+  limits = LIMITS,
+): (values: Record<string, unknown>) => Generator<void, string> {
   if (source.length > MAX_SOURCE) throw new TemplateError('the template is too large');
   const { output, timeMs } = limits;
-  render({ source, values: null, output }, timeMs);
+  atOnce(render({ source, values: null, output }, timeMs));
   return (values) => render({ source, values, output }, timeMs);
 }
 
-/** Renders a template in the thread. Blocks until the answer arrives, which keeps `runtime/text` synchronous. */
-function render(call: RenderCall, timeMs: number): string {
-  thread ??= new TemplateThread();
-  const answer = thread.ask(call, timeMs);
-  if (!answer) {
-    thread.end();
-    thread = undefined;
-    throw new TemplateError('the template takes too long or too much memory', true);
+/** Renders a template in the thread, after the rendering that is under way, whose caller may have left. */
+function* render(call: RenderCall, timeMs: number): Generator<void, string> {
+  while (thread?.busy) {
+    look(thread);
+    if (thread?.busy) yield;
   }
+  thread ??= new TemplateThread();
+  const own = thread;
+  const rendering = own.begin(call, timeMs);
+  while (rendering.answer === undefined) {
+    look(own);
+    if (rendering.answer === undefined) yield;
+  }
+  const { answer } = rendering;
+  if (!answer) throw new TemplateError('the template takes too long or too much memory', true);
   if ('error' in answer) throw new TemplateError(answer.error);
   return answer.text;
+}
+
+/** Waits a little for the answer of a thread, and ends one that takes too long. */
+function look(one: TemplateThread): void {
+  if (one.look() !== null) return;
+  one.end();
+  if (thread === one) thread = undefined;
 }
 
 /** The process's only rendering thread; undefined if none is running. */
@@ -75,10 +95,17 @@ let thread: TemplateThread | undefined;
 
 const ENTRY = new URL(`./template-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 
+/** Describes a rendering: when it takes too long, and its answer, null if it took too long. */
+interface Rendering {
+  until: number;
+  answer: RenderAnswer | null | undefined;
+}
+
 class TemplateThread {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4));
   readonly #port: MessagePort;
   readonly #worker: Worker;
+  #current: Rendering | null = null;
 
   constructor() {
     const { port1, port2 } = new MessageChannel();
@@ -97,10 +124,28 @@ class TemplateThread {
     if (!this.#wait(START_MS)) throw new Error('the thread for templates did not start');
   }
 
-  /** Sends a request and waits for the answer. Returns null if none arrives in time. */
-  ask(call: RenderCall, timeMs: number): RenderAnswer | null {
+  /** True while a rendering is under way. */
+  get busy(): boolean {
+    return this.#current !== null;
+  }
+
+  /** Sends a request to a thread that is not busy. The result gets its answer in a later `look`. */
+  begin(call: RenderCall, timeMs: number): Rendering {
     this.#port.postMessage(call);
-    return this.#wait(timeMs);
+    this.#current = { until: performance.now() + timeMs, answer: undefined };
+    return this.#current;
+  }
+
+  /** Waits at most `LOOK_MS` for the answer. Returns null if the rendering takes too long. */
+  look(): RenderAnswer | null | undefined {
+    const current = this.#current;
+    if (!current) return undefined;
+    const left = current.until - performance.now();
+    const answer = this.#wait(Math.max(0, Math.min(LOOK_MS, left)));
+    if (!answer && left > LOOK_MS) return undefined;
+    current.answer = answer;
+    this.#current = null;
+    return answer;
   }
 
   end(): void {

@@ -32,7 +32,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 
   it.each(golden.chats)('renders and encodes $messages as transformers does', ({ messages, prompt, ids }) => {
-    const segments = model.template.render(messages);
+    const segments = atOnce(model.template.render(messages));
     expect(segments.map(({ text }) => text).join('')).toBe(prompt);
     expect(atOnce(encodeSegments(model, segments))).toEqual(ids);
   });

@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { atOnce } from '../../../lib/at-once.ts';
 import type { ToolUse } from '../../../lib/backend.ts';
 import type { Json, JsonSchema } from '../../../lib/contract/answer-shape.ts';
 import { Automaton, type State } from '../../../lib/grammar/automaton/automaton.ts';
@@ -68,7 +69,7 @@ interface Script {
 
 /** Writes an answer with tools with random allowed tokens. */
 function written(model: TextModel, use: ToolUse, { first, random }: Script) {
-  const prompt = model.template.render([{ role: 'user', content: 'Hi' }], { tools: use.tools });
+  const prompt = atOnce(model.template.render([{ role: 'user', content: 'Hi' }], { tools: use.tools }));
   const thinking = opensThinking(prompt, model.template.reasoning);
   return driven(model, toolForm(model, { use, stops: [], thinking }), { first, random });
 }
