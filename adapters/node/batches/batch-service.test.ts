@@ -132,6 +132,28 @@ test('gives other work turns between lines that are refused at once', async () =
   expect(most).toBeLessThan(5);
 });
 
+test('answers large lines one after the other, and small ones side by side', async () => {
+  const { service } = await open({ inflight: 4, inflightCharacters: 1000 });
+  let [running, most] = [0, 0];
+  const large: number[] = [];
+  service.start(async (owner, endpoint, body, ...rest) => {
+    most = Math.max(most, ++running);
+    if (body.length > 900) large.push(running);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    running--;
+    return echo(owner, endpoint, body, ...rest);
+  });
+  const ids = ['a', 'b', 'x'.repeat(200), 'c', 'd', 'y'.repeat(201), 'z'.repeat(202), 'e'];
+  const lines = ids.map((id) => line(id, { n: id, pad: id.length > 1 ? 'p'.repeat(1000) : '' }));
+  const file = await upload(service, lines.join('\n'));
+  const batch = await ended(service, service.create('ann', asking(file.id)).id);
+  expect(batch.request_counts).toMatchObject({ total: 8, completed: 8 });
+  expect((await linesOf(service, batch.output_file_id)).map(({ custom_id }) => custom_id)).toEqual(ids);
+  expect(large).toEqual([1, 1, 1]);
+  expect(most).toBeGreaterThan(1);
+});
+
 test('keeps what was answered when a batch is cancelled or expires', async () => {
   const { service, clock } = await open({ inflight: 1 });
   const holding = Promise.withResolvers<Response>();

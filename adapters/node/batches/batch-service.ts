@@ -29,6 +29,8 @@ export interface BatchLimits {
   /** Batches that are answered at once, and requests of each. The engine lets interactive requests pass them. */
   running: number;
   inflight: number;
+  /** Characters of the requests of one batch that are answered at once, if they are several. */
+  inflightCharacters: number;
 }
 
 export const BATCH_LIMITS: BatchLimits = {
@@ -40,6 +42,7 @@ export const BATCH_LIMITS: BatchLimits = {
   ended: 1_000,
   running: 2,
   inflight: 12,
+  inflightCharacters: 40_000_000,
 };
 
 /** Milliseconds after which a batch that cannot go on, as on a full disk, is tried again. */
@@ -195,17 +198,31 @@ export function openBatches(
       pending = [];
       if (results.length > 0) store.addResults(batch.id, results);
     };
+    let held = 0;
+    let released = Promise.withResolvers<void>();
     async function* open(): AsyncGenerator<BatchLine> {
       for await (const one of readLines(store.pathOf(batch.request.input_file_id))) {
         if (signal.aborted || store.now() >= batch.expires) return;
-        if (!answered.has(one.line)) yield one;
+        if (answered.has(one.line)) continue;
+        while (held > 0 && held + one.body.length > limits.inflightCharacters) await released.promise;
+        if (signal.aborted) return;
+        held += one.body.length;
+        yield one;
       }
     }
+    const release = ({ body }: BatchLine) => {
+      held -= body.length;
+      released.resolve();
+      released = Promise.withResolvers();
+    };
     try {
       const bounds = { inflight: limits.inflight, window: 16 * limits.inflight };
       const answerOf = async (line: BatchLine) => {
-        if (room <= 0) return withoutAnswer(batch, line, 'disk_full', NO_ROOM);
-        const result = await answerLine(batch, line, ask, later, signal);
+        if (room <= 0) {
+          release(line);
+          return withoutAnswer(batch, line, 'disk_full', NO_ROOM);
+        }
+        const result = await answerLine(batch, line, ask, later, signal).finally(() => release(line));
         room -= Buffer.byteLength(result?.text ?? '');
         return result;
       };

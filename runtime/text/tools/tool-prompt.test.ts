@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../../lib/at-once.ts';
 import type { Tool } from '../../../lib/backend.ts';
 import type { ChatMessage } from '../../../lib/contract/conversation.ts';
 import { readFixture } from '../../../tests/fixture.ts';
@@ -31,7 +32,7 @@ const conversation: ChatMessage[] = [
 
 function segments(template: string, messages = conversation) {
   const { render } = createChatTemplate(source(template), { bos_token: '<s>', eos_token: '</s>' });
-  return render(withToolFields(toTemplateMessages(messages, undefined), messages), { tools });
+  return atOnce(render(withToolFields(toTemplateMessages(messages, undefined), messages), { tools }));
 }
 const prompt = (template: string, messages = conversation) =>
   segments(template, messages)
@@ -100,7 +101,7 @@ describe('a conversation with tools', () => {
   ])('a template that writes signatures gets tools with %s', (_, parameters, signature) => {
     const { render } = createChatTemplate(source('signatures'));
     const shown: Tool[] = [{ name: 'f', parameters: { type: 'object', ...parameters } }];
-    const [first] = render([{ role: 'user', content: 'Hi' }], { tools: shown });
+    const [first] = atOnce(render([{ role: 'user', content: 'Hi' }], { tools: shown }));
     expect(first?.text).toContain(`"description": "f(${signature}) - `);
   });
 
