@@ -1,8 +1,8 @@
 import { Postponed, withAccepted, withinSteps } from '../lib/grammar/fuel.ts';
 import type { AppContext } from './context.ts';
 
-/** Steps of compiling that one request may take in the thread that serves all requests: about 10 ms. */
-const STEPS_HERE = 40_000;
+/** Steps of compiling that one request may take in the thread that serves all requests: 10 to 20 ms. */
+const STEPS_HERE = 10_000;
 
 /**
  * Does the work of a request that compiles schemas: here if it is short, and otherwise after the app's `BodyChecker`

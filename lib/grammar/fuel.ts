@@ -45,7 +45,7 @@ function scoped<T>(one: typeof scope, work: () => T): T {
 /** Cost of one step of resolving subschemas, in steps of building a string automaton. */
 const RESOLVING = 3;
 
-/** Bounds the work of compiling one schema, or several on a shared budget. Work is counted in steps of about 0.1 µs. */
+/** Bounds the work of compiling one schema, or several on a shared budget. Work is counted in steps of about 1 µs. */
 export class Fuel {
   #left: number;
   readonly #whole: Fuel | undefined;
