@@ -60,6 +60,9 @@ test('buffers change their length in the memory that they have, up to their room
     sequence.resize(capacity);
     expect([sequence.capacity, sequence.room, memory()]).toEqual([capacity, 20, first]);
   }
+  const { layers } = sequence;
+  sequence.resize(1);
+  expect(sequence.layers).toBe(layers);
   sequence.resize(21);
   expect([sequence.room, memory() === first]).toEqual([21, false]);
   sequence.resize(3, 3);

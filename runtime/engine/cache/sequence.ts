@@ -146,6 +146,7 @@ export class Sequence {
    * it is given another `room`: writing to new memory takes several times as long.
    */
   resize(capacity: number, room = Math.max(capacity, this.room)): void {
+    if (capacity === this.capacity && room === this.room) return;
     const block = room === this.room ? this.#block : allocate(this.#shape, room);
     const layers = buffersIn(block, this.#shape, capacity, room);
     moveCells(this.#shape, this, { layers, capacity }, this.length);
