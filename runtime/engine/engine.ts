@@ -287,11 +287,15 @@ export class Engine {
     return true;
   }
 
-  /** Estimates the KV cells that a job will need. The job may grow beyond the estimate. */
+  /**
+   * Estimates the KV cells that a job will need. The job may grow beyond the estimate, by a quarter at least, but then
+   * all of its cells are copied, which takes long after a long prefix.
+   */
   #cells({ prefix, branches, budget }: JobSpec): number {
     const { group, groupTokens } = this.#limits;
     const suffixes = branches.slice(0, group).reduce((sum, { suffix }) => sum + suffix.length, 0);
-    return prefix.length + Math.min(groupTokens, suffixes) + Math.min(budget, 256);
+    const answer = Math.min(budget, Math.max(256, Math.floor(prefix.length / 4)));
+    return prefix.length + Math.min(groupTokens, suffixes) + answer;
   }
 
   /** Answers the jobs that are finished. Returns false if there were none. */
