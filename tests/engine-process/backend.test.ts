@@ -214,7 +214,10 @@ describe('what operators see', () => {
     ]) {
       expect(text.split('\n')).toContain(line);
     }
-    expect(text).toMatch(/^assay_engine_resident_bytes\{model="test\/scripted"\} [1-9]\d+$/mu);
+    // The new process says it in its first heartbeat, which may come after its first answer.
+    await expect
+      .poll(() => metrics.registry.metrics())
+      .toMatch(/^assay_engine_resident_bytes\{model="test\/scripted"\} [1-9]\d+$/mu);
   });
 
   it('logs the request id and figures, never what was asked, unless told to', async () => {
