@@ -73,7 +73,7 @@ export interface Beside {
   /** Times in ms by which timers of the process that measures came late, beside the hostile key. */
   late: number[];
   problems: string[];
-  /** Answers to the hostile key, by their status. */
+  /** Answers to the hostile key, by their status, and the text of errors of the server. */
   hostile: Map<string, number>;
 }
 
@@ -164,8 +164,8 @@ async function attack({ url, key, clients, seed }: Attack): Promise<void> {
       if (varies >= 0) fresh.write(words(random, 1).padEnd(FIRST_WORD.length), varies);
       const status = await post(`${url}${path}`, key, fresh).then(
         async (response) => {
-          await response.text();
-          return String(response.status);
+          const text = await response.text();
+          return response.status < 500 ? String(response.status) : `${response.status} ${text.slice(0, 500)}`;
         },
         () => 'broken off',
       );
