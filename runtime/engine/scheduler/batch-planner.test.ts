@@ -4,9 +4,16 @@ import type { Job } from '../job.ts';
 import { BatchPlanner, type MeasuredRun, PromptPace } from './batch-planner.ts';
 import { defaultLimits } from './limits.ts';
 
-const decode = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: true, promptTokens: 0, cells });
-const mixed = (ms: number, promptTokens: number): MeasuredRun => ({ ms, decodes: true, promptTokens, cells: 0 });
-const prompt = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: false, promptTokens: 256, cells });
+const decode = (ms: number, cells = 0): MeasuredRun => ({ ms, decodes: true, tokens: 1, promptTokens: 0, cells });
+const mixed = (ms: number, promptTokens: number): MeasuredRun => ({
+  ...decode(ms),
+  tokens: promptTokens + 1,
+  promptTokens,
+});
+const prompt = (ms: number, cells = 0): MeasuredRun => ({
+  ...{ ms, cells, decodes: false },
+  ...{ tokens: 256, promptTokens: 256 },
+});
 
 test.each<[string, MeasuredRun[], number]>([
   ['nothing measured', [], Number.POSITIVE_INFINITY],
@@ -57,6 +64,11 @@ test.each<[string, MeasuredRun[], most: number]>([
   ['cells cost nothing', [decode(10), decode(10, 8000)], 16_000],
   ['runs of 25 ms', [decode(5), decode(25, 4000), decode(45, 8000)], 4000],
   ['large models may take twice as long as for few cells', [decode(40), decode(80, 4000)], 4000],
+  [
+    'runs of many tokens do not count',
+    [decode(5), { ...decode(90), tokens: 64 }, decode(25, 4000), decode(45, 8000)],
+    4000,
+  ],
   ['only long beginnings', [decode(26, 6000), decode(46, 12_000)], 5700],
 ])('jobs fit into a run of several callers: %s', (_, runs, most) => {
   const pace = new PromptPace();
@@ -167,6 +179,20 @@ test('long prompts of one caller together have the tokens that one run may have'
     planner.measured([measured], cells === 0 ? 64 : 640);
   }
   expect(planner.plan(running).filter((job) => prompts.includes(job))).toEqual([prompts[0]]);
+});
+
+test('a long prompt is read beside many branches that decode, once such a run was measured', () => {
+  const extraction = toyJob('one', 20, { yields: true });
+  const long = toyJob('one', 2000);
+  const shares = new FairShares();
+  const fail = () => expect.unreachable();
+  const planner = new BatchPlanner({ limits: defaultLimits(64), slots: 8, shares, now: () => 0, fail });
+  const runs = [1, 2].map(() => {
+    const planned = planner.plan([extraction, long]);
+    planner.measured(planned, 10);
+    return planned;
+  });
+  expect(runs).toEqual([[extraction], [extraction, long]]);
 });
 
 test('long chats of several callers have runs of their own', () => {

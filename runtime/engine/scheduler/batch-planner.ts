@@ -164,13 +164,9 @@ export class BatchPlanner {
   measured(batch: readonly Job[], ms: number): void {
     const prompts = batch.filter((job) => !isDecode(job));
     const promptTokens = tokensOf(prompts);
-    const decodes = prompts.length < batch.length;
-    if (promptTokens > 0) {
-      const read = prompts.reduce((sum, job) => sum + job.newTokens * cellsOf(job), 0);
-      this.#pace.add({ ms, decodes, promptTokens, cells: read / promptTokens });
-    } else if (tokensOf(batch) <= SHARED_DECODE_TOKENS) {
-      this.#pace.add({ ms, decodes, promptTokens, cells: cellsIn(batch) });
-    }
+    const read = prompts.reduce((sum, job) => sum + job.newTokens * cellsOf(job), 0);
+    const cells = promptTokens > 0 ? read / promptTokens : cellsIn(batch);
+    this.#pace.add({ ms, decodes: prompts.length < batch.length, tokens: tokensOf(batch), promptTokens, cells });
   }
 
   /**
@@ -281,7 +277,8 @@ export interface MeasuredRun {
   ms: number;
   /** True if the run decoded at least one job. */
   decodes: boolean;
-  /** Number of prompt tokens in the run. */
+  tokens: number;
+  /** Number of prompt tokens among them. */
   promptTokens: number;
   /** Mean number of cells that these tokens attend to; in a run that only decodes, that of all jobs together. */
   cells: number;
@@ -299,7 +296,7 @@ export class PromptPace {
   #tokenMs: number | undefined;
   /** Milliseconds of a token in runs that only read prompts, by the cells that it attends to. */
   readonly #readMs = new CostByCells();
-  /** Milliseconds of runs that only decode, by the cells of their jobs. */
+  /** Milliseconds of runs that only decode a few tokens, by the cells of their jobs. */
   readonly #runMs = new CostByCells();
   /** Number of runs with prompt tokens since the last run that only decoded. */
   #mixedRuns = 0;
@@ -345,7 +342,7 @@ export class PromptPace {
   }
 
   /** Updates the estimates with a run. */
-  add({ ms, decodes, promptTokens, cells }: MeasuredRun): void {
+  add({ ms, decodes, tokens, promptTokens, cells }: MeasuredRun): void {
     if (!decodes) {
       // Fewer tokens take the time of a run rather than their own.
       if (promptTokens >= FEWEST) this.#readMs.add(cells, ms / promptTokens);
@@ -354,7 +351,7 @@ export class PromptPace {
     this.#mixedRuns = promptTokens === 0 ? 0 : this.#mixedRuns + 1;
     if (promptTokens === 0) {
       this.#decodeMs = average(this.#decodeMs, ms);
-      this.#runMs.add(cells, ms);
+      if (tokens <= SHARED_DECODE_TOKENS) this.#runMs.add(cells, ms);
     } else if (this.#decodeMs !== undefined) {
       this.#tokenMs = average(this.#tokenMs, Math.max(0, ms - this.#decodeMs) / promptTokens);
     }
