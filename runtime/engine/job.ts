@@ -124,7 +124,12 @@ export class Job {
   /** True if the next run is one of branches that are apart, which the model computes after those of all other jobs. */
   get runsApart(): boolean {
     const readsTrunk = this.#prefilled < this.#trunk.length;
-    return this.apart && !readsTrunk && !this.#group.some((branch) => this.#branch(branch).inLine);
+    return this.apart && !readsTrunk && !this.#isInLine;
+  }
+
+  /** True if an open branch is read like a prompt (`BranchRun.inLine`). */
+  get #isInLine(): boolean {
+    return this.#group.some((branch) => this.#branch(branch).inLine);
   }
 
   /** True if no run has tokens both of the prefix and of a branch. */
@@ -262,7 +267,7 @@ export class Job {
     const start = this.sequence.length;
     const readsTrunk = this.#prefilled < trunk.length;
     const end = start + this.#runLength(tokens, mostRows);
-    const inLine = !this.apart || this.#group.some((branch) => this.#branch(branch).inLine);
+    const inLine = !this.apart || this.#isInLine;
     // Branches that are apart need buffers with the cells of the trunk and no others (`Sequence.openBranches`).
     if (this.apart && readsTrunk) this.#parts.kv.reserve(this.sequence, trunk.length, { exact: true });
     else if (inLine) this.#parts.kv.reserve(this.sequence, end);

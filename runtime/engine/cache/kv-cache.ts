@@ -126,8 +126,8 @@ export class KvCache {
   }
 
   /**
-   * Gives the buffers of a sequence in use at least `cells` cells, or exactly so many. Evicts idle sequences for them
-   * if needed. Throws a RangeError if the system gives no memory.
+   * Gives the buffers of a sequence in use at least `cells` cells, or exactly so many (`exact`). Evicts idle sequences
+   * for them if needed. Throws a RangeError if the system gives no memory.
    */
   reserve(sequence: Sequence, cells: number, { exact = false }: Pick<AcquireOptions, 'exact'> = {}): void {
     if (cells === sequence.capacity || (!exact && cells < sequence.capacity)) return;
