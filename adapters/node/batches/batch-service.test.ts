@@ -243,6 +243,60 @@ test('waits for a busy server and a model that loads, and gives up on a lasting 
   expect(Object.fromEntries(tries)).toEqual({ busy: 2, loading: 6, broken: 3 });
 });
 
+const RATE_LIMITED = () => Response.json({ error: { code: 'rate_limited' } }, { status: 429 });
+
+test.each([
+  ['waits for its quota', 0, (isDone: boolean) => !isDone && RATE_LIMITED()],
+  ['has had its turn', 61_000, () => false as const],
+])('a batch that %s gives its place to that of another key, and goes on later', async (_, ms, refusal) => {
+  const { service, clock } = await open({ running: 1, inflight: 2 });
+  const [begun, asked] = [Promise.withResolvers<void>(), [] as string[]];
+  let bobs = '';
+  const isDone = () => bobs !== '' && service.batch('bob', bobs).status === 'completed';
+  service.start(async (owner, endpoint, body, ...rest) => {
+    if (owner === 'ann') {
+      begun.resolve();
+      while (bobs === '') await new Promise(setImmediate);
+      clock.ms += ms;
+      const refused = refusal(isDone());
+      if (refused) return refused;
+    }
+    asked.push(JSON.parse(body).n);
+    return echo(owner, endpoint, body, ...rest);
+  });
+  const ids = Array.from({ length: 8 }, (_, i) => `a${i}`);
+  const file = await upload(service, ids.map((id) => line(id)).join('\n'));
+  const first = service.create('ann', asking(file.id)).id;
+  const second = service.create('ann', asking(file.id)).id;
+  await begun.promise;
+  bobs = service.create('bob', asking((await upload(service, line('b'), 'bob')).id)).id;
+  await ended(service, bobs, 'bob');
+  expect(await ended(service, first)).toMatchObject({ status: 'completed', request_counts: { completed: 8 } });
+  expect(await ended(service, second)).toMatchObject({ status: 'completed', request_counts: { completed: 8 } });
+  expect(asked.indexOf('b')).toBeLessThan(ids.length);
+  // No line was asked twice, although the first batch left in the middle.
+  expect(asked.toSorted()).toEqual(['b', ...ids, ...ids].toSorted());
+});
+
+test('cancels a batch that gave way, at once', async () => {
+  const { service } = await open({ running: 1 });
+  const begun = Promise.withResolvers<void>();
+  const never: AnswerLine = (...[, , , , signal]) =>
+    new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason)));
+  service.start(async (owner, ...rest) => {
+    begun.resolve();
+    return owner === 'ann' ? RATE_LIMITED() : never(owner, ...rest);
+  });
+  const { id } = service.create('ann', asking((await upload(service, line('a'))).id));
+  await begun.promise;
+  const other = service.create('bob', asking((await upload(service, line('b'), 'bob')).id)).id;
+  await expect.poll(() => service.batch('bob', other).status).toBe('in_progress');
+  service.cancel('ann', id);
+  service.cancel('bob', other);
+  await ended(service, other, 'bob');
+  expect((await ended(service, id)).status).toBe('cancelled');
+});
+
 test('shows a key its own files and batches only, in pages', async () => {
   const { service } = await open();
   const mine: string[] = [];

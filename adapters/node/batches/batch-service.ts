@@ -47,6 +47,9 @@ export const BATCH_LIMITS: BatchLimits = {
 
 /** Milliseconds after which a batch that cannot go on, as on a full disk, is tried again. */
 const STUCK_MS = 60_000;
+/** Milliseconds after which a running batch gives its place to a batch of a key that runs none, and then stays away. */
+const TURN_MS = 60_000;
+const AWAY_MS = 10_000;
 /** Seconds that a batch may take, that ended batches are remembered, and that files exist by default. */
 const WINDOW_S = 24 * 3600;
 const REMEMBERED_S = 30 * 24 * 3600;
@@ -70,6 +73,19 @@ export type AnswerLine = (
   signal: AbortSignal,
 ) => Promise<Response>;
 
+/** Represents a batch that runs. */
+interface Run {
+  /** Aborts what it does at once. */
+  stop: AbortController;
+  /** Aborts its waits, and lets it begin no further line. */
+  leave: AbortController;
+  /** True if it must leave once a batch of a key that runs none waits: it waits for its quota, or has had its turn. */
+  due: boolean;
+  done: Promise<void>;
+}
+
+type Place = Omit<Run, 'done'>;
+
 /** Represents the batches of a server: they run from `start` to `stop`. */
 export interface BatchService extends Batches {
   start(answer: AnswerLine): void;
@@ -91,11 +107,13 @@ export function openBatches(
   limits: BatchLimits = BATCH_LIMITS,
 ): BatchService {
   const store = new BatchStore(folder, clock);
-  const runs = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  const runs = new Map<string, Run>();
+  /** Number of the last batch of each key that began to run. */
+  const turns = new Map<string, number>();
   /** Uploads that arrive, with the room that they may take. */
   const arriving = new Set<{ owner: string; bytes: number }>();
-  /** Batches that could not go on, until they are tried again. */
-  const stuck = new Set<string>();
+  /** Batches that could not go on, or gave way, until they may run again. */
+  const away = new Set<string>();
   const ending = new AbortController();
   let answer: AnswerLine | null = null;
   let sweeping: NodeJS.Timeout | null = null;
@@ -124,7 +142,10 @@ export function openBatches(
     return changed;
   }
 
-  /** Begins as many of the waiting batches as may run: of each owner in turn, the oldest first. */
+  /**
+   * Begins as many of the waiting batches as may run: of each owner in turn, the oldest first. If none may, one that is
+   * due gives way to an owner without a running batch.
+   */
   function schedule(): void {
     if (!answer) return;
     const open = store.open();
@@ -132,32 +153,57 @@ export function openBatches(
       open.filter(({ id }) => runs.has(id)),
       ({ owner }) => owner,
     );
-    const waiting = open.filter(({ id }) => !runs.has(id) && !stuck.has(id));
-    while (runs.size < limits.running) {
-      waiting.sort((a, b) => (owners.get(a.owner)?.length ?? 0) - (owners.get(b.owner)?.length ?? 0));
-      const next = waiting.shift();
+    const waiting = open.filter(({ id }) => !runs.has(id) && !away.has(id));
+    const running = ({ owner }: StoredBatch) => owners.get(owner)?.length ?? 0;
+    const turn = ({ owner }: StoredBatch) => turns.get(owner) ?? 0;
+    for (;;) {
+      const [next] = waiting.sort((a, b) => running(a) - running(b) || turn(a) - turn(b));
       if (!next) return;
+      if (runs.size >= limits.running) {
+        const all = [...runs.values()];
+        if (running(next) > 0 || all.some(({ leave }) => leave.signal.aborted)) return;
+        all.find(({ due }) => due)?.leave.abort();
+        return;
+      }
+      waiting.shift();
       owners.set(next.owner, [...(owners.get(next.owner) ?? []), next]);
-      const stop = new AbortController();
-      const done = run(next.id, answer, stop.signal)
-        .catch((error: unknown) => {
-          // The store may have closed meanwhile.
-          if (ending.signal.aborted) return;
-          failed(next.id, error);
-          stuck.add(next.id);
-          const again = () => stuck.delete(next.id) && schedule();
-          clock.sleep(STUCK_MS, ending.signal).then(again, () => undefined);
-        })
-        .then(() => {
-          runs.delete(next.id);
-          if (!stop.signal.aborted || stop.signal.reason !== CLOSING) schedule();
-        });
-      runs.set(next.id, { stop, done });
+      turns.set(next.owner, Math.max(0, ...turns.values()) + 1);
+      begin(next.id, answer);
     }
   }
 
+  function begin(id: string, ask: AnswerLine): void {
+    const place: Place = { stop: new AbortController(), leave: new AbortController(), due: false };
+    const done = run(id, ask, place)
+      .then(() => place.leave.signal.aborted && stayAway(id, AWAY_MS))
+      .catch((error: unknown) => {
+        // The store may have closed meanwhile.
+        if (ending.signal.aborted) return;
+        failed(id, error);
+        stayAway(id, STUCK_MS);
+      })
+      .then(() => {
+        runs.delete(id);
+        if (place.stop.signal.reason !== CLOSING) schedule();
+      });
+    runs.set(id, Object.assign(place, { done }));
+  }
+
+  function stayAway(id: string, ms: number): void {
+    away.add(id);
+    const again = () => away.delete(id) && schedule();
+    clock.sleep(ms, ending.signal).then(again, () => undefined);
+  }
+
+  /** Notes that a batch has to give way to others. */
+  function becomeDue(place: Place): void {
+    if (place.due) return;
+    place.due = true;
+    schedule();
+  }
+
   /** Brings a batch from its stored state to its last one. */
-  async function run(id: string, ask: AnswerLine, signal: AbortSignal): Promise<void> {
+  async function run(id: string, ask: AnswerLine, place: Place): Promise<void> {
     let batch = stored(id);
     if (batch.status === 'validating') {
       const input = store.file(batch.owner, batch.request.input_file_id);
@@ -176,16 +222,19 @@ export function openBatches(
       }
     }
     if (LAST_STATES.has(batch.status)) return;
-    if (batch.status === 'in_progress') await answerLines(batch, ask, signal);
-    if (signal.aborted && signal.reason === CLOSING) return;
+    if (batch.status === 'in_progress') await answerLines(batch, ask, place);
+    if (place.stop.signal.reason === CLOSING) return;
     batch = stored(id);
+    if (place.leave.signal.aborted && batch.status === 'in_progress') return;
     const expired = batch.status === 'in_progress' && store.now() >= batch.expires;
     if (batch.status === 'in_progress' && !expired) batch = change(batch, 'finalizing');
     await finish(batch, expired);
   }
 
-  async function answerLines(batch: StoredBatch, ask: AnswerLine, signal: AbortSignal): Promise<void> {
+  async function answerLines(batch: StoredBatch, ask: AnswerLine, place: Place): Promise<void> {
     const answered = store.answered(batch.id);
+    const turnEnds = clock.now() + TURN_MS;
+    const leaves = AbortSignal.any([place.stop.signal, place.leave.signal]);
     let room = Math.min(limits.bytes - store.stored(batch.owner).bytes, limits.totalBytes - store.stored().bytes);
     room -= store.resultBytes(batch.id);
     const later = new RetryLater(clock);
@@ -201,11 +250,11 @@ export function openBatches(
     let held = 0;
     let released = Promise.withResolvers<void>();
     async function* open(): AsyncGenerator<BatchLine> {
-      for await (const one of readLines(store.pathOf(batch.request.input_file_id))) {
-        if (signal.aborted || store.now() >= batch.expires) return;
-        if (answered.has(one.line)) continue;
+      for await (const one of readLines(store.pathOf(batch.request.input_file_id), answered)) {
+        if (clock.now() >= turnEnds) becomeDue(place);
+        if (leaves.aborted || store.now() >= batch.expires) return;
         while (held > 0 && held + one.body.length > limits.inflightCharacters) await released.promise;
-        if (signal.aborted) return;
+        if (leaves.aborted) return;
         held += one.body.length;
         yield one;
       }
@@ -222,7 +271,7 @@ export function openBatches(
           release(line);
           return withoutAnswer(batch, line, 'disk_full', NO_ROOM);
         }
-        const result = await answerLine(batch, line, ask, later, signal).finally(() => release(line));
+        const result = await answerLine(batch, line, ask, { later, leaves, place }).finally(() => release(line));
         room -= Buffer.byteLength(result?.text ?? '');
         return result;
       };
@@ -237,14 +286,14 @@ export function openBatches(
     }
   }
 
-  /** Returns the answer to a line; null if the batch stops before there is one. */
+  /** Returns the answer to a line; null if the batch stops or leaves before there is one. */
   async function answerLine(
     batch: StoredBatch,
     { line, customId, body }: BatchLine,
     ask: AnswerLine,
-    later: RetryLater,
-    signal: AbortSignal,
+    { later, leaves, place }: { later: RetryLater; leaves: AbortSignal; place: Place },
   ): Promise<LineResult | null> {
+    const { signal } = place.stop;
     const requestId = `${batch.id}-${line}`;
     const loadingUntil = clock.now() + LOADING_MS;
     for (let attempt = 1; ; ) {
@@ -253,9 +302,10 @@ export function openBatches(
           const response = await ask(batch.owner, batch.request.endpoint, body, requestId, signal);
           const answered = { status: response.status, text: await response.text() };
           if (response.status !== 429) return answered;
+          if (codeOf(answered.text) === 'rate_limited') becomeDue(place);
           const retryAfterSeconds = Number(response.headers.get('retry-after') ?? 1);
           throw new AssayError('overloaded', 'Busy.', { retryAfterSeconds });
-        }, signal);
+        }, leaves);
         if (signal.aborted) return null;
         const code = status >= 400 ? codeOf(text) : null;
         const retry =
@@ -265,15 +315,15 @@ export function openBatches(
           const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${text || 'null'}}`;
           return { line, ok: status < 400, text: lineText(requestId, customId, response, 'null') };
         }
-        await clock.sleep(RETRY_MS, signal);
+        await clock.sleep(RETRY_MS, leaves);
       } catch {
-        if (signal.aborted) return null;
+        if (leaves.aborted) return null;
         if (attempt++ >= ATTEMPTS) {
           return withoutAnswer(batch, { line, customId }, 'internal_error', 'The server failed. See its log.');
         }
-        await clock.sleep(RETRY_MS, signal);
+        await clock.sleep(RETRY_MS, leaves);
       }
-      if (signal.aborted) return null;
+      if (leaves.aborted) return null;
     }
   }
 
@@ -282,8 +332,7 @@ export function openBatches(
     if (expired) {
       const answered = store.answered(batch.id);
       const missing: LineResult[] = [];
-      for await (const one of readLines(store.pathOf(batch.request.input_file_id))) {
-        if (answered.has(one.line)) continue;
+      for await (const one of readLines(store.pathOf(batch.request.input_file_id), answered)) {
         missing.push(withoutAnswer(batch, one, 'batch_expired', 'The batch was not done in its 24 hours.'));
       }
       store.addResults(batch.id, missing);
@@ -473,6 +522,7 @@ export function openBatches(
       }
       const cancelled = change(batch, 'cancelling');
       runs.get(id)?.stop.abort();
+      away.delete(id);
       schedule();
       return bodyOf(cancelled);
     },

@@ -22,13 +22,14 @@ export interface BatchLine {
 }
 
 /**
- * Reads the requests of a file, which `checkLines` has accepted. Other work has a turn before each, because lines may
- * be refused faster than they are read.
+ * Reads the requests of a file, which `checkLines` has accepted, but those of the lines in `except`. Other work has a
+ * turn before each, because lines may be refused faster than they are read.
  */
-export async function* readLines(file: string): AsyncGenerator<BatchLine> {
+export async function* readLines(file: string, except: ReadonlySet<number>): AsyncGenerator<BatchLine> {
   let line = 0;
   for await (const bytes of lines(file)) {
     line++;
+    if (except.has(line)) continue;
     const begin = performance.now();
     const text = bytes?.toString('utf8').trim() ?? '';
     if (text === '') continue;
