@@ -13,7 +13,7 @@ export const MANIFEST_FILE = 'compiled.json';
  * Version of the compiler's output, which is part of the fingerprint. Increase it with every change of the output, so
  * that models compiled earlier are compiled again.
  */
-export const COMPILER_VERSION = 24;
+export const COMPILER_VERSION = 25;
 
 const Positive = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1 << 24));
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
@@ -106,9 +106,15 @@ export const Manifest = v.strictObject({
    */
   slots: v.optional(v.pipe(Positive, v.maxValue(64))),
   /**
-   * Number of query heads, if a run may compute a job's branches in two parts (`onnx/rewrites/two-part-attention.ts`).
+   * Masks of branches, if a run may compute these in two parts (`onnx/rewrites/two-part-attention.ts`): one for each
+   * size of attention window, and number of query heads for each key head.
    */
-  queryHeads: v.optional(v.pipe(Positive, v.maxValue(1024))),
+  branchMasks: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ name: Name, window: v.nullable(Positive), group: v.pipe(Positive, v.maxValue(1024)) })),
+      v.minLength(1),
+    ),
+  ),
   /** True if the graph has a mixture of experts, whose number of rows depends on all tokens of a run. */
   experts: v.optional(v.literal(true)),
   /**

@@ -327,7 +327,7 @@ function rewriteStatic(
 type GraphFacts = Pick<
   Manifest,
   | 'slots'
-  | 'queryHeads'
+  | 'branchMasks'
   | 'experts'
   | 'alone'
   | 'path'

@@ -35,14 +35,14 @@ test.each([
   [{}, true, 'NEON i8mm', null],
   [{}, true, 'AVX-512', 'kernels of this CPU'],
   [{}, false, 'AMX', 'other bits in company'],
-  [{ queryHeads: undefined, states: [] }, false, 'AMX', 'layers with a state'],
-  [{ queryHeads: undefined }, false, 'AMX', 'sinks'],
+  [{ branchMasks: undefined, states: [] }, false, 'AMX', 'layers with a state'],
+  [{ branchMasks: undefined }, false, 'AMX', 'sinks'],
   [{ experts: true }, true, 'AMX', 'an expert of the model'],
   [{ device: 'NPU', path: 'static' }, false, 'AMX', 'this NPU'],
 ] as const)(
   '%o, equal alone: %s, with the kernels of %s: why answers may depend on others',
   (facts, equal, kernels, reason) => {
-    const manifest = { device: 'CPU', path: 'packed', queryHeads: 8, ...facts } as const;
+    const manifest = { device: 'CPU', path: 'packed', branchMasks: [], ...facts } as const;
     const dependence = dependenceOf(manifest as Parameters<typeof dependenceOf>[0], equal, kernels);
     if (reason === null) expect(dependence).toBeNull();
     else expect(dependence).toContain(reason);

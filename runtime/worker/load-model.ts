@@ -212,8 +212,8 @@ function endingOnFailure(forward: Forward): Forward {
 }
 
 /** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
-function rowsOf({ queryHeads, precision }: Manifest): LoadedDecisions['rows'] {
-  if (queryHeads !== undefined) return 'apart';
+function rowsOf({ branchMasks, precision }: Manifest): LoadedDecisions['rows'] {
+  if (branchMasks !== undefined) return 'apart';
   return precision === 'float' ? 'one by one' : 'packed';
 }
 
@@ -227,9 +227,9 @@ export function dependenceOf(
     device,
     path,
     states,
-    queryHeads,
+    branchMasks,
     experts,
-  }: Pick<Manifest, 'device' | 'path' | 'states' | 'queryHeads' | 'experts'>,
+  }: Pick<Manifest, 'device' | 'path' | 'states' | 'branchMasks' | 'experts'>,
   independent: boolean,
   kernels = kernelFamily(),
 ): string | null {
@@ -237,8 +237,8 @@ export function dependenceOf(
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
   if (states)
     return 'tasks run side by side, because the model has layers with a state; others change the order in which attention adds numbers';
-  if (queryHeads === undefined)
-    return 'tasks run side by side, because the attention of the model has sinks, capped scores, or heads that layers share or that differ; others change the order in which it adds numbers';
+  if (branchMasks === undefined)
+    return 'tasks run side by side, because the attention of the model has sinks or capped scores; others change the order in which it adds numbers';
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
   if (!independent) return 'a test at the load computed a task with other bits in company than alone';

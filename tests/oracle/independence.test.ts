@@ -62,6 +62,14 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   // Three query heads share a key head, or one each; floats show the last bits.
   ['../families/safetensors/smollm2', 'float'],
   ['../families/safetensors/qwen2-windows', 'float'],
+  // Heads that differ from layer to layer; with layers that share keys and values, also in a published graph.
+  ['../families/safetensors/gemma4', 'float'],
+  ['../families/safetensors/gemma4', 'int8'],
+  ['../families/safetensors/gemma4', 'int4'],
+  ['../families/safetensors/gemma4-e2b', 'float'],
+  ['../families/safetensors/gemma4-e2b', 'int8'],
+  ['../families/safetensors/gemma4-e2b', 'int4'],
+  ['../families/mobius/gemma4', 'int8'],
 ] as const)('%s in %s: an answer is the same in every bit alone and in company', async (fixture, form) => {
   const source = form === 'published' ? ggufFolder() : fixture;
   const model: EngineModel = await compileFixture(source, form);

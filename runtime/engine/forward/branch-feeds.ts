@@ -6,10 +6,9 @@ import {
   APART_CELLS,
   APART_GATHERED,
   APART_POSITIONS,
-  APART_SHAPE,
   APART_SPREAD,
-  apartMask,
   apartName,
+  type BranchMask,
   JOB_ROWS,
   JOB_SIZES,
   SEVERAL_JOBS,
@@ -50,24 +49,19 @@ interface Row {
  */
 export class BranchFeeds {
   readonly #manifest: Manifest;
-  readonly #heads: number;
-  /** Number of query heads for each key head. */
-  readonly #group: number;
-  /** Number of elements of a key or value of a branch. */
-  readonly #width: number;
-  /** Masks of the branches' own cells, one for each size of attention window. */
-  readonly #masks: Scratch<Float32Array<ArrayBuffer>>[];
+  /** Masks of the branches' own cells, and the memory that each is written to. */
+  readonly #masks: readonly (BranchMask & { scratch: Scratch<Float32Array<ArrayBuffer>> })[];
+  /** True if each key head of a layer has a single query head. */
+  readonly #oneQueryEach: boolean;
   /** Keys and values of several jobs, layer by layer. */
   readonly #joint: Scratch<Float32Array<ArrayBuffer>>[];
 
-  constructor(manifest: Manifest, queryHeads: number) {
+  constructor(manifest: Manifest, masks: readonly BranchMask[]) {
     this.#manifest = manifest;
-    const { heads, headSize } = at(manifest.kv, 0);
-    this.#heads = heads;
-    this.#group = queryHeads / heads;
-    this.#width = headSize + 1;
-    this.#masks = manifest.inputs.masks.map(() => new Scratch((length) => new Float32Array(length)));
-    this.#joint = manifest.kv.flatMap(() => [0, 1].map(() => new Scratch((length) => new Float32Array(length))));
+    const scratch = () => new Scratch((length) => new Float32Array(length));
+    this.#masks = masks.map((mask) => ({ ...mask, scratch: scratch() }));
+    this.#oneQueryEach = masks.some(({ group }) => group === 1);
+    this.#joint = manifest.kv.flatMap(() => [scratch(), scratch()]);
   }
 
   /**
@@ -76,7 +70,7 @@ export class BranchFeeds {
    */
   padded(stretches: readonly Cells[], block: RowBlock): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
-    const missing = rowsMissing(count, block) || Number(count === 1 && this.#group === 1);
+    const missing = rowsMissing(count, block) || Number(count === 1 && this.#oneQueryEach);
     const last = at(stretches, stretches.length - 1);
     return [...stretches, ...Array<Cells>(missing).fill({ ...last, start: last.end - 1 })];
   }
@@ -110,20 +104,19 @@ export class BranchFeeds {
 
   /** Returns the inputs that say which row belongs where, and which cells it sees. */
   #rowFeeds(jobs: readonly JobBranches[], rows: readonly Row[]): Record<string, Tensor> {
-    const [heads, group, length] = [this.#heads, this.#group, lengthOf(jobs)];
-    const count = branchesOf(jobs);
+    const [count, length] = [branchesOf(jobs), lengthOf(jobs)];
     const used = new Int32Array(count);
     const within = rows.map(({ place }) => {
       used[place] = at(used, place) + 1;
       return at(used, place) - 1;
     });
     // Two rows at least, because one row alone is multiplied by another kernel.
-    const height = Math.max(...used, group === 1 ? 2 : 1);
+    const height = Math.max(...used, this.#oneQueryEach ? 2 : 1);
     const gathered = rows.map(({ place }, row) => place * height + at(within, row));
     const spread = new BigInt64Array(count * height);
-    const cells = new BigInt64Array(rows.length * heads * 3);
-    const masks = this.#manifest.inputs.masks.map(({ window }, index) => {
-      const mask = at(this.#masks, index).take(spread.length * group * length);
+    const cells = new BigInt64Array(rows.length * 3);
+    const masks = this.#masks.map(({ name, window, group, scratch }) => {
+      const mask = scratch.take(spread.length * group * length);
       mask.fill(HIDDEN);
       for (let first = 0; first < mask.length; first += length) mask[first] = 0;
       for (const [
@@ -140,42 +133,39 @@ export class BranchFeeds {
           mask[line + branches.indexOf(seen)] = 0;
         for (let member = 1; member < group; member++) mask.copyWithin(line + member * length, line, line + length);
       }
-      return [apartMask(window), new Tensor('float32', mask, [count, 1, height * group, length])];
+      return [name, new Tensor('float32', mask, [count, 1, height * group, length])];
     });
     for (const [row, { job, cell, place }] of rows.entries()) {
       spread[at(gathered, row)] = BigInt(row);
-      const index = BigInt(job.branches.indexOf(cell));
-      for (let head = 0; head < heads; head++)
-        cells.set([BigInt(place), BigInt(head), index], 3 * (row * heads + head));
+      cells.set([BigInt(place), 0n, BigInt(job.branches.indexOf(cell))], 3 * row);
     }
     const positions = BigInt64Array.from(rows, ({ job, cell }) => BigInt(at(job.sequence.positions, cell)));
     return {
       [SEVERAL_JOBS]: new Tensor('bool', [jobs.length > 1], [1]),
       [APART_POSITIONS]: new Tensor('int64', positions, [1, rows.length]),
-      [APART_CELLS]: new Tensor('int64', cells, [rows.length * heads, 3]),
-      [APART_SPREAD]: new Tensor('int64', spread, [spread.length]),
+      [APART_CELLS]: new Tensor('int64', cells, [rows.length, 1, 3]),
+      [APART_SPREAD]: new Tensor('int64', spread, [count, height]),
       [APART_GATHERED]: int64(gathered),
-      [APART_SHAPE]: int64([-1, height, heads, group * this.#width]),
       ...Object.fromEntries(masks),
     };
   }
 
   /** Binds the numbers of rows of several jobs. Slots without a job get the rows of padding. */
   #bindSizes(jobs: readonly JobBranches[], padding: number, { feeds }: BoundBranches): void {
-    const sizes = jobs.map(({ start, end }) => this.#group * (end - start));
-    sizes.push((sizes.pop() ?? 0) + padding * this.#group);
+    const sizes = jobs.map(({ start, end }) => end - start);
+    sizes.push((sizes.pop() ?? 0) + padding);
     const { slots = 1 } = this.#manifest;
     const empty = slots - jobs.length;
-    feeds[JOB_SIZES] = int64([...sizes, ...Array<number>(empty).fill(this.#group), this.#group * jobs.length]);
+    feeds[JOB_SIZES] = int64([...sizes, ...Array<number>(empty).fill(1), jobs.length]);
     feeds[JOB_ROWS] = int64([sizes.reduce((sum, size) => sum + size, 0)]);
   }
 
   #bindKv(jobs: readonly JobBranches[], rows: readonly Row[], bound: BoundBranches): void {
     const [only] = jobs;
-    const length = lengthOf(jobs);
-    const dims = [branchesOf(jobs), this.#heads, length, this.#width];
-    const size = length * this.#width;
-    for (const [layer, { past, present }] of this.#manifest.kv.entries()) {
+    const [count, length] = [branchesOf(jobs), lengthOf(jobs)];
+    for (const [layer, { past, present, heads, headSize }] of this.#manifest.kv.entries()) {
+      const dims = [count, heads, length, headSize + 1];
+      const size = heads * length * (headSize + 1);
       for (const [index, part] of (['key', 'value'] as const).entries()) {
         const own = ({ branches }: JobBranches) => floatBuffer(at(branches.layers, layer)[part]);
         const bind = (data: Float32Array) => {
@@ -184,43 +174,48 @@ export class BranchFeeds {
           bound.fetches[apartName(at(present, index))] = tensor;
         };
         if (only && jobs.length === 1) {
-          bind(own(only).subarray(only.from * this.#heads * size, only.to * this.#heads * size));
+          bind(own(only).subarray(only.from * size, only.to * size));
           continue;
         }
-        const joint = at(this.#joint, 2 * layer + index).take(branchesOf(jobs) * this.#heads * size);
-        for (const job of jobs) this.#copyTogether(own(job), job, joint, size);
+        const joint = at(this.#joint, 2 * layer + index).take(count * size);
+        for (const job of jobs) copyTogether(own(job), job, joint, { heads, length, width: headSize + 1 });
         bind(joint);
       }
     }
-    if (jobs.length > 1) bound.store = () => this.#copyBack(rows, branchesOf(jobs), size);
-  }
-
-  /** Copies the KV of a job's branches to their place among those of several jobs. */
-  #copyTogether(from: Float32Array, job: JobBranches, joint: Float32Array, size: number): void {
-    const ownSize = job.branches.length * this.#width;
-    const heads = (job.to - job.from) * this.#heads;
-    for (let head = 0; head < heads; head++) {
-      const start = (job.from * this.#heads + head) * ownSize;
-      joint.set(from.subarray(start, start + ownSize), (job.first * this.#heads + head) * size);
-    }
+    if (jobs.length > 1) bound.store = () => this.#copyBack(rows, count, length);
   }
 
   /** Copies new keys and values of several jobs to the branches that they belong to. */
-  #copyBack(rows: readonly Row[], count: number, size: number): void {
+  #copyBack(rows: readonly Row[], count: number, length: number): void {
     for (const [index, scratch] of this.#joint.entries()) {
-      const joint = scratch.take(count * this.#heads * size);
+      const { heads, headSize } = at(this.#manifest.kv, index >> 1);
+      const width = headSize + 1;
+      const joint = scratch.take(count * heads * length * width);
       for (const { job, cell, place } of rows) {
         const { key, value } = at(job.branches.layers, index >> 1);
         const into = index % 2 === 0 ? key : value;
-        const offset = job.branches.indexOf(cell) * this.#width;
-        const ownSize = job.branches.length * this.#width;
-        for (let head = 0; head < this.#heads; head++) {
-          const start = (place * this.#heads + head) * size + offset;
-          const target = (job.branches.placeOf(cell) * this.#heads + head) * ownSize + offset;
-          into.set(joint.subarray(start, start + this.#width), target);
+        const offset = job.branches.indexOf(cell) * width;
+        for (let head = 0; head < heads; head++) {
+          const start = (place * heads + head) * length * width + offset;
+          const target = (job.branches.placeOf(cell) * heads + head) * job.branches.length * width + offset;
+          into.set(joint.subarray(start, start + width), target);
         }
       }
     }
+  }
+}
+
+/** Copies the KV of a job's branches in a layer to their place among those of several jobs, `length` cells each. */
+function copyTogether(
+  from: Float32Array,
+  { branches, from: begin, to, first }: JobBranches,
+  joint: Float32Array,
+  { heads, length, width }: { heads: number; length: number; width: number },
+): void {
+  const ownSize = branches.length * width;
+  for (let head = 0; head < (to - begin) * heads; head++) {
+    const start = (begin * heads + head) * ownSize;
+    joint.set(from.subarray(start, start + ownSize), (first * heads + head) * length * width);
   }
 }
 

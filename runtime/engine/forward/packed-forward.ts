@@ -32,7 +32,7 @@ export class PackedForward implements Forward {
   rowBlock: RowBlock;
   /** `KernelBlocks.cells` */
   readonly #cellBlock: number;
-  /** True if each key head has a single query head. */
+  /** True if each key head of a layer has a single query head. */
   readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
@@ -45,12 +45,12 @@ export class PackedForward implements Forward {
     const { slots, alone: aloneGraph, ...facts } = manifest;
     this.vocabSize = manifest.vocabSize;
     this.slots = slots ?? 1;
-    this.apart = manifest.queryHeads !== undefined;
+    this.apart = manifest.branchMasks !== undefined;
     // In a tiny model, rounded activations can hide from the test at the load that the last rows are others.
     const { fourBitRows, cells } = kernelBlocks();
     this.rowBlock = manifest.precision === 'int4' ? fourBitRows : 1;
     this.#cellBlock = cells;
-    this.#oneQueryEach = manifest.queryHeads === manifest.kv[0]?.heads;
+    this.#oneQueryEach = manifest.branchMasks?.some(({ group }) => group === 1) ?? false;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
   }
@@ -232,7 +232,7 @@ class PackedGraph {
     const { states, inputs } = manifest;
     this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
-    this.#branches = manifest.queryHeads ? new BranchFeeds(manifest, manifest.queryHeads) : undefined;
+    this.#branches = manifest.branchMasks && new BranchFeeds(manifest, manifest.branchMasks);
   }
 
   /**

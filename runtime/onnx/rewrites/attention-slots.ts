@@ -13,6 +13,7 @@ import type { GraphLayout } from '../layout.ts';
 import {
   APART,
   apartName,
+  type BranchMask,
   declareTwoParts,
   type Heads,
   SEVERAL_JOBS,
@@ -69,9 +70,9 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
  * - `nothing` float `[0]`: an empty tensor, from which the empty KV of the other slots is cut
  *
  * Must be called after `packBranches` and `gatherRows`. Deletes `attentionMask` from `layout`, and `positions` unless
- * another node reads them. Returns the number of query heads if a run may also compute branches apart from their
- * prefix (`two-part-attention.ts`), and whether the graph has experts. Returns null and changes nothing if
- * anything other than attention reads the attention mask, or if an attention node has more than three outputs.
+ * another node reads them. Returns the masks of branches if a run may also compute these apart from their prefix
+ * (`two-part-attention.ts`), and whether the graph has experts. Returns null and changes nothing if anything other
+ * than attention reads the attention mask, or if an attention node has more than three outputs.
  *
  * @param masks mask inputs that `packBranches` added
  * @param count number of slots
@@ -82,7 +83,7 @@ export function addAttentionSlots(
   attention: readonly OnnxNode[],
   masks: readonly { name: string; window: number | null }[],
   count: number,
-): { queryHeads?: number; experts?: true } | null {
+): { branchMasks?: BranchMask[]; experts?: true } | null {
   const { graph } = model;
   const readElsewhere = namesReadElsewhere(graph, new Set(attention));
   if (layout.attentionMask && readElsewhere.has(layout.attentionMask)) return null;
@@ -97,23 +98,40 @@ export function addAttentionSlots(
   }
   const slots = Array.from({ length: count }, (_, slot) => slot);
   const heads = twoPartHeads(graph, layout, attention);
-  for (const node of attention) {
+  const branchMasks = new Map<string, BranchMask>();
+  for (const [index, node] of attention.entries()) {
     const slotOutputs = outputsOf(node, slots);
-    const own = heads ? node.outputs.slice(1, 3).map(apartName) : [];
+    const parts = heads && at(heads, index);
+    const own = parts?.writes ? node.outputs.slice(1, 3).map(apartName) : [];
     const several = attentionOfSeveral(node, slots);
-    if (heads) addEmpty(graph, several, own);
+    addEmpty(graph, several, own);
     const one = attentionOfOne(node, slots);
     addEmpty(graph, one, [...slotOutputs.slice(3), ...own]);
-    const whenTrue = heads
-      ? eitherOf(APART, { whenTrue: attentionOfBranches(graph, node, { heads, masks, slots }), whenFalse: several })
-      : several;
+    let whenTrue = several;
+    if (parts) {
+      const mask = branchMask(node, parts, masks);
+      branchMasks.set(mask.name, mask);
+      const branches = attentionOfBranches(graph, node, { heads: parts, mask, slots });
+      whenTrue = eitherOf(APART, { whenTrue: branches, whenFalse: several });
+    }
     const outputs = [...slotOutputs, ...own];
     graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, { whenTrue, whenFalse: one }));
   }
   declareSlots(graph, layout, masks, slots, readElsewhere);
-  if (heads) declareTwoParts(graph, layout, heads, { slots: count, masks });
+  if (heads) declareTwoParts(graph, layout, heads, { slots: count, masks: [...branchMasks.values()] });
   const experts = graph.nodes.some(({ op }) => op === 'MoE' || op === 'QMoE');
-  return { ...(heads ? { queryHeads: heads.queries } : {}), ...(experts ? { experts } : {}) };
+  return { ...(heads ? { branchMasks: [...branchMasks.values()] } : {}), ...(experts ? { experts } : {}) };
+}
+
+/** Returns the mask of the branches' own cells in a layer. */
+function branchMask(
+  node: OnnxNode,
+  { queries, keys }: Heads,
+  masks: readonly { name: string; window: number | null }[],
+): BranchMask {
+  const window = masks.find(({ name }) => name === node.inputs[MASK])?.window ?? null;
+  const group = queries / keys;
+  return { name: `branch_mask_${window ?? 'all'}_${group}`, window, group };
 }
 
 /**
@@ -137,33 +155,25 @@ function eitherOf(condition: string, branches: { whenTrue: Subgraph; whenFalse: 
 function attentionOfBranches(
   graph: Graph,
   node: OnnxNode,
-  {
-    heads,
-    masks,
-    slots,
-  }: { heads: Heads; masks: readonly { name: string; window: number | null }[]; slots: readonly number[] },
+  { heads, mask, slots }: { heads: Heads; mask: BranchMask; slots: readonly number[] },
 ): Subgraph {
   const [output = '', ...present] = outputsOf(node, slots);
   const [key = '', value = ''] = node.inputs.slice(PAST_KEY, PAST_KEY + 2);
-  const mask = node.inputs[MASK] ?? '';
-  const window = masks.find(({ name }) => name === mask)?.window ?? null;
-  const own = { key: apartName(key), value: apartName(value), window };
-  const written = node.outputs.slice(1, 3).map(apartName);
+  const own = { key: apartName(key), value: apartName(value), mask };
+  const written = heads.layer.present.map(apartName);
   const prefixes = slots.map((slot) => ({
     key: slotName(slot, key),
     value: slotName(slot, value),
-    mask: slotName(slot, mask),
+    mask: slotName(slot, node.inputs[MASK] ?? ''),
   }));
   const over = (jobs: typeof prefixes): Subgraph => {
-    const [result = '', ownKey = '', ownValue = ''] = [output, ...written].map((name) => `${name}/jobs${jobs.length}`);
+    const named = (name: string) => `${name}/jobs${jobs.length}`;
+    const result = named(output);
+    const [ownKey = '', ownValue = ''] = heads.writes ? written.map(named) : written;
     const nodes = twoPartAttention(node, heads, jobs, { ...own, outputs: [result, ownKey, ownValue] });
     const branch = { nodes, outputs: [tensor(result, 3)] };
-    addEmpty(
-      graph,
-      branch,
-      present.map((name) => `${name}/jobs${jobs.length}`),
-    );
-    branch.outputs.push(tensor(ownKey, 4), tensor(ownValue, 4));
+    addEmpty(graph, branch, present.map(named));
+    if (heads.writes) branch.outputs.push(tensor(ownKey, 4), tensor(ownValue, 4));
     return branch;
   };
   return eitherOf(SEVERAL_JOBS, { whenTrue: over(prefixes), whenFalse: over(prefixes.slice(0, 1)) });
@@ -174,6 +184,7 @@ function attentionOfBranches(
  * onnxruntime takes longer to return constants from a branch.
  */
 function addEmpty({ initializers }: Graph, branch: Subgraph, names: readonly string[]): void {
+  if (names.length === 0) return;
   const sizes = `assay/slot_empty_${names.length}`;
   initializers.set(sizes, makeTensor(sizes, [names.length], new BigInt64Array(names.length)));
   const outputs = names.map((name) => `${name}/empty`);
