@@ -17,7 +17,7 @@ export function limitBodies(
   const accepted = Object.keys(decoders).join(', ');
   return async (c, next) => {
     const share = budget.share();
-    c.set('body', { share, decoders, turn });
+    c.set('body', { share, decoders, ...(turn ? { turn: () => turn(c.get('key')?.name ?? '') } : {}) });
     try {
       await next();
       // RFC 7694, section 3: what a client may send instead.

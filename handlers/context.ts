@@ -60,8 +60,8 @@ export interface AppDeps {
   bodyBytes?: number;
   /** Decoders of compressed bodies; `STANDARD_DECODERS` by default. */
   decoders?: BodyDecoders;
-  /** Resolves when a body of more than 1 MiB may be parsed; without it, at once. */
-  turn?: () => Promise<void>;
+  /** Resolves when a body of more than 16 KiB may be parsed, which callers do in turns; without it, at once. */
+  turn?: (caller: string) => Promise<void>;
   /** Compiles the schemas of expensive bodies; without it, the thread that serves requests does. */
   checker?: BodyChecker;
   /** Milliseconds without an event after which a stream sends a comment to keep the connection open; default 1500. */
@@ -153,7 +153,7 @@ export interface AppEnv {
     /** Path of the request's route in the contract, such as `/v1/models/{model_id}`; absent if there is no route. */
     route?: string;
     /** The request's share of the body budget (`AppDeps.bodyBytes`), and what its body is decoded and parsed by. */
-    body: { share: BodyShare; decoders: BodyDecoders; turn: AppDeps['turn'] };
+    body: { share: BodyShare; decoders: BodyDecoders; turn?: () => Promise<void> };
     /** JSON text of the body, once it is read. */
     text?: string;
     checker?: BodyChecker;

@@ -67,8 +67,7 @@ export class BodyThread implements BodyChecker {
     if (this.#closed) for (const { settle } of this.#waiting.splice(0)) settle(unchecked());
     for (const { signal, settle } of this.#waiting.filter((one) => one.signal.aborted)) settle(signal.reason as Error);
     this.#waiting = this.#waiting.filter((one) => !one.signal.aborted);
-    const used = this.#waiting.map(({ caller }) => this.#shares.used(caller));
-    const [next] = this.#waiting.splice(used.indexOf(Math.min(...used)), 1);
+    const next = this.#shares.takeNext(this.#waiting);
     if (!next) return;
     this.#current = { waiting: next, begin: performance.now() };
     this.#worker ??= this.#start();

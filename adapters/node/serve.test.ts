@@ -74,31 +74,36 @@ test.each(['compress', 'gzip, br', 'x', '__proto__'])('the encoding %s is not kn
   });
 });
 
-test('work in turns waits as long as the work before it took', async () => {
-  vi.useFakeTimers();
-  const now = vi.spyOn(performance, 'now').mockReturnValueOnce(1000).mockReturnValueOnce(1100);
+test('callers have turns to work, the one that has used least first, and other work has as much time', async () => {
   const turn = turns();
-  await turn();
-  let begun = false;
-  void turn().then(() => {
-    begun = true;
-  });
-  await vi.advanceTimersByTimeAsync(99);
-  expect(begun).toBe(false);
-  await vi.advanceTimersByTimeAsync(2);
-  expect(begun).toBe(true);
-  now.mockRestore();
-  vi.useRealTimers();
+  const order: string[] = [];
+  let others = 0;
+  const other = () => {
+    others++;
+    if (order.length < 5) setImmediate(other);
+  };
+  const work = async (caller: string, name: string) => {
+    await turn(caller);
+    order.push(name);
+    for (const end = performance.now() + 5; performance.now() < end; );
+  };
+  setImmediate(other);
+  const all = ['a1', 'a2', 'a3', 'a4'].map((name) => work('ann', name));
+  await Promise.all([...all, work('bob', 'b')]);
+  expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a4']);
+  // Without a rest, it has one turn after each.
+  expect(others).toBeGreaterThan(40);
 });
 
 test.each([
-  ['a body of 1 MiB is parsed at once', 0, 0],
-  ['a larger one in two turns: to be parsed, and to be validated', 1, 2],
-])('%s', async (_, more, expected) => {
+  ['a body of 16 KiB is parsed at once', 16 * 1024, 0],
+  ['a longer one in a turn', 16 * 1024 + 1, 1],
+  ['one of more than 1 MiB in two turns: to be parsed, and to be validated', 1024 * 1024 + 1, 2],
+])('%s', async (_, bytes, expected) => {
   const turn = vi.fn(async () => undefined);
   const share = new BodyBudget(2 ** 30).share();
   const headers = { 'content-type': 'application/json' };
-  const body = '"x"'.padEnd(1024 * 1024 + more);
+  const body = '"x"'.padEnd(bytes);
   const request = new Request('http://localhost/', { method: 'POST', headers, body });
   expect(await readJson(request, { contentType: 'required', share, turn })).toBe('x');
   expect(turn).toHaveBeenCalledTimes(expected);

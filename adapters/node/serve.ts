@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { extname, join } from 'node:path';
 import { Duplex } from 'node:stream';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import * as zlib from 'node:zlib';
 import { Hono } from 'hono';
@@ -14,6 +15,7 @@ import type { Pages, StaticPage } from '../../handlers/pages.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { type BodyDecoders, STANDARD_DECODERS } from '../../lib/json/body.ts';
+import { FairShares } from '../../lib/limits/fair-shares.ts';
 import { memoryQuota } from '../../lib/limits/quota.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelHost } from '../../lib/models/host.ts';
@@ -247,20 +249,34 @@ export const NODE_DECODERS: BodyDecoders = {
 };
 
 /**
- * Returns a function that lets one caller after the other do work which keeps the thread busy, with as much time
- * between two of them as the first one's work took, for requests that have none.
+ * Returns a function that gives callers turns for work which keeps the thread busy: one at a time, of the caller first
+ * that has used least, with as much time between two of them as the first one's work took, for requests that have none.
  */
-export function turns(): () => Promise<void> {
-  let last = Promise.resolve();
-  return async () => {
-    const before = last;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    last = promise;
-    await before;
-    const begin = performance.now();
-    // The first timer ends when the work has ended.
-    setTimeout(() => setTimeout(resolve, performance.now() - begin), 0);
-  };
+export function turns(): (caller: string) => Promise<void> {
+  const shares = new FairShares();
+  const waiting: { caller: string; begin(): void }[] = [];
+  let serving = false;
+  async function serve(): Promise<void> {
+    if (serving) return;
+    serving = true;
+    for (let next = shares.takeNext(waiting); next; next = shares.takeNext(waiting)) {
+      const begin = performance.now();
+      next.begin();
+      // The work runs in microtasks, and so ends before this.
+      await setImmediate();
+      const end = performance.now();
+      shares.charge(next.caller, end - begin);
+      shares.remove(next.caller, end);
+      if (end - begin >= 1) await setTimeout(end - begin);
+    }
+    serving = false;
+  }
+  return (caller) =>
+    new Promise((begin) => {
+      shares.add(caller, performance.now());
+      waiting.push({ caller, begin });
+      void serve();
+    });
 }
 
 /** Output folders of `npm run build:pages`: in a checkout, and in the published package. */

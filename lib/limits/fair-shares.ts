@@ -71,6 +71,12 @@ export class FairShares {
     return this.#used.get(caller) ?? 0;
   }
 
+  /** Removes the first item of the caller that has used least, and returns it; undefined if there is none. */
+  takeNext<T extends { caller: string }>(waiting: T[]): T | undefined {
+    const used = waiting.map(({ caller }) => this.used(caller));
+    return waiting.splice(used.indexOf(Math.min(...used)), 1)[0];
+  }
+
   #raiseFloor(): void {
     if (this.#jobs.size === 0) return;
     this.#floor = Math.max(this.#floor, Math.min(...[...this.#jobs.keys()].map((caller) => this.used(caller))));

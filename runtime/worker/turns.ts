@@ -59,9 +59,7 @@ export class Turns {
     if (this.#running) return;
     this.#running = true;
     while (this.#waiting.length > 0) {
-      const used = this.#waiting.map(({ caller }) => this.#shares.used(caller));
-      const [next] = this.#waiting.splice(used.indexOf(Math.min(...used)), 1);
-      next?.begin();
+      this.#shares.takeNext(this.#waiting)?.begin();
       // The slice runs in a microtask, and so ends before this.
       await setImmediate();
     }
