@@ -9,7 +9,7 @@ import { loadFailureReason } from '../ort-plugin/open-device.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { KvShape } from './cache/kv-shape.ts';
 import type { Forward } from './forward/forward.ts';
-import { PackedForward } from './forward/packed-forward.ts';
+import { addsInPieces, PackedForward } from './forward/packed-forward.ts';
 import { PlainForward } from './forward/plain-forward.ts';
 import { floats } from './forward/state-feeds.ts';
 import { StaticForward } from './forward/static/static-forward.ts';
@@ -85,6 +85,8 @@ async function openForward(
     });
     return { forward: new StaticForward(sessions, manifest, manifest.static), close };
   }
+  // Without it, the operator adds over blocks of cells of the CPU's second cache, and the last one in another order.
+  if (manifest.path === 'packed') process.env.ORT_GQA_DISABLE_FLASH_ATTENTION = addsInPieces(manifest.kv) ? '1' : '0';
   const session = await InferenceSession.create(join(folder, manifest.graph), options);
   if (manifest.path === 'plain')
     return { forward: new PlainForward(session, manifest), close: () => session.release() };

@@ -75,12 +75,12 @@ export class Sequence {
   }
 
   /**
-   * Appends cells that mean nothing after the trunk, up to a multiple of `block`, until `unpad`. Returns the length
-   * before.
+   * Appends cells that mean nothing after the trunk, up to a multiple of `block` that is not below `least`, until
+   * `unpad`. Returns the length before.
    */
-  pad(block: number): number {
+  pad(block: number, least: number): number {
     const { length } = this;
-    const end = Math.ceil(length / block) * block;
+    const end = Math.ceil(Math.max(length, least) / block) * block;
     if (end > this.capacity) this.resize(end);
     while (this.length < end) this.append(0, this.length - 1);
     return length;

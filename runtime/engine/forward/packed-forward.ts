@@ -13,13 +13,19 @@ import {
   slotName,
 } from '../../onnx/rewrites/attention-slots.ts';
 import { isEndOfResults } from '../../onnx/rewrites/end-results.ts';
-import { APART } from '../../onnx/rewrites/two-part-attention.ts';
+import { APART, MOST_IN_ORDER } from '../../onnx/rewrites/two-part-attention.ts';
 import type { Sequence } from '../cache/sequence.ts';
 import { type BoundBranches, BranchFeeds } from './branch-feeds.ts';
 import { type Forward, type RowBlock, rowsMissing, Scratch, type SequenceRun } from './forward.ts';
 import { type MediaFeatures, tokenFeeds } from './media-feeds.ts';
 import { StateFeeds } from './state-feeds.ts';
 import { gather, HIDDEN, int64, integers, kvTensors, LogitRows, positionTensor } from './tensors.ts';
+
+/**
+ * Least number of cells over which GroupQueryAttention adds the products of large heads (`MOST_IN_ORDER`) in the order
+ * in which it does over any larger number: more than 64, and a few that `#runExact` may leave for a run of their own.
+ */
+const LEAST_CELLS = 72;
 
 /**
  * Runs the tokens of all branches packed into one sequence: each branch's positions continue from the prefix, and a
@@ -32,6 +38,8 @@ export class PackedForward implements Forward {
   rowBlock: RowBlock;
   /** `KernelBlocks.cells` */
   readonly #cellBlock: number;
+  /** Least number of cells of a run in which cells are exact. */
+  readonly #leastCells: number;
   /** True if each key head of a layer has a single query head. */
   readonly #oneQueryEach: boolean;
   readonly #batch: PackedGraph;
@@ -50,6 +58,7 @@ export class PackedForward implements Forward {
     const { fourBitRows, cells } = kernelBlocks();
     this.rowBlock = manifest.precision === 'int4' ? fourBitRows : 1;
     this.#cellBlock = cells;
+    this.#leastCells = addsInPieces(manifest.kv) ? LEAST_CELLS : 1;
     this.#oneQueryEach = manifest.branchMasks?.some(({ group }) => group === 1) ?? false;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
@@ -77,7 +86,7 @@ export class PackedForward implements Forward {
     const whole = rowsMissing(cells, this.rowBlock) === 0;
     for (const { sequence, start, exact } of batch) {
       if (start > sequence.exactLength) continue;
-      const alike = exact || (whole && sequence.length - start > 1);
+      const alike = exact || (whole && sequence.length - start > 1 && sequence.length >= this.#leastCells);
       const end = alike ? sequence.trunkLength : start;
       sequence.exactLength = exact ? end : end - (end % this.#cellBlock);
     }
@@ -99,11 +108,11 @@ export class PackedForward implements Forward {
   /** Runs cells in a run with exact ones after whose trunks there are as many more as attention adds at a time. */
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const exact = batch.some((one) => one.exact);
-    if (!exact || this.#cellBlock === 1) return this.#runParts(batch, exact);
+    if (!exact || Math.max(this.#cellBlock, this.#leastCells) === 1) return this.#runParts(batch, exact);
     const padded = batch
       .map(({ sequence }) => sequence)
       .filter(({ branches, trunkLength, length }) => !branches && trunkLength === length);
-    const lengths = padded.map((sequence) => sequence.pad(this.#cellBlock));
+    const lengths = padded.map((sequence) => sequence.pad(this.#cellBlock, this.#leastCells));
     try {
       return await this.#runParts(batch, exact);
     } finally {
@@ -156,6 +165,11 @@ export class PackedForward implements Forward {
     const last = await this.#run([{ ...cut, start: end - missing, rows: rows.filter((row) => row >= end) }], block);
     return joined(most.flatMap((one, index) => [before.take(one.rows.length), ...(index === longest ? [last] : [])]));
   }
+}
+
+/** Tells whether a layer has heads with more elements than onnxruntime adds in one order. */
+export function addsInPieces(layers: readonly { headSize: number }[]): boolean {
+  return layers.some(({ headSize }) => headSize > MOST_IN_ORDER);
 }
 
 /** Adds the cells before a stretch to it. */

@@ -61,8 +61,11 @@ const COMPANY = [
   [5, 8, 2],
   [5, 8, 2, 40],
 ];
-/** Numbers of new tokens of a prefix in each of its runs: some kernels add values of attention in blocks of 4 cells. */
-const PARTS = [7, 11, 13, 16];
+/**
+ * Numbers of new tokens of a prefix in each of its runs: some kernels add values of attention in blocks of 4 cells, and
+ * products of large heads in another order over at most 64.
+ */
+const PARTS = [7, 11, 13, 36];
 const PREFIX = PARTS.reduce((sum, count) => sum + count, 0);
 /** Number of tokens of a text that is read beside it in the first run. */
 const TEXT = 27;

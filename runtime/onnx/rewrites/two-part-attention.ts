@@ -55,6 +55,12 @@ export interface Heads {
   turned: number;
 }
 
+/**
+ * Most elements of a head that onnxruntime's product of queries and keys adds in one order. How it divides more depends
+ * on the numbers of rows and cells (core/mlas/lib/sgemm.cpp, `StrideK`).
+ */
+export const MOST_IN_ORDER = 128;
+
 /** Attributes of GroupQueryAttention that the two parts compute; others must be absent. */
 const KNOWN = ['num_heads', 'kv_num_heads', 'scale', 'do_rotary', 'rotary_interleaved', 'local_window_size', 'softcap'];
 const [KEY, PAST_KEY, COS, MASK] = [1, 3, 7, 10];
@@ -143,6 +149,7 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
     const name = nameOf(constant, heads);
     initializers.set(name, makeTensor(name, dims, BigInt64Array.from(values, BigInt)));
   };
+  const pieces = piecesOf(size);
   for (const [name, values] of Object.entries({
     byKeyHead: [-1, keys, size],
     pad: [0, 0, 0, 0, 0, 1],
@@ -154,6 +161,9 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
     back: [-1, keys, group * (size + 1)],
     cells: [-1, size + 1],
     widths: [size, 1],
+    pieces,
+    // The one element more changes no bit: it is 0 for all keys but one, which has nothing else.
+    ownPieces: pieces.with(-1, (pieces.at(-1) ?? 0) + 1),
     result: [1, -1, queries * size],
     last: [-1],
     dummies: [0, 0, 0, 0, 0, 0, slots * group, 0],
@@ -169,6 +179,12 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
   }
   const each = Array.from({ length: keys }, (_, head) => [0, head, 0]);
   add('heads', [keys, 3], each.flat());
+}
+
+/** Returns the sizes of the pieces of a head that are multiplied one after the other (`MOST_IN_ORDER`). */
+function piecesOf(size: number): number[] {
+  const whole = new Array<number>(Math.ceil(size / MOST_IN_ORDER) - 1).fill(MOST_IN_ORDER);
+  return [...whole, size - whole.length * MOST_IN_ORDER];
 }
 
 function nameOf(constant: string, { queries, keys, size }: Heads): string {
@@ -215,6 +231,21 @@ export function twoPartAttention(
   };
   const constant = (name: string) => nameOf(name, heads);
   const shaped = (value: string, shape: string) => add('Reshape', [value, constant(shape)]);
+  /** Multiplies queries and keys piece by piece; a constant has the sizes of the pieces. */
+  const product = (queries: string, keys: string, sizes: string, alpha: number): string => {
+    const multiplied = (query: string, key: string) =>
+      add('FusedMatMul', [query, key], { transB: 1, alpha: { float: alpha } });
+    const pieces = [...piecesOf(size).keys()];
+    if (pieces.length === 1) return multiplied(queries, keys);
+    const split = (whole: string): string[] => {
+      const parts = pieces.map((piece) => `${whole}/${sizes}_${piece}/${result}`);
+      nodes.push(makeNode('Split', [whole, constant(sizes)], parts, { axis: 3 }));
+      return parts;
+    };
+    const [queryPieces, keyPieces] = [split(queries), split(keys)];
+    const products = pieces.map((piece) => multiplied(at(queryPieces, piece), at(keyPieces, piece)));
+    return products.reduce((sum, one) => add('Add', [sum, one]));
+  };
   const swapped = (value: string) => add('Transpose', [value], { perm: [1, 0, 2] });
 
   let [query = '', key = '', value = ''] = node.inputs;
@@ -267,7 +298,7 @@ export function twoPartAttention(
   const most = (values: string) => add('ReduceMax', [values, constant('last')], { keepdims: 1 });
   const parts = rowsOfJobs(asked).map((rows, job): [most: string, weight: string, result: string] => {
     const { key, value, mask } = at(prefixes, job);
-    const all = add('FusedMatMul', [rows, key], { transB: 1, alpha: { float: scale } });
+    const all = product(rows, key, 'pieces', scale);
     // Rows that see nothing of the prefix have scores so low that its cell gets no weight.
     const scores =
       window === null
@@ -285,7 +316,7 @@ export function twoPartAttention(
   const rows = swapped(shaped(add('Concat', [scaled, used(joined(0))], { axis: 3 }), 'wide'));
   const places = add('Gather', [rows, APART_SPREAD], { axis: 0 });
   const ownRows = shaped(add('Transpose', [places], { perm: [0, 2, 1, 3] }), 'own');
-  const ownScores = add('Add', [add('FusedMatMul', [ownRows, ownKey], { transB: 1 }), mask]);
+  const ownScores = add('Add', [product(ownRows, ownKey, 'ownPieces', 1), mask]);
   const second = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
   const flat = shaped(add('Transpose', [second], { perm: [0, 2, 1, 3] }), 'back');
   const gathered = shaped(add('Gather', [flat, APART_GATHERED], { axis: 0 }), 'cells');
