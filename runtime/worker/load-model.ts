@@ -238,7 +238,7 @@ export function dependenceOf(
   if (states)
     return 'tasks run side by side, because the model has layers with a state; others change the order in which attention adds numbers';
   if (branchMasks === undefined)
-    return 'tasks run side by side, because the attention of the model has sinks or capped scores; others change the order in which it adds numbers';
+    return 'tasks run side by side, because the attention of the model has sinks; others change the order in which it adds numbers';
   if (experts)
     return 'an expert of the model computes all tokens of a run that choose it together, and few by another kernel';
   if (!independent) return 'a test at the load computed a task with other bits in company than alone';

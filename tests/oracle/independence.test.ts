@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -12,6 +12,7 @@ import type { BranchSpec } from '../../runtime/engine/job-spec.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import { ggufConfig } from '../../runtime/graph/gguf.ts';
+import { modelFixture } from '../fixture.ts';
 import { answer, compileFixture, engineFor, GREEDY } from './fixtures.ts';
 
 const random = new Random(5);
@@ -82,6 +83,10 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['../families/safetensors/gemma4-e2b', 'int8'],
   ['../families/safetensors/gemma4-e2b', 'int4'],
   ['../families/mobius/gemma4', 'int8'],
+  // Capped scores.
+  ['../families/safetensors/gemma2', 'float'],
+  ['../families/safetensors/gemma2', 'int8'],
+  ['../families/safetensors/gemma2', 'int4'],
 ] as const)('%s in %s: an answer is the same in every bit alone and in company', async (fixture, form) => {
   const source = fixture === 'large heads' ? largeHeads() : form === 'published' ? ggufFolder() : fixture;
   const model: EngineModel = await compileFixture(source, form);
@@ -122,6 +127,21 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   expect(await answer(shared, said, [asked])).toEqual(alone);
   expect(shared.kvCells.cached).toBeGreaterThan(said.length);
   shared.checkIntegrity();
+  await model.close();
+});
+
+test('a low bound of scores changes both parts of attention as it does side by side', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-capped-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(modelFixture('../families/safetensors/gemma2'), folder, { recursive: true });
+  const config = readFileSync(join(folder, 'config.json'), 'utf8');
+  writeFileSync(join(folder, 'config.json'), config.replace('softcapping": 50.0', 'softcapping": 0.2'));
+  const model = await compileFixture(folder, 'float');
+  const [prefix, asked] = [tokens(70), question(4)];
+  const logprobs = async (apart: boolean): Promise<number[]> =>
+    JSON.parse(at(await answer(engineFor(model), prefix, [asked], { apart }), 0))[0];
+  const together = await logprobs(false);
+  for (const [index, each] of (await logprobs(true)).entries()) expect(each).toBeCloseTo(at(together, index), 3);
   await model.close();
 });
 

@@ -5,11 +5,11 @@ import { type EngineModel, kvShape } from '../../engine/model.ts';
 
 const TOKENS = [5, 17, 3, 99, 42, 8, 64, 12, 7];
 
-/** Gemma 2 caps attention scores; Qwen 3 does not, so its graph can also compute branches apart from their prefix. */
-const [CAPPED, PLAIN] = ['../families/genai/gemma2', 'genai/qwen3'] as const;
+/** GPT-OSS has sinks; Qwen 3 does not, so its graph can also compute branches apart from their prefix. */
+const [SINKS, PLAIN] = ['../families/genai/gpt-oss', 'genai/qwen3'] as const;
 const compiled = new Map<string, { slots: EngineModel; single: EngineModel }>();
 beforeAll(async () => {
-  for (const fixture of [CAPPED, PLAIN]) {
+  for (const fixture of [SINKS, PLAIN]) {
     const slots = await compileFixture(fixture, 'int8', undefined, { secondGraph: false });
     compiled.set(fixture, { slots, single: await compileFixture(fixture, 'int8', undefined, { slots: 1 }) });
   }
@@ -17,10 +17,10 @@ beforeAll(async () => {
 afterAll(() => Promise.all([...compiled.values()].flatMap(({ slots, single }) => [slots.close(), single.close()])));
 
 test('the fixtures have a graph of each kind', () => {
-  expect([CAPPED, PLAIN].map((fixture) => compiled.get(fixture)!.slots.forward.apart)).toEqual([false, true]);
+  expect([SINKS, PLAIN].map((fixture) => compiled.get(fixture)!.slots.forward.apart)).toEqual([false, true]);
 });
 
-test.each([CAPPED, PLAIN])(
+test.each([SINKS, PLAIN])(
   '%s: one sequence gets the same bits as from a graph without slots, and its KV is written in place',
   async (fixture) => {
     const models = compiled.get(fixture)!;
@@ -31,7 +31,7 @@ test.each([CAPPED, PLAIN])(
   },
 );
 
-test.each([CAPPED, PLAIN])(
+test.each([SINKS, PLAIN])(
   '%s: sequences that share a run get what each gets alone, whichever slot they are in',
   async (fixture) => {
     const models = compiled.get(fixture)!;

@@ -53,6 +53,8 @@ export interface Heads {
   /** Number of elements of a head, and of those that rotary embeddings turn. */
   size: number;
   turned: number;
+  /** Bound of scores, as `Attention.cap`. */
+  cap: number | null;
 }
 
 /**
@@ -67,7 +69,7 @@ const [KEY, PAST_KEY, COS, MASK] = [1, 3, 7, 10];
 
 /**
  * Returns the heads of each attention node (`attentionNodes`); undefined if one cannot be computed in two parts,
- * because it has sinks, capped scores, or other parts that are not computed here.
+ * because it has sinks or other parts that are not computed here.
  */
 export function twoPartHeads(
   { initializers }: Graph,
@@ -81,12 +83,13 @@ export function twoPartHeads(
     if (!layer || !owner || typeof queries !== 'number') return [];
     const plain =
       node.inputs.slice(MASK + 1).every((input) => input === '') &&
-      !attribute(node, 'softcap') &&
       [...node.attributes.keys()].every((name) => KNOWN.includes(name));
     if (!plain || !(index === from || sharesKeys(node, owner))) return [];
     const { heads: keys, headSize: size } = layer;
     const turned = 2 * (initializers.get(node.inputs[COS] ?? '')?.dims[1] ?? size / 2);
-    return [{ layer, writes: index === from, queries, keys, size, turned }];
+    const bound = attribute(node, 'softcap');
+    const cap = typeof bound === 'number' && bound > 0 ? bound : null;
+    return [{ layer, writes: index === from, queries, keys, size, turned, cap }];
   });
   return heads.length === attention.length ? heads : undefined;
 }
@@ -164,6 +167,7 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
     pieces,
     // The one element more changes no bit: it is 0 for all keys but one, which has nothing else.
     ownPieces: pieces.with(-1, (pieces.at(-1) ?? 0) + 1),
+    cappedPieces: [...pieces, 1],
     result: [1, -1, queries * size],
     last: [-1],
     dummies: [0, 0, 0, 0, 0, 0, slots * group, 0],
@@ -218,7 +222,7 @@ export function twoPartAttention(
   prefixes: readonly { key: string; value: string; mask: string }[],
   own: { key: string; value: string; mask: BranchMask; outputs: readonly [string, string, string] },
 ): Subgraph['nodes'] {
-  const { writes, queries, keys, size, turned } = heads;
+  const { writes, queries, keys, size, turned, cap } = heads;
   const nodes: OnnxNode[] = [];
   const { name: mask, window } = own.mask;
   const [result, ownKey, ownValue] = own.outputs;
@@ -231,21 +235,25 @@ export function twoPartAttention(
   };
   const constant = (name: string) => nameOf(name, heads);
   const shaped = (value: string, shape: string) => add('Reshape', [value, constant(shape)]);
-  /** Multiplies queries and keys piece by piece; a constant has the sizes of the pieces. */
-  const product = (queries: string, keys: string, sizes: string, alpha: number): string => {
-    const multiplied = (query: string, key: string) =>
-      add('FusedMatMul', [query, key], { transB: 1, alpha: { float: alpha } });
-    const pieces = [...piecesOf(size).keys()];
-    if (pieces.length === 1) return multiplied(queries, keys);
+  const number = (name: string, value: number) => constantOf(value, nodes, `${result}/${name}`);
+  const pieces = piecesOf(size).length;
+  /** Returns the product of each piece of queries and keys, into which a constant divides them. */
+  const products = (queries: string, keys: string, sizes: string, count: number, alpha: number): string[] => {
     const split = (whole: string): string[] => {
-      const parts = pieces.map((piece) => `${whole}/${sizes}_${piece}/${result}`);
+      if (count === 1) return [whole];
+      const parts = Array.from({ length: count }, (_, piece) => `${whole}/${sizes}_${piece}/${result}`);
       nodes.push(makeNode('Split', [whole, constant(sizes)], parts, { axis: 3 }));
       return parts;
     };
-    const [queryPieces, keyPieces] = [split(queries), split(keys)];
-    const products = pieces.map((piece) => multiplied(at(queryPieces, piece), at(keyPieces, piece)));
-    return products.reduce((sum, one) => add('Add', [sum, one]));
+    const ofKeys = split(keys);
+    return split(queries).map((query, piece) =>
+      add('FusedMatMul', [query, at(ofKeys, piece)], { transB: 1, alpha: { float: alpha } }),
+    );
   };
+  const sumOf = (values: readonly string[]) => values.reduce((sum, value) => add('Add', [sum, value]));
+  const capName = cap === null ? '' : number('cap', cap);
+  const capped = (scores: string) =>
+    cap === null ? scores : add('Mul', [add('Tanh', [add('Div', [scores, capName])]), capName]);
   const swapped = (value: string) => add('Transpose', [value], { perm: [1, 0, 2] });
 
   let [query = '', key = '', value = ''] = node.inputs;
@@ -268,6 +276,12 @@ export function twoPartAttention(
   /** Returns numbers of query rows, of which each row has one for each head of a group. */
   const byGroup = (sizes: string) => add('Mul', [sizes, constant('group')]);
   const jobRows = prefixes.length === 1 ? '' : byGroup(JOB_ROWS);
+  /** Returns the scores of the own cells and of cell 0, whose score is that of the first part and is capped already. */
+  const ownProducts = (rows: string): string => {
+    if (cap === null) return sumOf(products(rows, ownKey, 'ownPieces', pieces, 1));
+    const parts = products(rows, ownKey, 'cappedPieces', pieces + 1, 1);
+    return add('Add', [capped(sumOf(parts.slice(0, -1))), at(parts, pieces)]);
+  };
   /** Splits rows of queries into those of each job. */
   const rowsOfJobs = (rows: string): string[] => {
     if (prefixes.length === 1) return [rows];
@@ -298,7 +312,7 @@ export function twoPartAttention(
   const most = (values: string) => add('ReduceMax', [values, constant('last')], { keepdims: 1 });
   const parts = rowsOfJobs(asked).map((rows, job): [most: string, weight: string, result: string] => {
     const { key, value, mask } = at(prefixes, job);
-    const all = product(rows, key, 'pieces', scale);
+    const all = capped(sumOf(products(rows, key, 'pieces', pieces, scale)));
     // Rows that see nothing of the prefix have scores so low that its cell gets no weight.
     const scores =
       window === null
@@ -312,18 +326,18 @@ export function twoPartAttention(
   const firstRows = shaped(swapped(shaped(first, 'wide')), 'cells');
   nodes.push(makeNode('Split', [firstRows, constant('widths')], [about, weight], { axis: 1 }));
 
-  const scaled = add('Mul', [asked, constantOf(scale, nodes, `${result}/scale`)]);
+  const scaled = add('Mul', [asked, number('scale', scale)]);
   const rows = swapped(shaped(add('Concat', [scaled, used(joined(0))], { axis: 3 }), 'wide'));
   const places = add('Gather', [rows, APART_SPREAD], { axis: 0 });
   const ownRows = shaped(add('Transpose', [places], { perm: [0, 2, 1, 3] }), 'own');
-  const ownScores = add('Add', [product(ownRows, ownKey, 'ownPieces', 1), mask]);
+  const ownScores = add('Add', [ownProducts(ownRows), mask]);
   const second = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
   const flat = shaped(add('Transpose', [second], { perm: [0, 2, 1, 3] }), 'back');
   const gathered = shaped(add('Gather', [flat, APART_GATHERED], { axis: 0 }), 'cells');
   const [ownResult, share] = [`${result}/own`, `${result}/share`];
   nodes.push(makeNode('Split', [gathered, constant('widths')], [ownResult, share], { axis: 1 }));
   const sum = add('Add', [add('Mul', [about, share]), add('Mul', [ownResult, weight])]);
-  const rest = add('Sub', [constantOf(1, nodes, `${result}/one`), share]);
+  const rest = add('Sub', [number('one', 1), share]);
   const total = add('Add', [share, add('Mul', [weight, rest])]);
   add('Reshape', [add('Div', [sum, total]), constant('result')], {}, result);
   return nodes;
