@@ -253,14 +253,17 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPr
   const aloneFacts = { graph: GRAPH_FILE, inputs: inputsOf(layout) };
   const batch = { file: BATCH_FILE, model: { ...model, graph: copyOf(model.graph) } };
   const batchLayout = { ...layout };
-  // Models with recurrent layers run one sequence at a time.
-  const single = !attention || lanes || slots === 1;
-  const added = single ? null : addAttentionSlots(batch.model, batchLayout, attention, masks, slots);
-  if (!added) return { precision, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  // Models with recurrent layers run one sequence at a time, but compute its branches apart.
+  const count = lanes ? 1 : slots;
+  const added =
+    attention && (lanes || count > 1) ? addAttentionSlots(batch.model, batchLayout, attention, masks, count) : null;
+  if (!added || (lanes && !added.branchMasks)) {
+    return { precision, graphs: [alone], facts: { ...facts, ...aloneFacts } };
+  }
   // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
   // unused.
   prune(batch.model.graph);
-  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots, ...added };
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots: count, ...added };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
     ? { precision, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
     : { precision, graphs: [batch], facts: { ...facts, ...batchFacts } };

@@ -49,7 +49,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
     const batch = batchOfSystemOne(JSON.parse(body), body);
     const read: { ids: number[]; positions: number[] }[] = [];
-    const plan = atOnce(planTasks({ contract, open, narrow: false, rows: 'packed' }, batch, LIMITS));
+    const plan = atOnce(planTasks({ contract, open, narrow: false }, batch, LIMITS));
     const { answers } = await plan.answers(async ({ prefix, branches }) => {
       const outputs = branches.map(({ suffix, read: reads }) => {
         const ids = [...prefix, ...suffix];

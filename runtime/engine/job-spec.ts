@@ -33,8 +33,7 @@ export interface JobSpec {
   /**
    * True to compute each branch apart from the prefix and from the other branches, so that its answer is the same in
    * every bit alone and in company. For questions about a text; the answer of a single branch does not stay cached.
-   * Where the graph cannot do it, branches are computed side by side; if they are `read`, the prefix at least has runs
-   * of its own, so that the run of a single branch is the same with a cached prefix.
+   * Where the graph cannot do it, branches are computed side by side.
    */
   apart?: boolean;
   /** Receives the tokens that the constraint forces, in order with those of `onToken`, under the same conditions. */

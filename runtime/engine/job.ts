@@ -132,12 +132,6 @@ export class Job {
     return this.#group.some((branch) => this.#branch(branch).inLine);
   }
 
-  /** True if no run has tokens both of the prefix and of a branch. */
-  get #prefixHasOwnRuns(): boolean {
-    const { apart, branches } = this.spec;
-    return this.apart || (apart === true && branches.every(({ read }) => read));
-  }
-
   /** Number of prefix tokens that the KV cache did not hold when the job started, and that the job must prefill. */
   get unread(): number {
     return this.spec.prefix.length - this.cachedTokens;
@@ -146,9 +140,11 @@ export class Job {
   /** Starts the job on a sequence that holds the first `cached` tokens of its prefix. */
   start({ sequence, cached }: { sequence: Sequence; cached: number }, now: number): void {
     this.sequence = sequence;
-    // A run of one token uses other kernels, so a prefix never ends in one.
+    // A run of one token uses other kernels, so a prefix never ends in one; with states, which do not go back, more
+    // cells are added (`PackedForward`).
     const { length } = this.spec.prefix;
-    const known = this.apart && cached === length - 1 ? Math.max(0, cached - 1) : cached;
+    const goesBack = this.apart && cached === length - 1 && !sequence.snapshots.needed;
+    const known = goesBack ? Math.max(0, cached - 1) : cached;
     sequence.truncate(known);
     this.cachedTokens = known;
     this.#prefilled = known;
@@ -276,8 +272,10 @@ export class Job {
       this.sequence.append(token, this.sequence.length - 1, inImage(token, this.spec.media));
     }
     const rows: PlannedRow[] = [];
-    const keep = this.#prefilled > start ? [this.#prefilled - 1] : [];
-    if (this.#prefilled < trunk.length || (readsTrunk && this.#prefixHasOwnRuns)) return { start, rows, keep };
+    // The prefix of a longer trunk, too: other branches follow it.
+    const ends = new Set([this.spec.prefix.length, this.#prefilled]);
+    const keep = [...ends].filter((end) => end > start && end <= this.#prefilled).map((end) => end - 1);
+    if (this.#prefilled < trunk.length || (readsTrunk && this.apart)) return { start, rows, keep };
     if (!inLine) this.#reserveBranches(end - start);
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
@@ -417,7 +415,8 @@ export class Job {
   #dropSnapshots(): void {
     const { snapshots } = this.sequence;
     if (!snapshots.needed) return;
-    const wanted = snapshots.worthKeeping(this.#prefilled);
+    const wanted = snapshots.worthKeeping(Math.min(this.#prefilled, this.spec.prefix.length));
+    wanted.add(this.#prefilled - 1);
     for (const branch of this.#group) for (const cell of this.#branch(branch).heads) wanted.add(cell);
     if (this.spec.branches.length === 1) wanted.add(Math.max(...snapshots.cells));
     snapshots.keepOnly((cell) => wanted.has(cell));
@@ -492,10 +491,9 @@ export function planReplay(sequence: Sequence, heads: Iterable<number>, reserve:
     return { root: cell, path: path.reverse() };
   });
   const start = sequence.length;
-  reserve(paths.reduce((sum, { path }) => sum + path.length, start));
-  const keep = paths.map(({ root, path }) =>
-    path.reduce((parent, cell) => sequence.append(at(sequence.tokens, cell), parent), root),
-  );
+  // Branches that are apart compute their own cells again.
+  if (!sequence.branches) reserve(paths.reduce((sum, { path }) => sum + path.length, start));
+  const keep = paths.map(({ root, path }) => path.reduce((parent, cell) => sequence.appendCopy(cell, parent), root));
   return { start, rows: [], keep, replayed };
 }
 

@@ -35,7 +35,6 @@ test.each([
   [{}, true, 'NEON i8mm', null],
   [{}, true, 'AVX-512', 'kernels of this CPU'],
   [{}, false, 'AMX', 'other bits in company'],
-  [{ branchMasks: undefined, states: [] }, false, 'AMX', 'layers with a state'],
   [{ branchMasks: undefined }, false, 'AMX', 'sinks'],
   [{ experts: true }, true, 'AMX', 'an expert of the model'],
   [{ device: 'NPU', path: 'static' }, false, 'AMX', 'this NPU'],

@@ -39,7 +39,7 @@ import { EncoderModel } from './encoder-model.ts';
 import { LoadedModel } from './loaded-model.ts';
 import { MediaEncoder } from './media-encoder.ts';
 import type { ServedModel } from './serve.ts';
-import type { LoadedContract, LoadedDecisions } from './task-job.ts';
+import type { LoadedContract } from './task-job.ts';
 
 /** Number of full-length prompts that fit in the default prefix cache. */
 const KEPT_PROMPTS = 4;
@@ -83,7 +83,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   onPhase('text');
   const loaded: LoadedContract = found.writes
     ? { contract: found, text }
-    : { contract: found, open: found.open(contractText(text, mostTokens), dir), narrow, rows: rowsOf(manifest) };
+    : { contract: found, open: found.open(contractText(text, mostTokens), dir), narrow };
   if (found.writes) prepareVocabulary(text.vocabulary);
   const kvBytes = Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
@@ -211,32 +211,18 @@ function endingOnFailure(forward: Forward): Forward {
   };
 }
 
-/** Returns how a decision model reads rows: apart where its graph can, else one by one if only that is exact. */
-function rowsOf({ branchMasks, precision }: Manifest): LoadedDecisions['rows'] {
-  if (branchMasks !== undefined) return 'apart';
-  return precision === 'float' ? 'one by one' : 'packed';
-}
-
 /**
  * Returns the reason why an answer may depend on what runs beside it; null if it does not.
  *
  * @param independent true if the model computed a branch with the same bits alone and in company
  */
 export function dependenceOf(
-  {
-    device,
-    path,
-    states,
-    branchMasks,
-    experts,
-  }: Pick<Manifest, 'device' | 'path' | 'states' | 'branchMasks' | 'experts'>,
+  { device, path, branchMasks, experts }: Pick<Manifest, 'device' | 'path' | 'branchMasks' | 'experts'>,
   independent: boolean,
   kernels = kernelFamily(),
 ): string | null {
   if (device !== 'CPU' || path !== 'packed')
     return `it was not measured on this ${device} for graphs of the kind ${path}`;
-  if (states)
-    return 'tasks run side by side, because the model has layers with a state; others change the order in which attention adds numbers';
   if (branchMasks === undefined)
     return 'tasks run side by side, because the attention of the model has sinks; others change the order in which it adds numbers';
   if (experts)

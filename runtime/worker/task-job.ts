@@ -27,12 +27,6 @@ export interface LoadedDecisions {
   open: OpenContract;
   /** True if the model has one output for each label of the contract; false if its outputs are the whole vocabulary. */
   narrow: boolean;
-  /**
-   * Names how rows are read behind the shared tokens: `apart` (`JobSpec.apart`) and `one by one`, so that a question
-   * has the same answer, bit for bit, alone and among others; or `packed`, which is faster than one by one, and equal
-   * up to rounding.
-   */
-  rows: 'apart' | 'one by one' | 'packed';
 }
 
 /** Describes a job of the engine, without its id and deadline. */
@@ -296,19 +290,14 @@ function sharedOf({ shared, ids }: Row): number {
 }
 
 /**
- * Returns the jobs that read some rows, which all begin with the same state. A row that is not packed is behind the
- * same prefix whatever rows are beside it.
+ * Returns the jobs that read some rows, which all begin with the same state. A row is behind the same prefix whatever
+ * rows are beside it.
  */
-function jobsOf(rows: readonly Row[], { open, narrow, rows: way }: LoadedDecisions): { plan: JobPlan; rows: Row[] }[] {
-  const least = Math.min(...rows.map(sharedOf));
-  const groups = Map.groupBy(rows, (row) => (way === 'packed' ? least : sharedOf(row)));
-  return [...groups].flatMap(([shared, all]) => {
-    const prefix = at(all, 0).ids.slice(0, shared);
-    const jobs = way === 'one by one' ? all.map((row) => [row]) : [all];
-    return jobs.map((own) => {
-      const branches = own.map((row) => branchOf(row, shared, narrow ? null : open.labels));
-      return { plan: { prefix, branches, budget: 0, apart: way !== 'packed' }, rows: own };
-    });
+function jobsOf(rows: readonly Row[], { open, narrow }: LoadedDecisions): { plan: JobPlan; rows: Row[] }[] {
+  return Array.from(Map.groupBy(rows, sharedOf), ([shared, own]) => {
+    const prefix = at(own, 0).ids.slice(0, shared);
+    const branches = own.map((row) => branchOf(row, shared, narrow ? null : open.labels));
+    return { plan: { prefix, branches, budget: 0, apart: true }, rows: own };
   });
 }
 

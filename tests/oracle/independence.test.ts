@@ -14,6 +14,7 @@ import { Random } from '../../runtime/engine/random.ts';
 import { ggufConfig } from '../../runtime/graph/gguf.ts';
 import { modelFixture } from '../fixture.ts';
 import { answer, compileFixture, engineFor, GREEDY } from './fixtures.ts';
+import { PatternConstraint } from './pattern-constraint.ts';
 
 const random = new Random(5);
 const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
@@ -26,7 +27,11 @@ const LIMITS = { longSuffix: 44 };
  */
 function question(index: number): BranchSpec {
   const lengths = index === 8 ? [128, 2, 134] : [0, 1, 2].map(() => (index === 4 ? 60 : 1 + (index % 3)));
-  const choice = { paths: lengths.map((length) => [...tokens(length), 9]) };
+  // No option begins another.
+  const paths = lengths.map((length, option) => [210 + option, ...tokens(length - 1), 9]);
+  // After the option of every third question comes a text.
+  const steps = [{ among: tokens(20), times: 4 }];
+  const choice = { paths, ...(index % 3 === 0 ? { after: () => new PatternConstraint(steps) } : {}) };
   const maxTokens = index === 5 ? 150 : 8;
   const common = { constraint: null, sampling: GREEDY, maxTokens, endTokens: new Set<number>() };
   const suffix = tokens(
@@ -59,6 +64,24 @@ function largeHeads(): string {
   return folder;
 }
 
+/** Returns the folder of a model to compile. */
+function sourceOf(fixture: string): string {
+  if (fixture === 'a GGUF file') return ggufFolder();
+  if (fixture === 'large heads') return largeHeads();
+  return fixture.includes('/') ? fixture : hybridFolder(fixture);
+}
+
+/** Returns the folder of a random model with layers that have a state, and with positions for all of a run's tokens. */
+function hybridFolder(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-hybrid-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(modelFixture(`../families/safetensors/${name}`), folder, { recursive: true });
+  const file = join(folder, 'config.json');
+  const config = readFileSync(file, 'utf8');
+  writeFileSync(file, config.replace(/(?<="max_position_embeddings": *)256/, '2048'));
+  return folder;
+}
+
 test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['genai/llama', 'float'],
   ['genai/llama', 'int8'],
@@ -87,9 +110,14 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['../families/safetensors/gemma2', 'float'],
   ['../families/safetensors/gemma2', 'int8'],
   ['../families/safetensors/gemma2', 'int4'],
+  // Layers with a state.
+  ['qwen3.5', 'float'],
+  ['qwen3.5', 'int8'],
+  ['qwen3.5', 'int4'],
+  ['lfm2', 'float'],
+  ['lfm2', 'int8'],
 ] as const)('%s in %s: an answer is the same in every bit alone and in company', async (fixture, form) => {
-  const source = fixture === 'large heads' ? largeHeads() : form === 'published' ? ggufFolder() : fixture;
-  const model: EngineModel = await compileFixture(source, form);
+  const model: EngineModel = await compileFixture(sourceOf(fixture), form);
   expect(model.independent).toBe(true);
   const engine = () => engineFor(model, { limits: LIMITS });
   const [prefix, other] = [tokens(70), tokens(45)];
@@ -113,8 +141,11 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   ['genai/llama', 'float'],
   ['genai/llama', 'int8'],
   ['genai/llama', 'int4'],
+  ['qwen3.5', 'float'],
+  ['qwen3.5', 'int8'],
+  ['lfm2', 'int4'],
 ] as const)('%s in %s: a question about a chat is answered in every bit as without the chat', async (fixture, form) => {
-  const model = await compileFixture(fixture, form);
+  const model = await compileFixture(sourceOf(fixture), form);
   const [prompt, spoken, asked] = [tokens(45), question(1), question(0)];
   const shared = engineFor(model);
   const chat = await answer(shared, prompt, [{ ...spoken, maxTokens: 80 }], { apart: false });

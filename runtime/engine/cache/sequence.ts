@@ -37,6 +37,8 @@ export class Sequence {
    */
   exactLength = 0;
   readonly snapshots: Snapshots;
+  /** Number of cells at the end that mean nothing (`pad`). */
+  padding = 0;
   /** KV of the cells after the prefix, while branches are computed apart from it; else null. */
   branches: BranchCells | null = null;
 
@@ -61,9 +63,13 @@ export class Sequence {
    * @param index index of the cell in its branch, from 1 on, if branches are computed apart from their prefix
    */
   append(token: number, parent: number, image?: InImage, index = 0): number {
+    this.branches?.append(parent, index);
+    return this.#add(token, parent, image);
+  }
+
+  #add(token: number, parent: number, image?: InImage): number {
     const cell = this.length;
-    if (this.branches) this.branches.append(parent, index);
-    else if (cell >= this.capacity) throw new Error('no cell left');
+    if (!this.branches && cell >= this.capacity) throw new Error('no cell left');
     if (cell >= this.tokens.length) this.#growTable(Math.ceil(cell * 1.25) + 64);
     this.tokens[cell] = token;
     this.parents[cell] = parent;
@@ -75,21 +81,28 @@ export class Sequence {
   }
 
   /**
-   * Appends cells that mean nothing after the trunk, up to a multiple of `block` that is not below `least`, until
-   * `unpad`. Returns the length before.
+   * Appends a copy of a cell, for a run that computes it again: in its branch, at its index, if branches are computed
+   * apart from their prefix.
+   *
+   * @param parent cell that the copy follows: the parent of the cell, or a copy of it
    */
-  pad(block: number, least: number): number {
-    const { length } = this;
-    const end = Math.ceil(Math.max(length, least) / block) * block;
-    if (end > this.capacity) this.resize(end);
-    while (this.length < end) this.append(0, this.length - 1);
-    return length;
+  appendCopy(cell: number, parent: number): number {
+    this.branches?.append(cell, this.branches.indexOf(cell));
+    return this.#add(at(this.tokens, cell), parent);
   }
 
-  /** Removes the cells that `pad` appended after the first `length`. */
-  unpad(length: number): void {
-    this.length = length;
-    this.trunkLength = length;
+  /** Appends cells that mean nothing after the trunk, until `unpad`. */
+  pad(count: number): void {
+    if (this.length + count > this.capacity) this.resize(this.length + count);
+    for (let added = 0; added < count; added++) this.append(0, this.length - 1);
+    this.padding = count;
+  }
+
+  /** Removes the cells that `pad` appended. */
+  unpad(): void {
+    this.length -= this.padding;
+    this.trunkLength = this.length;
+    this.padding = 0;
   }
 
   /** Discards the cells from `length` on. Their KV stays in the buffers until new cells overwrite it. */

@@ -42,6 +42,8 @@ export class PackedForward implements Forward {
   readonly #leastCells: number;
   /** True if each key head of a layer has a single query head. */
   readonly #oneQueryEach: boolean;
+  /** True for a model with recurrent layers. */
+  readonly #hasStates: boolean;
   readonly #batch: PackedGraph;
   readonly #alone: PackedGraph;
 
@@ -60,6 +62,7 @@ export class PackedForward implements Forward {
     this.#cellBlock = cells;
     this.#leastCells = addsInPieces(manifest.kv) ? LEAST_CELLS : 1;
     this.#oneQueryEach = manifest.branchMasks?.some(({ group }) => group === 1) ?? false;
+    this.#hasStates = manifest.states !== undefined;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
   }
@@ -93,9 +96,9 @@ export class PackedForward implements Forward {
   }
 
   async #runApart(batch: readonly SequenceRun[]): Promise<Float32Array> {
-    const stretches = batch.map(({ sequence, start, rows, media }) => {
+    const stretches = batch.map(({ sequence, start, rows, keep = [], media }) => {
       const end = sequence.length;
-      return { sequence, start, end, rows, keep: [], media };
+      return { sequence, start, end, rows, keep, media };
     });
     // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
     if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
@@ -105,19 +108,33 @@ export class PackedForward implements Forward {
     return joined(logits);
   }
 
-  /** Runs cells in a run with exact ones after whose trunks there are as many more as attention adds at a time. */
+  /** Runs cells in a run with exact ones after whose trunks there are as many more as the kernels need. */
   async #runTogether(batch: readonly SequenceRun[]): Promise<Float32Array> {
     const exact = batch.some((one) => one.exact);
-    if (!exact || Math.max(this.#cellBlock, this.#leastCells) === 1) return this.#runParts(batch, exact);
-    const padded = batch
-      .map(({ sequence }) => sequence)
-      .filter(({ branches, trunkLength, length }) => !branches && trunkLength === length);
-    const lengths = padded.map((sequence) => sequence.pad(this.#cellBlock, this.#leastCells));
+    if (!exact) return this.#runParts(batch, exact);
+    const trunks = batch.filter(
+      ({ sequence: { branches, trunkLength, length } }) => !branches && trunkLength === length,
+    );
+    for (const { sequence, start } of trunks) sequence.pad(this.#paddingFor(start, sequence.length));
     try {
       return await this.#runParts(batch, exact);
     } finally {
-      for (const [index, sequence] of padded.entries()) sequence.unpad(at(lengths, index));
+      for (const { sequence } of trunks) sequence.unpad();
     }
+  }
+
+  /**
+   * Returns how many cells must follow those of a trunk from `start` on: up to the least number, in whole blocks of
+   * those that attention adds at a time. With states, which cannot go back to an earlier cell (`#runExact`), there are
+   * more for the rows that are missing; where both are in blocks, some may still be, which the check at the load finds.
+   */
+  #paddingFor(start: number, length: number): number {
+    const block = this.#cellBlock;
+    const padding = Math.ceil(Math.max(length, this.#leastCells) / block) * block - length;
+    if (!this.#hasStates) return padding;
+    const rows = length + padding - start;
+    const missing = rowsMissing(rows, this.rowBlock) || Number(rows === 1);
+    return padding + Math.ceil(missing / block) * block;
   }
 
   async #runParts(batch: readonly SequenceRun[], exact: boolean): Promise<Float32Array> {
@@ -148,7 +165,7 @@ export class PackedForward implements Forward {
   async #runExact(stretches: readonly Stretch[]): Promise<Float32Array> {
     const block = this.rowBlock;
     const missing = rowsMissing(cellsIn(stretches), block);
-    if (missing === 0) return this.#run(stretches, block);
+    if (missing === 0 || this.#hasStates) return this.#run(stretches, block);
     // A run from cell 0 on has no past, and then only a trunk has its positions (`splitAtTrunk`).
     const begun = stretches.findIndex(({ start }) => start > missing);
     if (begun >= 0) return this.#run(stretches.with(begun, earlier(at(stretches, begun), missing)), block);
@@ -181,7 +198,7 @@ function lengthOf({ start, end }: Pick<Stretch, 'start' | 'end'> = { start: 0, e
   return end - start;
 }
 
-function cellsIn(stretches: readonly Stretch[]): number {
+function cellsIn(stretches: readonly Pick<Stretch, 'start' | 'end'>[]): number {
   return stretches.reduce((sum, stretch) => sum + lengthOf(stretch), 0);
 }
 
@@ -267,7 +284,7 @@ class PackedGraph {
     else this.#bindSlots(stretches, feeds, fetches);
     const [first] = stretches;
     const count = cellsIn(stretches);
-    const states = first && this.#states?.prepare(first.sequence, first.start, first.end, first.keep);
+    const states = first && this.#states?.prepare(first, cellsIn(cells));
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
     const rows = rowsOf(stretches);

@@ -3,6 +3,7 @@ import { at } from '../../../lib/at.ts';
 import type { Manifest } from '../../compile/manifest.ts';
 import type { Sequence } from '../cache/sequence.ts';
 import { gatherSnapshotRows, type Snapshot, type StateRows } from '../cache/snapshots.ts';
+import type { Cells } from './media-feeds.ts';
 
 type Tensors = Record<string, Tensor>;
 
@@ -27,13 +28,15 @@ export class StateFeeds {
   }
 
   /**
-   * Returns the inputs and outputs for a run of the cells from `start` to before `length`. Throws unless the sequence
-   * has a snapshot of every earlier cell that one of them follows.
+   * Returns the inputs and outputs for a run of some cells, which stores snapshots of its cells `keep`. Throws unless
+   * the sequence has a snapshot of every earlier cell that one of the new cells follows.
    *
-   * @param keep new cells after which to store a snapshot
+   * @param rows number of rows of the run; those after the rows of these cells mean nothing
    */
-  prepare(sequence: Sequence, start: number, length: number, keep: readonly number[]): StateRun {
-    const lanes = layOutLanes(sequence, start, length, keep);
+  prepare({ sequence, start, end, keep }: Cells & { keep: readonly number[] }, rows: number): StateRun {
+    const lanes = layOutLanes(sequence, start, Math.min(end, sequence.length - sequence.padding), keep);
+    const last = at(lanes.places, lanes.places.length - 1);
+    while (lanes.places.length < rows) lanes.places.push(last);
     const given = this.#initialStates(sequence, lanes.roots);
     // The operators accept no empty result: if no cell is kept, the state of the first lane is computed and dropped.
     const kept = keep.length > 0 ? lanes.kept : [0];

@@ -95,19 +95,21 @@ function sameBits(wanted: readonly Float32Array[], found: readonly Float32Array[
   return wanted.every((row, index) => row.every((value, i) => Object.is(value, at(at(found, index), i))));
 }
 
-/** Returns a sequence with a prefix, read in one run, or in four beside another sequence. */
+/** Returns a sequence with a prefix, read in one run, or in four, beside another sequence where runs have several. */
 async function readPrefix(forward: Forward, shape: KvShape, inCompany: boolean): Promise<Sequence> {
   const [sequence, beside] = [new Sequence(shape, PREFIX), new Sequence(shape, TEXT + PARTS.length)];
   const read = (into: Sequence, count: number) => {
     const start = into.length;
     const tokens = spreadTokens(forward.vocabSize, count, start);
     for (const token of tokens) into.append(token, into.length - 1);
-    return { sequence: into, start, rows: [], exact: into === sequence };
+    return { sequence: into, start, rows: [], keep: [into.length - 1], exact: into === sequence };
   };
   if (!inCompany) await forward.run([read(sequence, PREFIX)]);
   else {
-    for (const [index, count] of PARTS.entries())
-      await forward.run([read(sequence, count), read(beside, index === 0 ? TEXT : 1)]);
+    for (const [index, count] of PARTS.entries()) {
+      const own = read(sequence, count);
+      await forward.run(forward.slots > 1 ? [own, read(beside, index === 0 ? TEXT : 1)] : [own]);
+    }
   }
   return sequence;
 }
@@ -146,7 +148,7 @@ async function readBranches(
       return tokens.reduce((cell, token, index) => sequence.append(token, cell, undefined, first + index), tip);
     });
     const rows = tips.filter((tip) => tip >= start);
-    const logits = await forward.run([{ sequence, start, rows, exact: true }]);
+    const logits = await forward.run([{ sequence, start, rows, keep: rows, exact: true }]);
     for (const [row, of] of found.entries())
       of.push(logits.slice(row * forward.vocabSize, (row + 1) * forward.vocabSize));
   }

@@ -103,16 +103,19 @@ export function addAttentionSlots(
     const slotOutputs = outputsOf(node, slots);
     const parts = heads && at(heads, index);
     const own = parts?.writes ? node.outputs.slice(1, 3).map(apartName) : [];
-    const several = attentionOfSeveral(node, slots);
-    addEmpty(graph, several, own);
     const one = attentionOfOne(node, slots);
     addEmpty(graph, one, [...slotOutputs.slice(3), ...own]);
-    let whenTrue = several;
+    let whenTrue: Subgraph | undefined;
     if (parts) {
       const mask = branchMask(node, parts, masks);
       branchMasks.set(mask.name, mask);
-      const branches = attentionOfBranches(graph, node, { heads: parts, mask, slots });
-      whenTrue = eitherOf(APART, { whenTrue: branches, whenFalse: several });
+      whenTrue = attentionOfBranches(graph, node, { heads: parts, mask, slots });
+    }
+    // With one slot, no other runs than those of branches have several sequences.
+    if (!whenTrue || count > 1) {
+      const several = attentionOfSeveral(node, slots);
+      addEmpty(graph, several, own);
+      whenTrue = whenTrue ? eitherOf(APART, { whenTrue, whenFalse: several }) : several;
     }
     const outputs = [...slotOutputs, ...own];
     graph.nodes.splice(graph.nodes.indexOf(node), 1, makeIf(SEVERAL, outputs, { whenTrue, whenFalse: one }));
@@ -176,7 +179,8 @@ function attentionOfBranches(
     if (heads.writes) branch.outputs.push(tensor(ownKey, 4), tensor(ownValue, 4));
     return branch;
   };
-  return eitherOf(SEVERAL_JOBS, { whenTrue: over(prefixes), whenFalse: over(prefixes.slice(0, 1)) });
+  const one = over(prefixes.slice(0, 1));
+  return slots.length > 1 ? eitherOf(SEVERAL_JOBS, { whenTrue: over(prefixes), whenFalse: one }) : one;
 }
 
 /**
