@@ -16,8 +16,10 @@ const MOST_WAITING_BYTES = 64 * 1024;
 const SHORTEST_HEAD = 10;
 /** Smallest slice of a chunked body, whose end only the parser knows. */
 const CHUNKED_SLICE = 512;
+/** Line ends of the largest slice of a chunked body: a chunk has at least two, and costs as much if it is one byte. */
+const LINES_OF_SLICE = 64;
 /** Slices that one connection may parse before the others have their turn. */
-const SLICES_A_TURN = 32;
+const SLICES_A_TURN = 8;
 /**
  * Connections that may go on with waiting bytes in one turn of the event loop. A turn accepts a single new connection,
  * so it must be short.
@@ -131,7 +133,7 @@ export class Connections {
     const now = [...this.#due].slice(0, CONNECTIONS_A_TURN);
     for (const connection of now) this.#due.delete(connection);
     if (this.#due.size > 0) setImmediate(() => this.#turn());
-    for (const connection of now) connection.feed();
+    for (const connection of now) connection.feed({ chunks: true });
   }
 
   #forget({ socket, address }: Connection): void {
@@ -241,7 +243,7 @@ class Connection {
   #received(bytes: Buffer): void {
     if (this.#stopped) return;
     this.#waiting = this.#waiting.length === 0 ? bytes : Buffer.concat([this.#waiting, bytes]);
-    this.feed();
+    this.feed({ chunks: false });
   }
 
   #goOnLater(): void {
@@ -249,13 +251,17 @@ class Connection {
     if (unserved || (this.#waiting.length > 0 && !this.#stopped)) this.#events.due();
   }
 
-  /** Serves a request that came behind another one, and parses what may be parsed now of the bytes that wait. */
-  feed(): void {
+  /**
+   * Serves a request that came behind another one, and parses what may be parsed now of the bytes that wait.
+   *
+   * @param chunks false to leave chunked bodies to a later turn: what many connections send arrives in one
+   */
+  feed({ chunks }: { chunks: boolean }): void {
     this.#serveFirst();
     if (this.#held) this.socket.resume();
     this.#held = false;
     for (let slice = 0; this.#mayParse(); slice++) {
-      if (slice === SLICES_A_TURN) {
+      if (slice === SLICES_A_TURN || (!chunks && this.#isChunked)) {
         this.#goOnLater();
         break;
       }
@@ -279,6 +285,11 @@ class Connection {
     return first === undefined || first.request === this.#incomplete;
   }
 
+  /** True if the bytes that wait begin within a chunked body. */
+  get #isChunked(): boolean {
+    return this.#incomplete !== null && this.#bodyBytes === Number.POSITIVE_INFINITY;
+  }
+
   /** Returns the bytes up to the end of the headers or of the body, or all bytes if that end is not among them. */
   #nextSlice(): Buffer {
     const waiting = this.#waiting;
@@ -288,7 +299,9 @@ class Connection {
       this.#tail = `${this.#tail}${slice.toString('latin1', Math.max(0, slice.length - 2))}`.slice(-2);
       return slice;
     }
-    if (this.#bodyBytes === Number.POSITIVE_INFINITY) return waiting.subarray(0, endOfLines(waiting, CHUNKED_SLICE));
+    if (this.#isChunked) {
+      return waiting.subarray(0, Math.min(endOfLines(waiting, CHUNKED_SLICE), endOfLine(waiting, LINES_OF_SLICE)));
+    }
     const slice = waiting.subarray(0, Math.max(1, this.#bodyBytes));
     this.#bodyBytes -= slice.length;
     return slice;
@@ -308,6 +321,16 @@ function endOfLines(bytes: Buffer, from: number): number {
   // The second search ends where the first has found something, or it would read everything behind it for nothing.
   const bare = bytes.subarray(0, end).indexOf('\n\n', from, 'latin1');
   return bare === -1 ? end : bare + 2;
+}
+
+/** Returns the position after so many line ends, or the length of the bytes if there are fewer. */
+function endOfLine(bytes: Buffer, count: number): number {
+  let end = 0;
+  for (let line = 0; line < count; line++) {
+    end = bytes.indexOf(0x0a, end) + 1;
+    if (end === 0) return bytes.length;
+  }
+  return end;
 }
 
 /**

@@ -171,6 +171,32 @@ test.each(['GET', 'POST'])('a body of %s that goes on after the answer ends the 
   expect(answers(text())).toBe(1);
 });
 
+test.each(['x', ' ', '\n'])('other work has turns between short chunks of a body (%j)', async (byte) => {
+  const chunks: number[] = [];
+  let turn = 0;
+  let over = false;
+  const count = () => {
+    turn++;
+    if (!over) setImmediate(count);
+  };
+  count();
+  const http = createServer();
+  new Connections(http, (request, response) => {
+    request.on('data', () => (chunks[turn] = (chunks[turn] ?? 0) + 1)).on('end', () => response.end());
+  });
+  http.listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    over = true;
+    http.close();
+  });
+  await once(http, 'listening');
+  const { socket, text } = await connected((http.address() as AddressInfo).port);
+  socket.write(chunked('/n', ...Array<string>(5_000).fill(byte)));
+  await expect.poll(() => answers(text())).toBe(1);
+  expect(chunks.reduce((sum, inTurn) => sum + inTurn)).toBe(5_000);
+  expect(Math.max(...chunks.filter((inTurn) => inTurn !== undefined))).toBeLessThan(300);
+});
+
 describe('when all connections are in use', () => {
   test('the one that has been idle longest gives way, and running requests stay', async () => {
     const { seen, gate, server, port } = await start({ slow: true, most: 5 });
