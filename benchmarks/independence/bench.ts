@@ -9,22 +9,20 @@ import { Random } from '../../runtime/engine/random.ts';
 import { loadTextModel } from '../../runtime/text/text-model.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { openForBenchmark } from '../branches/workload.ts';
-import { readTestSet, TEST_SETS } from '../quality/test-set.ts';
+import { type Case, readTestSet, TEST_SETS } from '../quality/test-set.ts';
 import type { Report } from '../report.ts';
 import { writeAsGguf } from './published-blocks.ts';
-import { type Request, Requests } from './requests.ts';
+import { askerOfTasks } from './requests.ts';
+import { CHATS, type Request, Ways } from './ways.ts';
 
 const HELP = `npm run bench -- independence [--model=models/starter] [--precision=int8,int4,published,keep] [--requests=42] [--seed=1] [--side-by-side] [--quick]
 
-Each task of a request alone and in company, in eight ways: how many answers differ. A request asks 64 tasks of both test sets about one of their texts.
+Each task of a request alone and in company, in eleven ways: how many answers differ. A request asks 64 tasks of both test sets about one of their texts.
 --seed draws other requests. --precision=published: the blocks of a GGUF file, which is written from the model. --side-by-side computes the tasks of a request side by side, as for models that cannot compute them apart.`;
 
 const TASKS = 64;
-/** Number of tasks of a request among others. */
-const MOST_TASKS = 256;
-/** Number of requests that run in the same batches. */
-const GROUP = 3;
-const CHATS = 7;
+/** Number of other requests that run in the same batches. */
+const BESIDE = 2;
 
 export async function run(report: Report, args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -52,10 +50,8 @@ export async function run(report: Report, args: readonly string[]): Promise<void
     const source = gguf ? folder : values.model;
     await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 2048 });
     const model = await openForBenchmark(target);
-    const differ = await compareAll(new Requests(text, model, !values['side-by-side']), {
-      count,
-      seed: Number(values.seed),
-    });
+    const ways = new Ways(model, askerOfTasks(text, model, !values['side-by-side']));
+    const differ = await compareAll(ways, { count, seed: Number(values.seed) });
     for (const [way, kinds] of differ) {
       for (const [kind, { compared, different }] of kinds) {
         const own = values['side-by-side'] ? ', side by side' : '';
@@ -75,41 +71,31 @@ type Differences = Map<string, Map<string, { compared: number; different: number
  * Answers random requests in many ways. Compares the answers with those of each task alone, on an engine with an empty
  * cache.
  */
-async function compareAll(requests: Requests, { count, seed }: { count: number; seed: number }): Promise<Differences> {
+async function compareAll(
+  ways: Ways<string, Case>,
+  { count, seed }: { count: number; seed: number },
+): Promise<Differences> {
   const texts = (await Promise.all(TEST_SETS.map(readTestSet))).flat();
   const tasks = texts.flatMap((one) => one.tasks);
   const random = new Random(seed);
   const pick = <T>(from: readonly T[]): T => at(from, Math.floor(random.uniform() * from.length));
   const some = (length: number) => Array.from({ length }, () => pick(tasks));
   const differences: Differences = new Map();
-  for (let n = 0; n < count; n += GROUP) {
+  for (let n = 0; n < count; n++) {
     const contexts = new Set<string>();
-    while (contexts.size < GROUP + CHATS) contexts.add(pick(texts).context);
-    const [own, others] = [[...contexts].slice(0, GROUP), [...contexts].slice(GROUP)];
-    const group = own.map((context): Request => ({ context, tasks: some(TASKS) }));
-    const beside = await requests.beside(group);
-    for (const [i, request] of group.slice(0, count - n).entries()) {
-      const alone = await requests.eachAlone(request);
-      const cached = await requests.fromCache(request, { context: at(others, 0), tasks: some(1) });
-      const among = await requests.among(some(MOST_TASKS - TASKS), request);
-      for (const [way, answers] of [
-        ['together', cached.together],
-        ['in another order', await requests.reversed(request)],
-        [`with ${MOST_TASKS - 1} others on the text`, among],
-        ['alone, on a cached text', cached.eachAgain],
-        ['together, on a cached text', cached.again],
-        ['after an eviction', cached.afterEviction],
-        ['beside other requests', at(beside, i)],
-        [`beside ${CHATS} chats`, await requests.besideChats(request, others)],
-      ] as const) {
-        const kinds = differences.get(way) ?? new Map();
-        differences.set(way, kinds);
-        for (const [task, { type }] of request.tasks.entries()) {
-          const kind = type === 'decide' ? 'decisions' : 'extractions';
-          const { compared, different } = kinds.get(kind) ?? { compared: 0, different: 0 };
-          const differs = answers[task] !== alone[task];
-          kinds.set(kind, { compared: compared + 1, different: different + Number(differs) });
-        }
+    while (contexts.size < 1 + BESIDE + CHATS) contexts.add(pick(texts).context);
+    const requests = [...contexts].map((text): Request<string, Case> => ({ text, tasks: some(TASKS) }));
+    const [own, ...others] = requests;
+    if (!own) throw new Error('no test set has texts');
+    const company = { beside: others.slice(0, BESIDE), texts: [...contexts].slice(1 + BESIDE), others: some };
+    for await (const { way, tasks, alone, answers } of ways.compare(own, company)) {
+      const kinds = differences.get(way) ?? new Map();
+      differences.set(way, kinds);
+      for (const [task, { type }] of tasks.entries()) {
+        const kind = type === 'decide' ? 'decisions' : 'extractions';
+        const { compared, different } = kinds.get(kind) ?? { compared: 0, different: 0 };
+        const differs = answers[task] !== alone[task];
+        kinds.set(kind, { compared: compared + 1, different: different + Number(differs) });
       }
     }
   }
