@@ -10,7 +10,7 @@ const ENDLESS = { deadline: Number.POSITIVE_INFINITY };
 const MOST_TASKS = 256;
 export const CHATS = 7;
 /** Number of tasks of a request that are asked about what a chat wrote. */
-const TASKS_AFTER_CHAT = 8;
+const TASKS_AFTER_CHAT = 4;
 
 export interface Request<Text, Task> {
   text: Text;

@@ -9,12 +9,16 @@ const SPECIAL = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 // Values of `token_type` in llama.cpp's vocabulary.
 const NORMAL = 1;
 const CONTROL = 3;
+/** Sign bit of a float16. */
+const SIGN = 0x8000;
+
+type BlockType = Exclude<TensorType, 'f32'>;
 
 /**
  * Writes a GGUF file for llama.cpp: a random model of Qwen2's architecture, in the shape that `writeRandomModel`
  * writes. The head shares the weights of the embedding.
  */
-export function writeGgufModel(file: string, shape: Shape, weights: 'q8_0' | 'q4_0', noise: Noise): void {
+export function writeGgufModel(file: string, shape: Shape, weights: BlockType, noise: Noise): void {
   writeGguf(file, metadata(shape), tensors(shape, weights, noise));
 }
 
@@ -87,10 +91,14 @@ function tensors(shape: Shape, weights: TensorType, noise: Noise): GgufTensor[] 
 /** Yields random quantized blocks whose values are between -amplitude and amplitude. */
 function* quantized(tensor: Pick<GgufTensor, 'type' | 'dims'>, amplitude: number, noise: Noise): Generator<Uint8Array> {
   const { bytes } = TENSOR_TYPES[tensor.type];
-  const scale = float16(amplitude / (tensor.type === 'q4_0' ? 8 : 128));
+  const scale = float16(amplitude / (tensor.type === 'q8_0' ? 128 : 8));
+  const min = SIGN | float16(amplitude);
   for (const piece of noise.bytes(tensorBytes(tensor), bytes)) {
     const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
-    for (let block = 0; block < piece.length; block += bytes) view.setUint16(block, scale, true);
+    for (let block = 0; block < piece.length; block += bytes) {
+      view.setUint16(block, scale, true);
+      if (tensor.type === 'q4_1') view.setUint16(block + 2, min, true);
+    }
     yield piece;
   }
 }

@@ -16,6 +16,8 @@ export const TENSOR_TYPES = {
   f32: { id: 0, values: 1, bytes: 4 },
   /** Blocks of 32: a float16 scale, then 32 values of 4 bits. */
   q4_0: { id: 2, values: 32, bytes: 18 },
+  /** Blocks of 32: a float16 scale, a float16 minimum, then 32 values of 4 bits. */
+  q4_1: { id: 3, values: 32, bytes: 20 },
   /** Blocks of 32: a float16 scale, then 32 values of 8 bits. */
   q8_0: { id: 8, values: 32, bytes: 34 },
 } as const;

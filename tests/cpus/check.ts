@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
+import { CHATS, Ways } from '../../benchmarks/independence/ways.ts';
 import { KERNEL_BLOCKS, kernelFamily } from '../../runtime/compile/kernels.ts';
 import { readManifest, readReference } from '../../runtime/compile/manifest.ts';
 import { PackedForward } from '../../runtime/engine/forward/packed-forward.ts';
 import type { BranchSpec } from '../../runtime/engine/job-spec.ts';
-import { kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
+import { type EngineModel, kvShape, openModel, sessionOptions } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
 import {
   int8ProductsSaturate,
@@ -15,9 +16,9 @@ import {
 } from '../../runtime/engine/self-check/self-check.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
-import { answer, engineFor, GREEDY } from '../oracle/fixtures.ts';
+import { engineFor, GREEDY, planOf } from '../oracle/fixtures.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
-import { checkPrecision, checkPrepared, PRECISION_BOUNDS } from './precision-error.ts';
+import { checkPrecision, checkPrepared, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER`, with the folder of the prepared
@@ -25,7 +26,7 @@ import { checkPrecision, checkPrepared, PRECISION_BOUNDS } from './precision-err
  */
 
 /** Precisions in which questions are answered alone and in company, each with one model. */
-const ANSWERED = new Set<string>(['float', 'int4']);
+const ANSWERED = new Set<string>(['float', 'int8', 'int4']);
 
 function check(what: string, holds: boolean, figure?: number): void {
   const shown = figure === undefined ? '' : `: ${figure.toPrecision(3)}`;
@@ -42,18 +43,21 @@ const clamped = await largestBlockProductsError();
 check('sums in blocks of 8 bits are not clamped', clamped < 0.01, clamped);
 const measured = KERNEL_BLOCKS.has(kernelFamily());
 for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entries()) {
+  const name = `${fixture} as ${precision}`;
+  const asks = measured && ANSWERED.delete(precision);
+  const use = asks ? (model: EngineModel) => checkAnswers(name, model) : undefined;
   // A published graph in 4 bits has other numbers on each CPU, so both are computed on this one.
   const own = precision === 'keep';
-  const checking = own ? checkPrecision(fixture, file, precision) : checkPrepared(join(models, String(index)));
+  const checking = own ? checkPrecision(fixture, file, precision) : checkPrepared(join(models, String(index)), use);
   const { error, independent } = await checking;
-  check(`${fixture} as ${precision} is off by less than ${bound}`, error < bound, error);
-  check(`${fixture} as ${precision} answers the same in company`, independent || !measured);
+  check(`${name} is off by less than ${bound}`, error < bound, error);
+  check(`${name} answers the same in company`, independent || !measured);
 }
-for (const [index, [fixture, , precision]] of PRECISION_BOUNDS.entries()) {
-  if (!measured || !ANSWERED.has(precision)) continue;
-  ANSWERED.delete(precision);
-  const differing = await answersThatDiffer(join(models, String(index)));
-  check(`no answer of ${fixture} as ${precision} differs in company`, differing === 0, differing);
+if (measured) {
+  const model = await openModel(join(models, PUBLISHED, 'compiled'), { threads: 1 });
+  check('a GGUF file as published answers the same in company', model.independent);
+  await checkAnswers('a GGUF file as published', model);
+  await model.close();
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
@@ -81,39 +85,37 @@ async function clampedError(compiled: string): Promise<number> {
   return error;
 }
 
-/**
- * Asks questions about a text alone; then together, beside two chats and the same questions about another text; again
- * from the cache; and after a part of the text. Returns how many answers have other bits than alone.
- *
- * @param folder where `prepare` wrote the model
- */
-async function answersThatDiffer(folder: string): Promise<number> {
-  const model = await openModel(join(folder, 'compiled'), { threads: 1 });
+/** Checks that answers to questions about a text have the same bits in company as alone. */
+async function checkAnswers(name: string, model: EngineModel): Promise<void> {
   const random = new Random(5);
   const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
   const common = { constraint: null, sampling: GREEDY, endTokens: new Set<number>() };
-  const questions: BranchSpec[] = [
+  const tasks: BranchSpec[] = [
     { ...common, suffix: tokens(3), maxTokens: 2, choice: { paths: [4, 1, 6].map(tokens) } },
     { ...common, suffix: tokens(6), maxTokens: 3 },
     { ...common, suffix: tokens(20), maxTokens: 2 },
   ];
+  const short = (_: unknown, index: number): BranchSpec => ({
+    ...{ ...common, suffix: tokens(1 + (index % 3)), maxTokens: 1 },
+    ...(index % 4 === 0 ? { choice: { paths: [1, 2].map((length) => [...tokens(length), 9]) } } : {}),
+  });
+  const ways = new Ways<readonly number[], BranchSpec>(model, {
+    engine: (kvBytes) => engineFor(model, kvBytes ? { kvBytes } : {}),
+    plan: planOf,
+    chat: (text) => ({ prefix: text, branches: [{ ...common, suffix: tokens(3), maxTokens: 9 }], budget: 9 }),
+  });
   // Not whole blocks of four cells or rows.
   const [text, other] = [tokens(33), tokens(22)];
-  const alone: string[] = [];
-  for (const question of questions) alone.push(...(await answer(engineFor(model), text, [question])));
-  const shared = engineFor(model);
-  const chats = [10, 13].map((length) => {
-    const chat = { ...common, suffix: tokens(3), maxTokens: 4 };
-    return answer(shared, tokens(length), [chat], { apart: false });
-  });
-  const others = answer(shared, other, questions);
-  const beside = await answer(shared, text, questions);
-  await Promise.all([others, ...chats]);
-  const cached = await answer(shared, text, questions);
-  // The beginning of a text is in the cache, and ends in the middle of a block.
-  const grown = engineFor(model);
-  await answer(grown, text.slice(0, 30), questions.slice(0, 1));
-  const after = await answer(grown, text, questions);
-  await model.close();
-  return [beside, cached, after].flat().filter((found, index) => found !== alone[index % alone.length]).length;
+  const company = {
+    beside: [{ text: other, tasks }],
+    texts: Array.from({ length: CHATS }, (_, chat) => tokens(16 + chat)),
+    others: (count: number) => Array.from({ length: count }, short),
+  };
+  const differing: string[] = [];
+  for await (const { way, alone, answers } of ways.compare({ text, tasks }, company))
+    if (answers.some((answer, index) => answer !== alone[index])) differing.push(way);
+  check(
+    `no answer of ${name} differs in company${differing.map((way) => `, ${way}`).join('')}`,
+    differing.length === 0,
+  );
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openModel } from '../../runtime/engine/model.ts';
+import { type EngineModel, openModel } from '../../runtime/engine/model.ts';
 import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { compiledModel, publishedModel } from '../oracle/plain-models.ts';
@@ -33,6 +33,9 @@ export const PRECISION_BOUNDS: readonly (readonly [
   ['genai/llama', 'model.onnx', 'int4', 0.6],
   ['optimum/phi3', 'onnx/model.onnx', 'int4', 0.6],
 ];
+
+/** Name of the folder of a model in the blocks of a GGUF file, which is published as no graph to compare it with. */
+export const PUBLISHED = 'gguf';
 
 interface Checked {
   /** Mean difference of the logits from those of the published model, as a share of their mean magnitude. */
@@ -67,12 +70,16 @@ export async function prepare(
   writeFileSync(join(folder, 'logits.bin'), Buffer.concat(rows.map(({ buffer }) => new Uint8Array(buffer))));
 }
 
-/** Opens a model that `prepare` wrote to the folder. */
-export async function checkPrepared(folder: string): Promise<Checked> {
+/**
+ * Opens a model that `prepare` wrote to the folder.
+ *
+ * @param use is given the model while it is open
+ */
+export async function checkPrepared(folder: string, use?: (model: EngineModel) => Promise<void>): Promise<Checked> {
   const model = await openModel(join(folder, 'compiled'), { threads: 1 });
-  const compiled = compiledModel(model);
-  const got = (await compiled.logits(TEXT)).flatMap((row) => [...row]);
-  await compiled.close();
+  const got = (await compiledModel(model).logits(TEXT)).flatMap((row) => [...row]);
+  await use?.(model);
+  await model.close();
   const { buffer } = Uint8Array.from(readFileSync(join(folder, 'logits.bin')));
   let difference = 0;
   let magnitude = 0;

@@ -5,9 +5,11 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
+import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { writeGgufFixture } from '../oracle/gguf-fixture.ts';
 import { CPU_MODELS } from './cpu-models.ts';
 import { CACHE, emulatedNode } from './emulator.ts';
-import { PRECISION_BOUNDS, prepare } from './precision-error.ts';
+import { PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error.ts';
 
 /*
  * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on emulated CPUs (qemu). A CPU that
@@ -65,6 +67,16 @@ async function prepareModels(): Promise<void> {
     mkdirSync(folder, { recursive: true });
     await prepare(folder, fixture, file, precision);
   }
+  const source = join(MODELS, PUBLISHED);
+  mkdirSync(source);
+  writeGgufFixture(source, 'q4_1');
+  await compileModel({
+    source,
+    target: join(source, 'compiled'),
+    device: 'CPU',
+    precision: 'published',
+    maxPromptLen: 256,
+  });
 }
 
 /** Bundles the check; each of its files keeps its address. Emulated, Node takes six seconds to strip its types. */

@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { type Asker, finished, type Request } from '../../benchmarks/independence/ways.ts';
 import { at } from '../../lib/at.ts';
 import { readManifest, writeManifest } from '../../runtime/compile/manifest.ts';
 import { Engine, type EngineOptions } from '../../runtime/engine/engine.ts';
-import type { BranchResult, BranchSpec } from '../../runtime/engine/job-spec.ts';
+import type { BranchSpec, JobSpec } from '../../runtime/engine/job-spec.ts';
 import { type EngineModel, kvShape, openModel } from '../../runtime/engine/model.ts';
 import type { KvType } from '../../runtime/graph/graph-builder.ts';
 import { type CompileOptions, compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
@@ -113,31 +114,32 @@ export function engineFor(
 
 export const GREEDY = { temperature: 0, topP: 1, seed: 0, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 1 };
 
-/** Answers questions about a text; numbers are as exact as they are computed. */
+/** Plans the job of questions about a text. Answers are JSON text, whose numbers are as exact as they are computed. */
+export function planOf(
+  { text, tasks }: Request<readonly number[], BranchSpec>,
+  { apart = true } = {},
+): ReturnType<Asker<readonly number[], BranchSpec>['plan']> {
+  const chosen: number[][] = tasks.map(() => []);
+  const onToken: JobSpec['onToken'] = (branch, { logprob }) => {
+    at(chosen, branch).push(logprob ?? 0);
+    return undefined;
+  };
+  return {
+    job: { apart, prefix: text, branches: tasks, budget: 1000, onToken },
+    answers: async ({ branches }) =>
+      branches.map(({ option, tokens }, index) => JSON.stringify([option?.logprobs, tokens, chosen[index]])),
+  };
+}
+
+/** Answers questions about a text. */
 export async function answer(
   engine: Engine,
-  prefix: number[],
-  branches: BranchSpec[],
+  text: readonly number[],
+  tasks: readonly BranchSpec[],
   { apart = true } = {},
 ): Promise<string[]> {
-  const job = { id: 'x', apart, prefix, branches, budget: 1000, deadline: Number.POSITIVE_INFINITY };
-  const chosen: number[][] = branches.map(() => []);
-  let done = false;
-  const running = engine
-    .submit({
-      ...job,
-      onToken(branch, { logprob }) {
-        at(chosen, branch).push(logprob ?? 0);
-        return undefined;
-      },
-    })
-    .finally(() => {
-      done = true;
-    });
-  while (!done && (await engine.step()));
-  const text = ({ option, tokens: answered }: BranchResult, index: number) =>
-    JSON.stringify([option?.logprobs, answered, chosen[index]]);
-  return (await running).branches.map(text);
+  const { job, answers } = planOf({ text, tasks }, { apart });
+  return answers(await finished(engine, engine.submit({ ...job, id: 'x', deadline: Number.POSITIVE_INFINITY })));
 }
 
 /** Returns a model's greedy continuation of a prompt, without bounds: the most probable token, `count` times. */

@@ -3,17 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeCheckpoint } from '../../benchmarks/models/checkpoint.ts';
-import { writeGgufModel } from '../../benchmarks/models/gguf-model.ts';
 import { Noise } from '../../benchmarks/models/noise.ts';
 import { at } from '../../lib/at.ts';
-import { readGguf } from '../../runtime/checkpoint/gguf/read-gguf.ts';
 import { KERNEL_BLOCKS, kernelFamily } from '../../runtime/compile/kernels.ts';
 import type { BranchSpec } from '../../runtime/engine/job-spec.ts';
 import type { EngineModel } from '../../runtime/engine/model.ts';
 import { Random } from '../../runtime/engine/random.ts';
-import { ggufConfig } from '../../runtime/graph/gguf.ts';
 import { modelFixture } from '../fixture.ts';
 import { answer, compileFixture, engineFor, GREEDY } from './fixtures.ts';
+import { writeGgufFixture } from './gguf-fixture.ts';
 import { PatternConstraint } from './pattern-constraint.ts';
 
 const random = new Random(5);
@@ -45,13 +43,10 @@ function question(index: number): BranchSpec {
 }
 
 /** Returns the folder of a random model in a GGUF file. */
-function ggufFolder(): string {
+function ggufFolder(blocks: 'q4_0' | 'q4_1'): string {
   const folder = mkdtempSync(join(tmpdir(), 'assay-gguf-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'model.gguf');
-  const size = { layers: 2, hidden: 64, heads: 4, kvHeads: 2, headSize: 16, intermediate: 96, vocabulary: 512 };
-  writeGgufModel(file, { ...size, context: 1024, ropeTheta: 1e4 }, 'q4_0', new Noise(1));
-  writeFileSync(join(folder, 'config.json'), JSON.stringify(ggufConfig(readGguf(file))));
+  writeGgufFixture(folder, blocks);
   return folder;
 }
 
@@ -66,7 +61,7 @@ function largeHeads(): string {
 
 /** Returns the folder of a model to compile. */
 function sourceOf(fixture: string): string {
-  if (fixture === 'a GGUF file') return ggufFolder();
+  if (fixture === 'q4_0' || fixture === 'q4_1') return ggufFolder(fixture);
   if (fixture === 'large heads') return largeHeads();
   return fixture.includes('/') ? fixture : hybridFolder(fixture);
 }
@@ -89,8 +84,9 @@ test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
   // Blocks of 4 bits, as they are written here and as they were published.
   ['genai/llama', 'int4'],
   ['genai/llama-int4', 'int4'],
-  // Blocks of 4 bits of a GGUF file.
-  ['a GGUF file', 'published'],
+  // Blocks of 4 bits of a GGUF file, without a minimum and with one.
+  ['q4_0', 'published'],
+  ['q4_1', 'published'],
   // Layers with a window, shorter than the prefix and than the long branches, beside layers without.
   ['genai/gemma3', 'int8'],
   // Three query heads share a key head, or one each; floats show the last bits.
