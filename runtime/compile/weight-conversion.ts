@@ -16,6 +16,7 @@ import type { FixedPrecision } from './choose-precision.ts';
 import { addBlocks, type BlockFormat, int4Weights, int8BlockWeights } from './weights/blocks.ts';
 import { int8Embedding, int8Weights } from './weights/int8.ts';
 import { hasPublishedBlocks, publishedWeights } from './weights/published.ts';
+import { stackProducts } from './weights/stack.ts';
 
 /**
  * Converts the weights of a graph in place to the requested precision. Returns the resulting one. Throws
@@ -27,6 +28,7 @@ export function convertWeights(model: OnnxModel, tokens: string, requested: Fixe
   const precision = requested === 'keep' ? precisionOf(model) : requested;
   if (precision === 'published') {
     if (!hasPublishedBlocks(model.graph)) throw unusable('its weights are not in the blocks of a GGUF file', NO_BLOCKS);
+    stackProducts(model.graph);
     publishedWeights(model, tokens);
     return precision;
   }

@@ -23,16 +23,21 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const { tensors } = readGguf(FILE);
 
-/** Returns a graph that looks rows of a matrix up, and multiplies other ones by it. */
-function modelOf(type: string): { model: OnnxModel; width: number } {
-  const stored = tensors.get(type);
-  if (!stored) throw new Error(`the fixture has ${type}`);
+/** Returns a graph that looks rows of the first matrix up, and multiplies other ones by each matrix. */
+function modelOf(...types: string[]): { model: OnnxModel; width: number } {
+  const [first, ...others] = types.map((type) => {
+    const stored = tensors.get(type);
+    if (!stored) throw new Error(`the fixture has ${type}`);
+    return stored;
+  });
+  if (!first) throw new Error('a matrix is multiplied');
   const graph = new GraphBuilder();
   const ids = graph.input('ids', DataType.int64, [1, 'rows']);
-  const x = graph.input('x', DataType.float, [1, 'rows', stored.dims[1] ?? 0]);
-  graph.output('found', [1, 'rows', null], graph.add('Gather', [graph.weight(stored), ids]));
-  graph.output('product', [1, 'rows', null], linear(graph, x, stored));
-  return { model: graph.model('types'), width: stored.dims[1] ?? 0 };
+  const x = graph.input('x', DataType.float, [1, 'rows', first.dims[1] ?? 0]);
+  graph.output('found', [1, 'rows', null], graph.add('Gather', [graph.weight(first), ids]));
+  graph.output('product', [1, 'rows', null], linear(graph, x, first));
+  for (const [i, other] of others.entries()) graph.output(`product${i}`, [1, 'rows', null], linear(graph, x, other));
+  return { model: graph.model('types'), width: first.dims[1] ?? 0 };
 }
 
 async function run({ model, width }: { model: OnnxModel; width: number }) {
@@ -44,8 +49,9 @@ async function run({ model, width }: { model: OnnxModel; width: number }) {
     ids: new Tensor('int64', BigInt64Array.of(0n, 0n), [1, 2]),
     x: new Tensor('float32', values, [1, 2, width]),
   });
+  const names = session.outputNames;
   await session.release();
-  return ['found', 'product'].map((name) => [...floatsOf(results, name)]);
+  return names.map((name) => [...floatsOf(results, name)]);
 }
 
 test.each(Object.keys(BLOCK_TYPES))(
@@ -58,14 +64,31 @@ test.each(Object.keys(BLOCK_TYPES))(
     // Computes with floats instead of 8-bit activations, so that only the weights are compared.
     floatProducts(own.model);
     prune(own.model.graph);
-    const got = await run(own);
-    for (const [part, values] of wanted.entries()) {
-      const largest = Math.max(...values.map(Math.abs));
-      for (const [at, value] of values.entries())
-        expect(Math.abs((got[part]?.[at] ?? 0) - value)).toBeLessThan(2e-6 * largest);
-    }
+    expectAlike(await run(own), wanted);
   },
 );
+
+test.each([
+  ['minima', ['Q4_1', 'Q4_K']],
+  ['no minima', ['Q8_0', 'Q5_0', 'IQ4_NL']],
+])('products of one value in blocks of one form, with %s, are one', async (_, types) => {
+  const wanted = await run(modelOf('F32', ...types));
+  const own = modelOf('F32', ...types);
+  convertWeights(own.model, 'ids', 'published');
+  expect(own.model.graph.nodes.filter(({ op }) => op === 'MatMulNBits')).toHaveLength(1);
+  floatProducts(own.model);
+  prune(own.model.graph);
+  expectAlike(await run(own), wanted);
+});
+
+function expectAlike(got: readonly number[][], wanted: readonly number[][]): void {
+  expect(got).toHaveLength(wanted.length);
+  for (const [part, values] of wanted.entries()) {
+    const largest = Math.max(...values.map(Math.abs));
+    for (const [at, value] of values.entries())
+      expect(Math.abs((got[part]?.[at] ?? 0) - value)).toBeLessThan(2e-6 * largest);
+  }
+}
 
 test('weights that are not in such blocks are refused', () => {
   expect(() => convertWeights(modelOf('F16').model, 'ids', 'published')).toThrow(/not in the blocks of a GGUF file/);

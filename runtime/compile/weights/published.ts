@@ -11,6 +11,7 @@ import {
   type Tensor,
 } from '../../onnx/format/model.ts';
 import { ACCURACY } from './blocks.ts';
+import { blocksIn } from './stack.ts';
 
 const MS = 'com.microsoft';
 /** Weights that are decoded at a time. */
@@ -30,8 +31,8 @@ export function hasPublishedBlocks({ initializers }: Graph): boolean {
 }
 
 function publishedIn(tensor: Tensor | undefined): Published | undefined {
-  if (!tensor || tensor.name.startsWith(EXACT) || !('pieces' in tensor.data) || !tensor.data.blocks) return undefined;
-  return { name: tensor.name, rows: at(tensor.dims, 0), columns: at(tensor.dims, 1), blocks: tensor.data.blocks };
+  const blocks = blocksIn(tensor);
+  return tensor && blocks && { name: tensor.name, rows: at(tensor.dims, 0), columns: at(tensor.dims, 1), blocks };
 }
 
 /**

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { at } from '../../../lib/at.ts';
+import { EXACT } from '../../onnx/format/constants.ts';
 import { attribute, type Graph, makeNode, makeTensor } from '../../onnx/format/model.ts';
 import { readAll } from '../../onnx/format/tensor-data.ts';
-import { stackProducts } from './stack.ts';
+import { blocksIn, stackProducts } from './stack.ts';
 
 interface Product {
   /** Number of outputs. */
@@ -63,6 +65,87 @@ test.each([
     expect(joined.dims).toEqual(dims);
     expect([...readAll(joined)]).toEqual(widths.flatMap((_, i) => [...readAll(tensor(`w${i}/${part}`))]));
   }
+});
+
+/** Returns a graph of products of 64 inputs with matrices of as many rows, `w0` and so on. */
+function publishedGraph(matrices: readonly { rows: number; bits?: 4 | 8; name?: string; blocks?: false }[]): Graph {
+  const graph: Graph = { nodes: [], initializers: new Map(), inputs: [], outputs: [], rest: [] };
+  for (const [i, { rows, bits = 4, name = `w${i}`, blocks }] of matrices.entries()) {
+    const read = (first: number, count: number) => ({
+      levels: Uint8Array.from({ length: count * 64 }, (_, place) => 16 * i + first + Math.floor(place / 64)),
+      scales: Float32Array.from({ length: count * 2 }, (_, place) => 100 * i + 2 * first + place),
+      mins: Float32Array.from({ length: count * 2 }, (_, place) => -100 * i - 2 * first - place),
+    });
+    const data = {
+      length: rows * 64 * 4,
+      pieces: () => [new Uint8Array(new Float32Array(rows * 64).fill(i).buffer)],
+      ...(blocks ?? { blocks: { bits, size: 32, zero: 0, min: true, read } }),
+    };
+    graph.initializers.set(name, { name, dataType: 1, dims: [rows, 64], data });
+    graph.nodes.push(makeNode('FusedMatMul', ['x', name], [`y${i}`], { transB: 1 }, 'com.microsoft'));
+  }
+  return graph;
+}
+
+test('products with matrices published in blocks are one with all their rows', () => {
+  const rows = [4, 2, 3];
+  const graph = publishedGraph(rows.map((count) => ({ rows: count })));
+  const parts = rows.map((count, i) => blocksIn(graph.initializers.get(`w${i}`))!.read(0, count));
+  stackProducts(graph);
+  expect(graph.nodes.map(({ op, inputs, outputs }) => [op, inputs[0], ...outputs])).toEqual([
+    ['FusedMatMul', 'x', 'y0/stacked'],
+    ['Split', 'y0/stacked', 'y0', 'y1', 'y2'],
+  ]);
+  expect(attribute(graph.nodes[0], 'N')).toBeUndefined();
+  const matrix = graph.initializers.get(at(graph.nodes[0]?.inputs ?? [], 1))!;
+  expect(matrix.dims).toEqual([9, 64]);
+  expect([...new Float32Array(readAll(matrix).buffer)]).toEqual(rows.flatMap((n, i) => Array(n * 64).fill(i)));
+  const blocks = blocksIn(matrix)!;
+  for (const [first, count] of [
+    [0, 9],
+    [3, 4],
+    [6, 1],
+  ] as const) {
+    const found = blocks.read(first, count);
+    for (const [part, width] of [
+      ['levels', 64],
+      ['scales', 2],
+      ['mins', 2],
+    ] as const) {
+      const all = parts.flatMap((one) => [...one[part]]);
+      expect([...found[part]]).toEqual(all.slice(first * width, (first + count) * width));
+    }
+  }
+});
+
+test.each([
+  ['blocks of several forms', [{ rows: 2 }, { rows: 2, bits: 8 as const }]],
+  [
+    'matrices in floats',
+    [
+      { rows: 2, blocks: false as const },
+      { rows: 2, blocks: false as const },
+    ],
+  ],
+  [
+    'matrices that stay in floats',
+    [
+      { rows: 2, name: `${EXACT}a` },
+      { rows: 2, name: `${EXACT}b` },
+    ],
+  ],
+  [
+    'a matrix of several products',
+    [
+      { rows: 2, name: 'w' },
+      { rows: 2, name: 'w' },
+    ],
+  ],
+])('leaves products with %s as they are', (_, matrices) => {
+  const graph = publishedGraph(matrices);
+  const before = [...graph.nodes];
+  stackProducts(graph);
+  expect(graph.nodes).toEqual(before);
 });
 
 test.each<[string, Product[]]>([
