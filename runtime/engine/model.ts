@@ -14,7 +14,13 @@ import { PlainForward } from './forward/plain-forward.ts';
 import { floats } from './forward/state-feeds.ts';
 import { StaticForward } from './forward/static/static-forward.ts';
 import { openStatic } from './forward/static/static-sessions.ts';
-import { checkPacking, findIndependence, int8ProductsSaturate, referenceError } from './self-check/self-check.ts';
+import {
+  checkPacking,
+  findIndependence,
+  int8ProductsSaturate,
+  referenceError,
+  valuesAreIndependent,
+} from './self-check/self-check.ts';
 
 export interface OpenOptions {
   /** Threads of one run. Default: one for each physical core. */
@@ -52,9 +58,11 @@ export async function openModel(
     throw new AssayError('engine_failed', loadFailure(manifest, cause), { cause });
   });
   try {
-    await checkPacking(forward, kvShape(manifest));
+    const shape = kvShape(manifest);
+    await checkPacking(forward, shape);
     await checkNumbers(folder, manifest, forward);
-    return { manifest, forward, independent: await findIndependence(forward, kvShape(manifest)), close };
+    const independent = (await findIndependence(forward, shape)) && (await valuesAreIndependent(options, shape));
+    return { manifest, forward, independent, close };
   } catch (error) {
     await close();
     throw error;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { TOY_KV, ToyForward } from '../../../tests/oracle/toy-forward.ts';
 import type { SequenceRun } from '../forward/forward.ts';
 import { sessionOptions } from '../model.ts';
-import { checkPacking, largestProductsAreExact } from './self-check.ts';
+import { checkPacking, largestProductsAreExact, valuesAreIndependent } from './self-check.ts';
 
 test('accepts a device that applies the tree mask', async () => {
   await expect(checkPacking(new ToyForward(), TOY_KV)).resolves.toBeUndefined();
@@ -32,3 +32,17 @@ test('refuses a device that returns no numbers', async () => {
 test('8-bit products of the largest numbers are exact on the CPU at hand', async () => {
   expect(await largestProductsAreExact(await sessionOptions(1))).toBe(true);
 });
+
+test.each([
+  [1, 1, 64, true],
+  [4, 1, 64, false],
+  [4, 4, 64, true],
+  // Also divided among two threads, these values have too many columns to be added in larger pieces.
+  [2, 1, 256, true],
+  [4, 2, 128, false],
+])(
+  '%i threads, %i key heads of %i elements: values are added in one order: %s',
+  async (threads, heads, headSize, one) => {
+    expect(await valuesAreIndependent(await sessionOptions(threads), { layers: [{ heads, headSize }] })).toBe(one);
+  },
+);

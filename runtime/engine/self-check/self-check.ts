@@ -10,6 +10,7 @@ import { floatBuffer, type KvShape } from '../cache/kv-shape.ts';
 import { Sequence } from '../cache/sequence.ts';
 import type { Forward } from '../forward/forward.ts';
 import { floatsOf, ROW_BLOCKS } from '../forward/forward.ts';
+import { Random } from '../random.ts';
 
 /**
  * Largest accepted `logitError` between a branch that runs beside another and the same branch alone. Measured: 1e-6
@@ -246,6 +247,66 @@ const IR_VERSION = 8;
 const DEPTH = 64;
 const WIDTH = 16;
 const LARGEST = { activation: 255, weight: 127 };
+
+/** Number of cells of a prefix over which values are added (`valuesAreIndependent`). */
+const CELLS = 2048;
+
+/**
+ * Tells whether attention adds the values of a long prefix in one order for few rows and for many. onnxruntime divides
+ * the columns of a product with few rows among threads, where it has more threads than key heads, and adds over fewer
+ * columns in larger pieces (core/mlas/lib/sgemm.cpp). A prefix long enough to show it would take long to read.
+ *
+ * @param options session options of the model
+ */
+export async function valuesAreIndependent(
+  options: InferenceSession.SessionOptions,
+  { layers }: KvShape,
+): Promise<boolean> {
+  const session = await InferenceSession.create(encodeSmallModel(valuesModel()), options);
+  const random = new Random(1);
+  const noise = (length: number) => Float32Array.from({ length }, () => random.uniform() - 0.5);
+  try {
+    // The values of branches have one element more.
+    const kinds = new Map(
+      layers.flatMap(({ heads, headSize }) =>
+        [headSize, headSize + 1].map((width) => [`${heads}/${width}`, { heads, width }]),
+      ),
+    );
+    for (const { heads, width } of kinds.values()) {
+      const values = new Tensor('float32', noise(heads * CELLS * width), [1, heads, CELLS, width]);
+      const row = noise(CELLS);
+      const first = async (rows: number): Promise<Float32Array> => {
+        const weights = new Float32Array(heads * rows * CELLS);
+        for (let head = 0; head < heads; head++) weights.set(row, head * rows * CELLS);
+        const results = floatsOf(
+          await session.run({ weights: new Tensor('float32', weights, [1, heads, rows, CELLS]), values }),
+          'y',
+        );
+        return results.slice(0, width);
+      };
+      const wanted = await first(2 * width);
+      for (const rows of [2, 16]) if (!sameBits([wanted], [await first(rows)])) return false;
+    }
+    return true;
+  } finally {
+    await session.release();
+  }
+}
+
+function valuesModel(): OnnxModel {
+  const value = (name: string) => ({ name, dataType: DataType.float, dims: new Array<null>(4).fill(null) });
+  return {
+    opsets: new Map([['', 17]]),
+    graph: {
+      nodes: [makeNode('MatMul', ['weights', 'values'], ['y'], {})],
+      initializers: new Map(),
+      inputs: [value('weights'), value('values')],
+      outputs: [value('y')],
+      rest: [bytesField(2, 'values')],
+    },
+    rest: [varintField(1, IR_VERSION)],
+  };
+}
 
 let saturates: Promise<boolean> | undefined;
 
