@@ -1,6 +1,8 @@
 import { type RunningServer, startServer } from '../../adapters/node/server.ts';
 import { createApp } from '../../handlers/app.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { KeyStore } from '../../lib/keys.ts';
+import { memoryQuota } from '../../lib/limits/quota.ts';
 import { scriptedBackend } from '../scripted-backend/backend.ts';
 import { scriptedHost } from '../scripted-backend/host.ts';
 import type { Recorded, Script } from '../scripted-backend/script.ts';
@@ -11,7 +13,7 @@ export async function serveScript(script: Script, keys?: KeyStore): Promise<Runn
   const app = createApp({
     backend: scriptedBackend(script, recorded),
     host: scriptedHost(script, recorded),
-    ...(keys ? { keys } : { apis: ['models'] }),
+    ...(keys ? { keys, quota: memoryQuota(systemClock) } : { apis: ['models'] }),
     guard: { loopbackOnly: true, allowOrigins: [] },
     heartbeatMs: 20,
   });

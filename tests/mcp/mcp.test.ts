@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { KeysStore } from '../../adapters/node/keys-file.ts';
 import { hashSecret, type KeyStore, listedKeys } from '../../lib/keys.ts';
 import { BIN, newFolder } from '../cli/assay.ts';
@@ -209,6 +209,37 @@ describe('over streamable HTTP', () => {
     await mcp.close();
     await (await open(batch)).callTool({ name: 'decide', arguments: urgent });
     expect(server?.recorded.find(({ call }) => call === 'runTasks')).toMatchObject({ priority: 'batch' });
+  });
+
+  it('tells a key that its requests or tokens are used up, and nobody else', async () => {
+    const filed = new KeysStore(home);
+    const all = { models: ['*'], scopes: [] };
+    const once = await filed.create({ ...all, name: 'once', requestsPerMinute: 1 });
+    const few = await filed.create({ ...all, name: 'few', tokensPerMinute: 100 });
+    const free = await filed.create({ ...all, name: 'free' });
+    const accepted: KeyStore = { find: async (sha256) => listedKeys(await filed.list()).find(sha256) };
+    const url = new URL(await startHttp(decision, accepted));
+    const toolsOf = async (key: string) => {
+      const requestInit = { headers: { authorization: `Bearer ${key}` } };
+      const mcp = new Client({ name: 'test', version: '1.0.0' });
+      await mcp.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+      onTestFinished(() => mcp.close());
+      return { list: () => mcp.listTools(), decide: () => mcp.callTool({ name: 'decide', arguments: urgent }) };
+    };
+    for (const [key, used] of [
+      [once, 'requests'],
+      [few, 'tokens'],
+    ] as const) {
+      const tools = await toolsOf(key);
+      let result = await tools.decide();
+      expect(result.isError).toBeFalsy();
+      for (let more = 0; more < 9 && !result.isError; more++) result = await tools.decide();
+      const message = new RegExp(`^rate_limited: This key has used up its ${used} per minute. Try again in \\d+ s.$`);
+      expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(message) }] });
+      // Lists take no quota, as those of models do.
+      expect((await tools.list()).tools).toHaveLength(4);
+    }
+    expect((await (await toolsOf(free)).decide()).isError).toBeFalsy();
   });
 
   const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });

@@ -2,6 +2,7 @@ import type {
   BatchAnswer,
   Call,
   ChatEvent,
+  ChatRequest,
   InferenceBackend,
   Metrics,
   Task,
@@ -9,6 +10,7 @@ import type {
   TaskBatch,
 } from '../../lib/backend.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
+import { sizeOfRequest } from '../../lib/limits/request-size.ts';
 import { parseModelId } from '../../lib/model-id.ts';
 import { normalised } from '../../lib/tasks/logprobs.ts';
 import type { Recorded, Script } from './script.ts';
@@ -37,9 +39,9 @@ export function scriptedBackend(script: Script, recorded: Recorded[] = []): Infe
     signal.addEventListener('abort', () => recorded.push({ call: 'aborted', of: call }));
     signal.throwIfAborted();
   };
-  const admit = async (call: Call) => {
+  const admit = async (call: Call, request: TaskBatch | ChatRequest) => {
     recorded.push({ call: 'admit' });
-    await call.admit();
+    await call.admit(sizeOfRequest(request).tokens);
   };
   return {
     async listModels(call) {
@@ -50,7 +52,7 @@ export function scriptedBackend(script: Script, recorded: Recorded[] = []): Infe
     async runTasks(batch, call) {
       begin('runTasks', { batch, requestId: call.requestId }, call);
       throwFault(script.tasks?.fail);
-      await admit(call);
+      await admit(call, batch);
       await pause(script.tasks, call.signal);
       return answer(batch, script.tasks ?? {});
     },
@@ -59,7 +61,7 @@ export function scriptedBackend(script: Script, recorded: Recorded[] = []): Infe
       for (const step of script.chat ?? PLAIN_CHAT) {
         if ('fail' in step) throwFault(step.fail);
         else if ('event' in step) {
-          if (step.event.type === 'start') await admit(call);
+          if (step.event.type === 'start') await admit(call, request);
           yield step.event as ChatEvent;
         } else await pause(step, call.signal);
       }
