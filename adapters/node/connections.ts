@@ -133,7 +133,7 @@ export class Connections {
     const now = [...this.#due].slice(0, CONNECTIONS_A_TURN);
     for (const connection of now) this.#due.delete(connection);
     if (this.#due.size > 0) setImmediate(() => this.#turn());
-    for (const connection of now) connection.feed({ chunks: true });
+    for (const connection of now) connection.feed({ all: true });
   }
 
   #forget({ socket, address }: Connection): void {
@@ -243,7 +243,7 @@ class Connection {
   #received(bytes: Buffer): void {
     if (this.#stopped) return;
     this.#waiting = this.#waiting.length === 0 ? bytes : Buffer.concat([this.#waiting, bytes]);
-    this.feed({ chunks: false });
+    this.feed({ all: false });
   }
 
   #goOnLater(): void {
@@ -254,14 +254,14 @@ class Connection {
   /**
    * Serves a request that came behind another one, and parses what may be parsed now of the bytes that wait.
    *
-   * @param chunks false to leave chunked bodies to a later turn: what many connections send arrives in one
+   * @param all false to leave chunked and unwanted bodies to a later turn: what many connections send arrives in one
    */
-  feed({ chunks }: { chunks: boolean }): void {
+  feed({ all }: { all: boolean }): void {
     this.#serveFirst();
     if (this.#held) this.socket.resume();
     this.#held = false;
     for (let slice = 0; this.#mayParse(); slice++) {
-      if (slice === SLICES_A_TURN || (!chunks && this.#isChunked)) {
+      if (slice === SLICES_A_TURN || (!all && (this.#isChunked || this.#isUnwanted))) {
         this.#goOnLater();
         break;
       }
@@ -283,6 +283,11 @@ class Connection {
     if (this.#waiting.length === 0 || this.#stopped || this.socket.destroyed || this.socket.isPaused()) return false;
     const [first] = this.exchanges;
     return first === undefined || first.request === this.#incomplete;
+  }
+
+  /** True if the bytes that wait begin within the body of a request that has been answered. */
+  get #isUnwanted(): boolean {
+    return this.#incomplete !== null && this.exchanges.length === 0;
   }
 
   /** True if the bytes that wait begin within a chunked body. */

@@ -197,6 +197,33 @@ test.each(['x', ' ', '\n'])('other work has turns between short chunks of a body
   expect(Math.max(...chunks.filter((inTurn) => inTurn !== undefined))).toBeLessThan(300);
 });
 
+test('a body that comes after the answer is read in turns with other work', async () => {
+  let served: Socket | undefined;
+  let [before, most] = [0, 0];
+  const look = () => {
+    const read = served?.bytesRead ?? 0;
+    if (before > 0) most = Math.max(most, read - before);
+    before = read;
+    if (!served?.destroyed) setImmediate(look);
+  };
+  const http = createServer();
+  new Connections(http, (request, response) => {
+    served = request.socket;
+    response.end('done');
+  });
+  http.listen(0, '127.0.0.1');
+  onTestFinished(() => void http.close());
+  await once(http, 'listening');
+  const { socket, text, ended } = await connected((http.address() as AddressInfo).port);
+  look();
+  socket.write(post('/n', 'x'.repeat(20_000_000)));
+  await expect.poll(() => answers(text())).toBe(1);
+  await Promise.race([ended, expect.poll(() => before, { timeout: 5_000 }).toBeGreaterThan(20_000_000)]);
+  socket.destroy();
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(300_000);
+});
+
 describe('when all connections are in use', () => {
   test('the one that has been idle longest gives way, and running requests stay', async () => {
     const { seen, gate, server, port } = await start({ slow: true, most: 5 });
