@@ -259,7 +259,11 @@ export function turns(): (caller: string) => Promise<void> {
   async function serve(): Promise<void> {
     if (serving) return;
     serving = true;
-    for (let next = shares.takeNext(waiting); next; next = shares.takeNext(waiting)) {
+    for (;;) {
+      // Reading a large body has taken its time, too.
+      await setImmediate();
+      const next = shares.takeNext(waiting);
+      if (!next) break;
       const begin = performance.now();
       next.begin();
       // The work runs in microtasks, and so ends before this.
