@@ -117,13 +117,13 @@ const chat = toyJob('greedy', 1, { yields: true });
 const branches20 = toyJob('small', 20, { runsApart: true });
 
 /** Returns a planner for jobs of several callers, of which `greedy` got `most` milliseconds more than the others. */
-function plannerOf(running: readonly Job[], most = 1000): BatchPlanner {
+function plannerOf(running: readonly Job[], most = 1000, now = () => 0): BatchPlanner {
   const shares = new FairShares();
   for (const { caller } of running) shares.add(caller, 0);
   shares.add('another', 0);
   shares.charge('greedy', most);
   const fail = () => expect.unreachable();
-  return new BatchPlanner({ limits: defaultLimits(64), slots: 8, shares, now: () => 0, fail });
+  return new BatchPlanner({ limits: defaultLimits(64), slots: 8, shares, now, fail });
 }
 
 test.each<[string, Job[], Job[][]]>([
@@ -165,8 +165,31 @@ test.each([
   [128, 32],
 ])('if others got %s ms more, a run of a long prompt has %s tokens', (most, tokens) => {
   const long = toyJob('small', 900);
-  expect(plannerOf([long, reading], most).plan([long, reading])).toContain(long);
+  const running = [long, reading, toyJob('greedy', 900)];
+  expect(plannerOf(running, most).plan(running)).toContain(long);
   expect(long.newTokens).toBe(tokens);
+});
+
+test('long prompts of several callers are read with 64 tokens in a run while nobody has a short one', () => {
+  const prompts = ['small', 'greedy'].map((caller) => toyJob(caller, 2000, { cells: 4000 })) as [Job, Job];
+  const short = toyJob('another', 900);
+  let now = 0;
+  const planner = plannerOf([...prompts, short], 0, () => now);
+  for (const cells of [0, 4000, 0, 4000]) {
+    const measured = toyJob('another', 64, { cells });
+    measured.planRun(64, 1);
+    planner.measured([measured], cells === 0 ? 64 : 640);
+  }
+  const read = (...more: Job[]) => {
+    const planned = planner.plan([...prompts, ...more]).filter((job) => prompts.includes(job));
+    return planned.map(({ newTokens }) => newTokens);
+  };
+  expect(read()).toEqual([64]);
+  expect(read(short)).toEqual([8]);
+  now = 9_999;
+  expect(read()).toEqual([8]);
+  now = 10_000;
+  expect(read()).toEqual([64]);
 });
 
 test('long prompts of one caller together have the tokens that one run may have', () => {

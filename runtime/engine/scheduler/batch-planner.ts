@@ -48,6 +48,11 @@ const BESIDE_FIRST_TOKENS = 2;
 const SHARED_PROMPT_TOKENS = 32;
 /** Milliseconds in which such a run may read more tokens than that. Two cores with a small model read about 32. */
 const SHARED_MS = 25;
+/**
+ * Number of prompt tokens that such a run may have in any case while no other caller has a job with a short prompt, or
+ * had one lately. After a long beginning, few tokens cost nearly as much as these, and would only be read slowly.
+ */
+const UNHURRIED_PROMPT_TOKENS = 64;
 
 interface PlannerOptions {
   limits: Limits;
@@ -69,6 +74,8 @@ export class BatchPlanner {
   #lastWasApart = false;
   /** Time of the last plan with interactive jobs. */
   #interactiveAt = Number.NEGATIVE_INFINITY;
+  /** Time of the last plan with a job with a short prompt of each caller that had one lately. */
+  readonly #hurriedAt = new Map<string, number>();
 
   constructor(options: PlannerOptions) {
     this.#options = options;
@@ -84,8 +91,8 @@ export class BatchPlanner {
    *
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
-   * `PromptPace.shared` for prompts, or `PromptPace.first` if it got much less than all others. Beside the prompts of
-   * the caller that got least, others decode single tokens, and read only short prompts that fit into what they get.
+   * `PromptPace.shared` for prompts, or `PromptPace.first` if it got much less than all others, and
+   * `UNHURRIED_PROMPT_TOKENS` in any case if nobody else hurries. Beside the prompts of the caller that got least, others decode single tokens, and read only short prompts that fit into what they get.
    * Branches that are apart and other jobs then have runs in turns, because the model computes one after the other.
    * Jobs after long beginnings have runs of their own then (`PromptPace.fits`).
    *
@@ -101,6 +108,8 @@ export class BatchPlanner {
     const spent = new Map<string, number>();
     const batch: Job[] = [];
     if (running.some(({ isBatch }) => !isBatch)) this.#interactiveAt = now();
+    for (const { caller, unread } of running) if (unread <= LONG_PROMPT) this.#hurriedAt.set(caller, now());
+    for (const [caller, at] of this.#hurriedAt) if (now() - at >= RECENT_MS) this.#hurriedAt.delete(caller);
     let batchTokens = now() - this.#interactiveAt < RECENT_MS ? BATCH_TOKENS_BESIDE : BATCH_TOKENS;
     const plan = (job: Job, tokens: number): number => {
       const part = job.isBatch ? Math.min(tokens, batchTokens) : tokens;
@@ -117,8 +126,12 @@ export class BatchPlanner {
     const first = shared && candidates.some(({ caller }) => caller !== candidates[0]?.caller) ? candidates[0] : null;
     const others = candidates.filter(({ caller }) => caller !== first?.caller).map(({ caller }) => shares.used(caller));
     const isAhead = first && Math.min(...others) - shares.used(first.caller) > AHEAD_MS;
-    const most = (job: Job): number =>
-      isAhead && job.caller === first?.caller ? this.#pace.first(cellsOf(job)) : this.#pace.shared(cellsOf(job));
+    const most = (job: Job): number => {
+      const hurries = [...this.#hurriedAt.keys()].some((caller) => caller !== job.caller);
+      const ahead = isAhead && job.caller === first?.caller;
+      const paced = ahead ? this.#pace.first(cellsOf(job)) : this.#pace.shared(cellsOf(job));
+      return hurries ? paced : Math.max(UNHURRIED_PROMPT_TOKENS, paced);
+    };
     /** Returns how many tokens the job may feed beside those of its caller that are planned already. */
     const free = (job: Job): number => {
       const taken = batch.filter(({ caller }) => caller === job.caller).map((one) => one.newTokens / most(one));
