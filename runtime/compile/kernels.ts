@@ -44,7 +44,8 @@ export interface KernelBlocks {
 }
 
 /**
- * The blocks of each kernel family on which answers were measured to be the same in every bit alone and in company.
+ * The blocks of each kernel family on which answers were measured to be the same in every bit alone and in company; with
+ * i8mm only after short prefixes, so that a load finds a difference (`valuesAreIndependent`).
  * (onnxruntime, core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp computes four rows; the products of floats for SSE and
  * NEON add four cells at a time.)
  */

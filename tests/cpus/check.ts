@@ -21,8 +21,8 @@ import { largestBlockProductsError } from './largest-block-products.ts';
 import { checkPrecision, checkPrepared, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
 
 /*
- * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER`, with the folder of the prepared
- * models. Prints a line for each; exit code 1 if one fails.
+ * Runs the checks of one CPU under its emulation: `check.ts saturates|exact independent|dependent FOLDER`, with the
+ * folder of the prepared models. Prints a line for each; exit code 1 if one fails.
  */
 
 /** Precisions in which questions are answered alone and in company, each with one model. */
@@ -34,8 +34,9 @@ function check(what: string, holds: boolean, figure?: number): void {
   if (!holds) process.exitCode = 1;
 }
 
-const [kind, models = ''] = process.argv.slice(2);
+const [kind, company, models = ''] = process.argv.slice(2);
 const expected = kind === 'saturates';
+const alike = company === 'independent';
 const saturates = await int8ProductsSaturate();
 check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, saturates === expected);
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
@@ -51,11 +52,14 @@ for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entrie
   const checking = own ? checkPrecision(fixture, file, precision) : checkPrepared(join(models, String(index)), use);
   const { error, independent } = await checking;
   check(`${name} is off by less than ${bound}`, error < bound, error);
-  check(`${name} answers the same in company`, independent || !measured);
+  check(
+    `at the load, ${name} answers ${alike ? 'the same' : 'otherwise'} in company`,
+    independent === alike || !measured,
+  );
 }
 if (measured) {
   const model = await openModel(join(models, PUBLISHED, 'compiled'), { threads: 1 });
-  check('a GGUF file as published answers the same in company', model.independent);
+  check(`at the load, a GGUF file answers ${alike ? 'the same' : 'otherwise'} in company`, model.independent === alike);
   await checkAnswers('a GGUF file as published', model);
   await model.close();
 }

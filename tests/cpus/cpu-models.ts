@@ -8,6 +8,11 @@ export interface CpuModel {
   /** True if those clamp sums of 8-bit products. */
   saturates: boolean;
   /**
+   * False if they add the values of many cells in another order for 2 to 15 rows than for more, which a load finds
+   * (`valuesAreIndependent`).
+   */
+  independent: boolean;
+  /**
    * The features that Linux would list in /proc/cpuinfo, where qemu shows the host's; on Arm, onnxruntime reads that
    * file.
    */
@@ -16,14 +21,29 @@ export interface CpuModel {
 
 /** One CPU for each family of kernels. qemu emulates neither AVX-512 nor VNNI: those run where a machine has them. */
 export const CPU_MODELS: readonly CpuModel[] = [
-  { cpu: 'Haswell', arch: 'x64', kernels: 'AVX2', saturates: true, features: 'sse4_1 sse4_2 avx fma avx2' },
-  { cpu: 'Nehalem', arch: 'x64', kernels: 'SSE4.1', saturates: false, features: 'sse4_1 sse4_2' },
-  { cpu: 'cortex-a57', arch: 'arm64', kernels: 'NEON', saturates: false, features: 'fp asimd aes crc32' },
+  {
+    cpu: 'Haswell',
+    arch: 'x64',
+    kernels: 'AVX2',
+    saturates: true,
+    independent: true,
+    features: 'sse4_1 sse4_2 avx fma avx2',
+  },
+  { cpu: 'Nehalem', arch: 'x64', kernels: 'SSE4.1', saturates: false, independent: true, features: 'sse4_1 sse4_2' },
+  {
+    cpu: 'cortex-a57',
+    arch: 'arm64',
+    kernels: 'NEON',
+    saturates: false,
+    independent: true,
+    features: 'fp asimd aes crc32',
+  },
   {
     cpu: 'neoverse-n1',
     arch: 'arm64',
     kernels: 'NEON dot product',
     saturates: false,
+    independent: true,
     features: 'fp asimd aes crc32 atomics fphp asimdhp asimddp',
   },
   {
@@ -31,6 +51,7 @@ export const CPU_MODELS: readonly CpuModel[] = [
     arch: 'arm64',
     kernels: 'NEON i8mm',
     saturates: false,
+    independent: false,
     features: 'fp asimd aes crc32 atomics fphp asimdhp asimddp sve i8mm bf16',
   },
 ];
