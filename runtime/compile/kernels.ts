@@ -52,6 +52,7 @@ export interface KernelBlocks {
 export const KERNEL_BLOCKS: ReadonlyMap<string, KernelBlocks> = new Map<string, KernelBlocks>([
   ['AMX', { fourBitRows: 2, cells: 1 }],
   ['AVX-512 VNNI', { fourBitRows: 2, cells: 1 }],
+  ['AVX-512', { fourBitRows: 2, cells: 1 }],
   ['AVX2', { fourBitRows: 2, cells: 1 }],
   ['SSE4.1', { fourBitRows: 2, cells: 4 }],
   ['NEON', { fourBitRows: 2, cells: 4 }],

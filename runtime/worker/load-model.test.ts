@@ -33,7 +33,7 @@ test.each([
 test.each([
   [{}, true, 'AMX', null],
   [{}, true, 'NEON i8mm', null],
-  [{}, true, 'AVX-512', 'kernels of this CPU'],
+  [{}, true, 'AVX-VNNI', 'kernels of this CPU'],
   [{}, false, 'AMX', 'other bits in company'],
   [{ branchMasks: undefined }, false, 'AMX', 'sinks'],
   [{ experts: true }, true, 'AMX', 'an expert of the model'],
