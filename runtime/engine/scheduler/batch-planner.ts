@@ -92,9 +92,10 @@ export class BatchPlanner {
    * If several callers have jobs, those of the callers that got least come first, and each caller gets a bounded number
    * of tokens: `SHARED_DECODE_TOKENS` for jobs with few tokens to feed, but at least one such job, and
    * `PromptPace.shared` for prompts, or `PromptPace.first` if it got much less than all others, and
-   * `UNHURRIED_PROMPT_TOKENS` in any case if nobody else hurries. Beside the prompts of the caller that got least, others decode single tokens, and read only short prompts that fit into what they get.
-   * Branches that are apart and other jobs then have runs in turns, because the model computes one after the other.
-   * Jobs after long beginnings have runs of their own then (`PromptPace.fits`).
+   * `UNHURRIED_PROMPT_TOKENS` in any case if nobody else hurries. Beside the prompts of the caller that got least,
+   * others decode single tokens, and read only short prompts that fit into what they get. Branches that are apart and
+   * other jobs then have runs in turns, because the model computes one after the other. Jobs after long beginnings have
+   * runs of their own then (`PromptPace.fits`).
    *
    * @param running jobs that hold a sequence, the least recently served first
    */
