@@ -115,6 +115,11 @@ export const Manifest = v.strictObject({
       v.minLength(1),
     ),
   ),
+  /**
+   * Number of threads that may compute the graph. If a layer has fewer key heads, it multiplies the values of branches
+   * in columns (`COLUMNS` in `onnx/rewrites/two-part-attention.ts`).
+   */
+  threads: v.optional(Positive),
   /** True if the graph has a mixture of experts, whose number of rows depends on all tokens of a run. */
   experts: v.optional(v.literal(true)),
   /**

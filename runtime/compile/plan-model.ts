@@ -58,6 +58,8 @@ export interface ModelShape {
    * run one.
    */
   slots: number;
+  /** Number of threads that may compute the graphs. Default: 1. */
+  threads?: number;
   /** Contract of a decision model; absent for a model that generates text. */
   contract?: DecisionContract | undefined;
 }
@@ -79,7 +81,7 @@ export interface PlannedModel extends PlannedGraphs {
 export async function planModel(
   source: string,
   requested: FixedPrecision,
-  { maxPromptLen, shapes, slots, contract }: ModelShape,
+  { maxPromptLen, shapes, slots, threads = 1, contract }: ModelShape,
 ): Promise<PlannedModel> {
   const graph = isCheckpoint(source)
     ? await writtenGraph(source, { maxPromptLen, contract })
@@ -89,7 +91,7 @@ export async function planModel(
   const published = precisionOf(model);
   const { facts, precision, graphs } = shapes
     ? rewriteStatic(graph, layout, requested, shapes)
-    : rewritePacked(model, layout, requested, slots);
+    : rewritePacked(model, layout, requested, { slots, threads });
   return {
     facts: {
       ...facts,
@@ -215,7 +217,12 @@ const ENCODER_FILE = 'encoder.onnx';
  * graph, or a copy with attention slots if `slots` is above 1 and the graph can have them; for a small model, both.
  * Throws `engine_failed` for a model that cannot be rewritten.
  */
-function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPrecision, slots: number): Rewritten {
+function rewritePacked(
+  model: OnnxModel,
+  layout: GraphLayout,
+  requested: FixedPrecision,
+  { slots, threads }: { slots: number; threads: number },
+): Rewritten {
   if (isHalf(model)) toFloat32(model);
   keepWholePast(model);
   const attention = couplesRows(model.graph) ? undefined : attentionNodes(model.graph, layout);
@@ -256,14 +263,16 @@ function rewritePacked(model: OnnxModel, layout: GraphLayout, requested: FixedPr
   // Models with recurrent layers run one sequence at a time, but compute its branches apart.
   const count = lanes ? 1 : slots;
   const added =
-    attention && (lanes || count > 1) ? addAttentionSlots(batch.model, batchLayout, attention, masks, count) : null;
+    attention && (lanes || count > 1)
+      ? addAttentionSlots(batch.model, batchLayout, attention, masks, { count, threads })
+      : null;
   if (!added || (lanes && !added.branchMasks)) {
     return { precision, graphs: [alone], facts: { ...facts, ...aloneFacts } };
   }
   // Slots read their lengths from inputs of their own, so the nodes that computed them from the attention mask are
   // unused.
   prune(batch.model.graph);
-  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots: count, ...added };
+  const batchFacts = { graph: BATCH_FILE, inputs: inputsOf(batchLayout), slots: count, threads, ...added };
   return weightBytes(model.graph) <= SMALL_WEIGHTS
     ? { precision, graphs: [batch, alone], facts: { ...facts, ...batchFacts, alone: aloneFacts } }
     : { precision, graphs: [batch], facts: { ...facts, ...batchFacts } };
@@ -331,6 +340,7 @@ type GraphFacts = Pick<
   Manifest,
   | 'slots'
   | 'branchMasks'
+  | 'threads'
   | 'experts'
   | 'alone'
   | 'path'

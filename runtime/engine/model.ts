@@ -61,7 +61,8 @@ export async function openModel(
     const shape = kvShape(manifest);
     await checkPacking(forward, shape);
     await checkNumbers(folder, manifest, forward);
-    const independent = (await findIndependence(forward, shape)) && (await valuesAreIndependent(options, shape));
+    const independent =
+      (await findIndependence(forward, shape)) && (await valuesAreIndependent(options, shape, manifest.threads));
     return { manifest, forward, independent, close };
   } catch (error) {
     await close();

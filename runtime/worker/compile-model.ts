@@ -1,4 +1,5 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import { atOnce } from '../../lib/at-once.ts';
@@ -39,6 +40,8 @@ export type { RequestedPrecision } from '../compile/choose-precision.ts';
 export interface CompileOptions extends Omit<CompileSpec, 'plugin' | 'contract'> {
   /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
+  /** Number of threads that may compute the model. Default: those of the machine. */
+  threads?: number;
   /**
    * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`). `auto` chooses them for
    * `maxPromptLen`; absent: no static graphs.
@@ -64,15 +67,18 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
+  const { threads = availableParallelism() } = options;
   const found = await contractInFolder(source, options.model ?? '');
   const contract = found.writes ? undefined : found;
-  const float = await planModel(source, 'float', { maxPromptLen, slots, contract });
+  const float = await planModel(source, 'float', { maxPromptLen, slots, threads, contract });
   const { vocabSize, contextLength } = float.facts;
   const shapes = fixedShapes === 'auto' ? staticShapes(staticContext(maxPromptLen, contextLength)) : fixedShapes;
   let lack = lackForReference(float.bytes, target);
   const [first, ...later] = precisionTiers(options, { published: float.published, hasReference: lack === null });
   const plansOf = (precisions: readonly FixedPrecision[]): Promise<PlannedModel[]> =>
-    Promise.all(precisions.map((precision) => planModel(source, precision, { maxPromptLen, shapes, slots, contract })));
+    Promise.all(
+      precisions.map((precision) => planModel(source, precision, { maxPromptLen, shapes, slots, threads, contract })),
+    );
   const plans = await plansOf(first);
   const folders = new CandidateFolders(target, (step) => onStep?.(step), signal);
   const encoder = await planEncoder(source);

@@ -43,6 +43,8 @@ interface FixtureOptions {
   /** Runs all fixed shapes with one graph for any shape, as devices with kernels of their own do. Default: false. */
   oneGraph?: boolean;
   slots?: number;
+  /** Default: 1. */
+  threads?: number;
   /** Keeps the second graph that small models have for runs of one sequence. Default: true. */
   secondGraph?: boolean;
 }
@@ -52,7 +54,14 @@ export async function compileFixture(
   fixture: string,
   precision: RequestedPrecision,
   fixedShapes?: CompileOptions['fixedShapes'],
-  { maxPromptLen = 512, kvType = 'float32', oneGraph = false, slots, secondGraph = true }: FixtureOptions = {},
+  {
+    maxPromptLen = 512,
+    kvType = 'float32',
+    oneGraph = false,
+    slots,
+    threads = 1,
+    secondGraph = true,
+  }: FixtureOptions = {},
 ): Promise<EngineModel> {
   const target = mkdtempSync(join(tmpdir(), 'assay-compiled-'));
   const source = modelFixture(fixture);
@@ -62,13 +71,14 @@ export async function compileFixture(
     device: 'CPU',
     precision,
     maxPromptLen,
+    threads,
     ...(fixedShapes ? { fixedShapes } : {}),
     ...(slots ? { slots } : {}),
   });
   if (kvType === 'float16') chooseHalfKv(target);
   if (oneGraph) chooseOneGraph(target);
   if (!secondGraph) dropSecondGraph(target);
-  const model = await openModel(target, { threads: 1 });
+  const model = await openModel(target, { threads });
   return {
     ...model,
     async close() {

@@ -50,19 +50,19 @@ function ggufFolder(blocks: 'q4_0' | 'q4_1'): string {
   return folder;
 }
 
-/** Returns the folder of a random model whose heads have 256 elements. */
-function largeHeads(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'assay-large-heads-'));
+/** Returns the folder of a random model with one key head, whose heads have so many elements. */
+function oneKeyHead(headSize: number): string {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-one-key-head-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const size = { layers: 2, hidden: 512, heads: 2, kvHeads: 1, headSize: 256, intermediate: 64, vocabulary: 512 };
-  writeCheckpoint(folder, { ...size, context: 1024, ropeTheta: 1e4 }, new Noise(1));
+  const size = { layers: 2, hidden: 2 * headSize, heads: 2, kvHeads: 1, headSize, intermediate: 64, vocabulary: 512 };
+  writeCheckpoint(folder, { ...size, context: 2048, ropeTheta: 1e4 }, new Noise(1));
   return folder;
 }
 
 /** Returns the folder of a model to compile. */
 function sourceOf(fixture: string): string {
   if (fixture === 'q4_0' || fixture === 'q4_1') return ggufFolder(fixture);
-  if (fixture === 'large heads') return largeHeads();
+  if (fixture === 'large heads') return oneKeyHead(256);
   return fixture.includes('/') ? fixture : hybridFolder(fixture);
 }
 
@@ -171,6 +171,25 @@ test('a low bound of scores changes both parts of attention as it does side by s
   for (const [index, each] of (await logprobs(true)).entries()) expect(each).toBeCloseTo(at(together, index), 3);
   await model.close();
 });
+
+test.skipIf(!KERNEL_BLOCKS.has(kernelFamily())).each([
+  [64, 4],
+  [40, 3],
+  [256, 4],
+])(
+  'heads of %i elements, %i threads: more than key heads add values of a long text in one order',
+  async (size, threads) => {
+    const model = await compileFixture(oneKeyHead(size), 'float', undefined, { maxPromptLen: 2048, threads });
+    expect(model.independent).toBe(true);
+    const engine = () => engineFor(model, { kvBytes: 256 << 20 });
+    const prefix = tokens(1500);
+    const questions = Array.from({ length: 7 }, (_, index) => question(index));
+    const alone: string[] = [];
+    for (const one of questions) alone.push(...(await answer(engine(), prefix, [one])));
+    expect(await answer(engine(), prefix, questions)).toEqual(alone);
+    await model.close();
+  },
+);
 
 test('a long suffix is read once, like the prefix, and each long option after it', async () => {
   const model = await compileFixture('genai/llama', 'float');

@@ -43,6 +43,10 @@ test.each([
 ])(
   '%i threads, %i key heads of %i elements: values are added in one order: %s',
   async (threads, heads, headSize, one) => {
-    expect(await valuesAreIndependent(await sessionOptions(threads), { layers: [{ heads, headSize }] })).toBe(one);
+    const options = await sessionOptions(threads);
+    const shape = { layers: [{ heads, headSize }] };
+    expect(await valuesAreIndependent(options, shape)).toBe(one);
+    // Multiplied in columns, they are in all cases.
+    expect(await valuesAreIndependent(options, shape, heads + 1)).toBe(true);
   },
 );

@@ -5,6 +5,7 @@ import type { Reference } from '../../compile/manifest.ts';
 import { DataType, makeNode, makeTensor, type OnnxModel } from '../../onnx/format/model.ts';
 import { bytesField, varintField } from '../../onnx/format/wire.ts';
 import { encodeSmallModel } from '../../onnx/format/write-model.ts';
+import { COLUMNS } from '../../onnx/rewrites/two-part-attention.ts';
 import type { BranchCells } from '../cache/branch-cells.ts';
 import { floatBuffer, type KvShape } from '../cache/kv-shape.ts';
 import { Sequence } from '../cache/sequence.ts';
@@ -257,10 +258,12 @@ const CELLS = 2048;
  * columns in larger pieces (core/mlas/lib/sgemm.cpp). A prefix long enough to show it would take long to read.
  *
  * @param options session options of the model
+ * @param columnsFor `Manifest.threads`
  */
 export async function valuesAreIndependent(
   options: InferenceSession.SessionOptions,
   { layers }: KvShape,
+  columnsFor = 0,
 ): Promise<boolean> {
   const session = await InferenceSession.create(encodeSmallModel(valuesModel()), options);
   const random = new Random(1);
@@ -269,7 +272,10 @@ export async function valuesAreIndependent(
     // The values of branches have one element more.
     const kinds = new Map(
       layers.flatMap(({ heads, headSize }) =>
-        [headSize, headSize + 1].map((width) => [`${heads}/${width}`, { heads, width }]),
+        (columnsFor > heads ? [COLUMNS, headSize % COLUMNS || COLUMNS, 2] : [headSize, headSize + 1]).map((width) => [
+          `${heads}/${width}`,
+          { heads, width },
+        ]),
       ),
     );
     for (const { heads, width } of kinds.values()) {

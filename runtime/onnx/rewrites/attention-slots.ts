@@ -76,13 +76,14 @@ const [PADDING, FROM, AXIS] = ['assay/slot_padding', 'assay/slot_from', 'assay/s
  *
  * @param masks mask inputs that `packBranches` added
  * @param count number of slots
+ * @param threads number of threads that may compute the graph
  */
 export function addAttentionSlots(
   model: OnnxModel,
   layout: GraphLayout,
   attention: readonly OnnxNode[],
   masks: readonly { name: string; window: number | null }[],
-  count: number,
+  { count, threads }: { count: number; threads: number },
 ): { branchMasks?: BranchMask[]; experts?: true } | null {
   const { graph } = model;
   const readElsewhere = namesReadElsewhere(graph, new Set(attention));
@@ -97,7 +98,7 @@ export function addAttentionSlots(
     graph.initializers.set(name, makeTensor(name, [values.length], values));
   }
   const slots = Array.from({ length: count }, (_, slot) => slot);
-  const heads = twoPartHeads(graph, layout, attention);
+  const heads = twoPartHeads(graph, layout, attention, threads);
   const branchMasks = new Map<string, BranchMask>();
   for (const [index, node] of attention.entries()) {
     const slotOutputs = outputsOf(node, slots);

@@ -55,6 +55,8 @@ export interface Heads {
   turned: number;
   /** Bound of scores, as `Attention.cap`. */
   cap: number | null;
+  /** True if values are multiplied in columns (`COLUMNS`), because threads would divide them otherwise. */
+  inColumns: boolean;
 }
 
 /**
@@ -63,6 +65,12 @@ export interface Heads {
  */
 export const MOST_IN_ORDER = 128;
 
+/**
+ * Number of columns that onnxruntime gives a thread at least. A product of weights and values of so many is not divided
+ * among threads, which would add over fewer columns in larger pieces.
+ */
+export const COLUMNS = 16;
+
 /** Attributes of GroupQueryAttention that the two parts compute; others must be absent. */
 const KNOWN = ['num_heads', 'kv_num_heads', 'scale', 'do_rotary', 'rotary_interleaved', 'local_window_size', 'softcap'];
 const [KEY, PAST_KEY, COS, MASK] = [1, 3, 7, 10];
@@ -70,11 +78,14 @@ const [KEY, PAST_KEY, COS, MASK] = [1, 3, 7, 10];
 /**
  * Returns the heads of each attention node (`attentionNodes`); undefined if one cannot be computed in two parts,
  * because it has sinks or other parts that are not computed here.
+ *
+ * @param threads number of threads that may compute the graph
  */
 export function twoPartHeads(
   { initializers }: Graph,
   { kv }: GraphLayout,
   attention: readonly OnnxNode[],
+  threads: number,
 ): Heads[] | undefined {
   const heads = attention.flatMap((node, index): Heads[] => {
     const from = kv.findIndex(({ past }) => past[0] === node.inputs[PAST_KEY]);
@@ -89,7 +100,7 @@ export function twoPartHeads(
     const turned = 2 * (initializers.get(node.inputs[COS] ?? '')?.dims[1] ?? size / 2);
     const bound = attribute(node, 'softcap');
     const cap = typeof bound === 'number' && bound > 0 ? bound : null;
-    return [{ layer, writes: index === from, queries, keys, size, turned, cap }];
+    return [{ layer, writes: index === from, queries, keys, size, turned, cap, inColumns: threads > keys }];
   });
   return heads.length === attention.length ? heads : undefined;
 }
@@ -152,7 +163,8 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
     const name = nameOf(constant, heads);
     initializers.set(name, makeTensor(name, dims, BigInt64Array.from(values, BigInt)));
   };
-  const pieces = piecesOf(size);
+  const pieces = piecesOf(size, MOST_IN_ORDER);
+  const columns = piecesOf(size, COLUMNS);
   for (const [name, values] of Object.entries({
     byKeyHead: [-1, keys, size],
     pad: [0, 0, 0, 0, 0, 1],
@@ -168,6 +180,9 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
     // The one element more changes no bit: it is 0 for all keys but one, which has nothing else.
     ownPieces: pieces.with(-1, (pieces.at(-1) ?? 0) + 1),
     cappedPieces: [...pieces, 1],
+    columns,
+    // One column alone has a kernel of its own.
+    ownColumns: [...columns.slice(0, -1), (columns.at(-1) ?? 0) - 1, 2],
     result: [1, -1, queries * size],
     last: [-1],
     dummies: [0, 0, 0, 0, 0, 0, slots * group, 0],
@@ -185,10 +200,10 @@ function addConstants({ initializers }: Graph, heads: Heads, slots: number): voi
   add('heads', [keys, 3], each.flat());
 }
 
-/** Returns the sizes of the pieces of a head that are multiplied one after the other (`MOST_IN_ORDER`). */
-function piecesOf(size: number): number[] {
-  const whole = new Array<number>(Math.ceil(size / MOST_IN_ORDER) - 1).fill(MOST_IN_ORDER);
-  return [...whole, size - whole.length * MOST_IN_ORDER];
+/** Returns the sizes of the pieces of a head that are multiplied one after the other: `most` each, then the rest. */
+function piecesOf(size: number, most: number): number[] {
+  const whole = new Array<number>(Math.ceil(size / most) - 1).fill(most);
+  return [...whole, size - whole.length * most];
 }
 
 function nameOf(constant: string, { queries, keys, size }: Heads): string {
@@ -222,7 +237,8 @@ export function twoPartAttention(
   prefixes: readonly { key: string; value: string; mask: string }[],
   own: { key: string; value: string; mask: BranchMask; outputs: readonly [string, string, string] },
 ): Subgraph['nodes'] {
-  const { writes, queries, keys, size, turned, cap } = heads;
+  const { writes, queries, keys, size, turned, cap, inColumns } = heads;
+  const columns = piecesOf(size, COLUMNS).length;
   const nodes: OnnxNode[] = [];
   const { name: mask, window } = own.mask;
   const [result, ownKey, ownValue] = own.outputs;
@@ -236,19 +252,26 @@ export function twoPartAttention(
   const constant = (name: string) => nameOf(name, heads);
   const shaped = (value: string, shape: string) => add('Reshape', [value, constant(shape)]);
   const number = (name: string, value: number) => constantOf(value, nodes, `${result}/${name}`);
-  const pieces = piecesOf(size).length;
+  const pieces = piecesOf(size, MOST_IN_ORDER).length;
+  /** Divides the last axis into as many pieces as a constant has sizes. */
+  const split = (whole: string, sizes: string, count: number): string[] => {
+    if (count === 1) return [whole];
+    const parts = Array.from({ length: count }, (_, piece) => `${whole}/${sizes}_${piece}/${result}`);
+    nodes.push(makeNode('Split', [whole, constant(sizes)], parts, { axis: 3 }));
+    return parts;
+  };
   /** Returns the product of each piece of queries and keys, into which a constant divides them. */
   const products = (queries: string, keys: string, sizes: string, count: number, alpha: number): string[] => {
-    const split = (whole: string): string[] => {
-      if (count === 1) return [whole];
-      const parts = Array.from({ length: count }, (_, piece) => `${whole}/${sizes}_${piece}/${result}`);
-      nodes.push(makeNode('Split', [whole, constant(sizes)], parts, { axis: 3 }));
-      return parts;
-    };
-    const ofKeys = split(keys);
-    return split(queries).map((query, piece) =>
+    const ofKeys = split(keys, sizes, count);
+    return split(queries, sizes, count).map((query, piece) =>
       add('FusedMatMul', [query, at(ofKeys, piece)], { transB: 1, alpha: { float: alpha } }),
     );
+  };
+  /** Returns the product of weights and values. */
+  const weighed = (weights: string, values: string, sizes: string, count: number): string => {
+    if (!inColumns) return add('MatMul', [weights, values]);
+    const columns = split(values, sizes, count).map((one) => add('MatMul', [weights, one]));
+    return columns.length > 1 ? add('Concat', columns, { axis: 3 }) : at(columns, 0);
   };
   const sumOf = (values: readonly string[]) => values.reduce((sum, value) => add('Add', [sum, value]));
   const capName = cap === null ? '' : number('cap', cap);
@@ -319,7 +342,7 @@ export function twoPartAttention(
         ? all
         : shaped(add('Add', [shaped(all, 'scoresByRow'), shaped(mask, 'maskByRow')]), 'scoresByHead');
     const weights = add('Softmax', [scores], { axis: -1 });
-    return [most(scores), most(weights), add('MatMul', [weights, value])];
+    return [most(scores), most(weights), weighed(weights, value, 'columns', columns)];
   });
   const [about, weight] = [`${result}/about`, `${result}/weight`];
   const first = add('Concat', [used(joined(2)), used(joined(1))], { axis: 3 });
@@ -331,7 +354,8 @@ export function twoPartAttention(
   const places = add('Gather', [rows, APART_SPREAD], { axis: 0 });
   const ownRows = shaped(add('Transpose', [places], { perm: [0, 2, 1, 3] }), 'own');
   const ownScores = add('Add', [ownProducts(ownRows), mask]);
-  const second = shaped(add('MatMul', [add('Softmax', [ownScores], { axis: -1 }), ownValue]), 'places');
+  const ownWeights = add('Softmax', [ownScores], { axis: -1 });
+  const second = shaped(weighed(ownWeights, ownValue, 'ownColumns', columns + 1), 'places');
   const flat = shaped(add('Transpose', [second], { perm: [0, 2, 1, 3] }), 'back');
   const gathered = shaped(add('Gather', [flat, APART_GATHERED], { axis: 0 }), 'cells');
   const [ownResult, share] = [`${result}/own`, `${result}/share`];
