@@ -51,8 +51,10 @@ async function answer(request: ToMedia): Promise<FromMedia> {
   return { type: 'pixels', id, data: cutTiles(await decodeImage(bytes), request.plan) };
 }
 
+/** Matches what libvips says of too many pixels. It makes room for those of a WebP file before it counts them. */
+const TOO_LARGE = /pixel limit|out of memory/iu;
+
 function failure(id: number, error: Error): FromMedia {
-  const fault =
-    error instanceof AudioFault ? error.kind : /pixel limit/iu.test(error.message) ? 'too_large' : 'undecodable';
+  const fault = error instanceof AudioFault ? error.kind : TOO_LARGE.test(error.message) ? 'too_large' : 'undecodable';
   return { type: 'failed', id, fault, detail: error.message.slice(0, 4000) };
 }
