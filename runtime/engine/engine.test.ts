@@ -55,18 +55,6 @@ describe('the prefix cache', () => {
     expect(second.promptTokens).toBe(21);
   });
 
-  test('rows that are read apart have the same run whether their prefix was cached or not', async () => {
-    const engine = engineOf();
-    const runs = [];
-    for (const apart of [false, true, true]) {
-      const before = forward.runs.length;
-      const row = branch({ read: { positions: [0] }, unmetered: true });
-      await finish(engine, job({ prefix: tokens(apart ? 24 : 20), apart, branches: [row] }));
-      runs.push(forward.runs.slice(before));
-    }
-    expect(runs).toEqual([[21], [4, 1], [1]]);
-  });
-
   test('the longest common beginning is used, also of a prefix that goes on otherwise', async () => {
     const engine = engineOf();
     await finish(engine, job({ prefix: tokens(140) }));
