@@ -63,7 +63,14 @@ export async function prepare(
   precision: RequestedPrecision,
 ): Promise<void> {
   const source = modelFixture(fixture);
-  await compileModel({ source, target: join(folder, 'compiled'), device: 'CPU', precision, maxPromptLen: 256 });
+  await compileModel({
+    source,
+    target: join(folder, 'compiled'),
+    device: 'CPU',
+    precision,
+    maxPromptLen: 256,
+    threads: 1,
+  });
   const published = await publishedModel(join(source, file));
   const rows = await published.logits(TEXT);
   await published.close();

@@ -76,6 +76,7 @@ async function prepareModels(): Promise<void> {
     device: 'CPU',
     precision: 'published',
     maxPromptLen: 256,
+    threads: 1,
   });
 }
 
