@@ -123,6 +123,14 @@ export function checkRequestTokens(tokens: number, precision = ''): void {
   );
 }
 
+/**
+ * Throws `input_too_long` if the first `done` of `all` parts of a request have more than `MOST_REQUEST_TOKENS`
+ * already; the message states about how many all have.
+ */
+export function checkRequestShare(tokens: number, done: number, all: number): void {
+  if (tokens > MOST_REQUEST_TOKENS) checkRequestTokens(Math.round((tokens / done) * all), 'about ');
+}
+
 /** Counts the characters of tasks that the model reads again, in further orders of their options. */
 function repeatedCharacters(request: TaskBatch | ChatRequest): number {
   const orders = 'tasks' in request ? (request.probabilities?.orders ?? 1) : 1;

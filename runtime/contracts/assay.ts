@@ -3,13 +3,7 @@ import type { Task, TaskBatch } from '../../lib/backend.ts';
 import type { ChatMessage } from '../../lib/contract/conversation.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { QuotedTexts } from '../../lib/grammar/text/quoted-texts.ts';
-import {
-  checkLength,
-  checkMessages,
-  checkRequestTokens,
-  MOST_REQUEST_TOKENS,
-  READ_IN_WINDOWS,
-} from '../../lib/limits/request-size.ts';
+import { checkLength, checkMessages, checkRequestShare, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { TASK_SEPARATOR, taskPrompt, taskText } from '../../lib/prompt/tasks.ts';
 import { withUnsure } from '../../lib/questions/question-answers.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
@@ -116,7 +110,7 @@ function* ask(text: TextModel, batch: TaskBatch, { maxPromptLen, contextLength }
     if (batch.probabilities) checkLength(prefix.length + suffix.length + longestPath(grammar), contextLength);
     branches.push({ ...one, grammar, suffix });
     tokens += own.length;
-    if (tokens > MOST_REQUEST_TOKENS) checkRequestTokens(Math.round((tokens / branches.length) * all.length), 'about ');
+    checkRequestShare(tokens, branches.length, all.length);
     yield;
   }
   return { prefix, branches, promptTokens: prefix.length + tokens };

@@ -73,6 +73,25 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 });
 
+test('a request has at most 131,072 tokens in all its rows, with the state once', async () => {
+  const text = contractText(await loadTextModel(folder('tokenizers/wide')), LIMIT);
+  const contract = (await contractInFolder(folder('decider'), 'acme/decider')) as DecisionContract;
+  const loaded = { contract, open: contract.open(text, folder('decider')), narrow: false };
+  const planned = (questions: number): number => {
+    const instructions = 'fits '.repeat(2500);
+    const sent = Array.from({ length: questions }, (_, i) => [`q${i}`, { type: 'noul', instructions }]);
+    const body = { state: 'It fits. '.repeat(200), questions: Object.fromEntries(sent) };
+    return atOnce(planTasks(loaded, batchOfSystemOne(body as never, JSON.stringify(body)), LIMITS)).promptTokens;
+  };
+  const both = planned(2);
+  const own = both - planned(1);
+  const most = Math.floor((131_072 - (both - 2 * own)) / own);
+  expect(planned(most)).toBeGreaterThan(131_072 - own);
+  expect(() => planned(most + 2)).toThrow(
+    expect.objectContaining({ code: 'input_too_long', message: expect.stringMatching(/about \d+ tokens .* 131072/u) }),
+  );
+});
+
 test('clef asks all questions in one row, whatever the order of their options', async () => {
   const { cases }: { cases: readonly ClefCase[] } = JSON.parse(readFileSync(`${folder('clef')}/golden.json`, 'utf8'));
   const text = contractText(await loadTextModel(folder('tokenizers/narrow')), LIMIT);

@@ -1,6 +1,7 @@
 import { at } from '../../lib/at.ts';
 import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { checkRequestShare } from '../../lib/limits/request-size.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { textOrJson } from '../contracts/python-json.ts';
@@ -108,18 +109,30 @@ export class EncoderModel implements ServedModel {
       return inOrders(task, question, batch).map((one) => ({ ...one, name: task.name }));
     });
     const decided: Planned[] = [];
+    const counted = new Set<EncoderRow>();
+    let tokens = 0;
+    const count = (planned: readonly Planned[], done: number, all: number): void => {
+      for (const row of planned.flatMap(({ rows }) => rows)) {
+        // The model reads the text again in each row.
+        if (!counted.has(row)) tokens += row.ids.length;
+        counted.add(row);
+      }
+      checkRequestShare(tokens, done, all);
+    };
     const questions = asked.map(({ question }) => question);
     for (const plan of this.#adapter.decide(questions, state.value, options)) {
       decided.push(plan);
+      count([plan], decided.length, asked.length);
       yield;
     }
     const plans: TaskPlan[] = [];
     for (const task of batch.tasks) {
-      plans.push(
+      const plan =
         task.type === 'decide'
           ? this.#decision(task, asked, decided, batch)
-          : this.#extraction(task, state, options, batch),
-      );
+          : this.#extraction(task, state, options, batch);
+      plans.push(plan);
+      count(plan.planned, plans.length, batch.tasks.length);
       yield;
     }
     for (const { planned } of plans) for (const { rows } of planned) for (const row of rows) this.#checkRow(row);

@@ -2,7 +2,7 @@ import { at } from '../../lib/at.ts';
 import type { DecideTask, FieldProbability, Task, TaskAnswer, TaskBatch, Usage } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
-import { checkLength, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
+import { checkLength, checkRequestShare, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { logSum } from '../../lib/tasks/logprobs.ts';
 import type { TaskGrammar } from '../../lib/tasks/task-grammar.ts';
 import {
@@ -53,7 +53,7 @@ export interface TaskPlan {
  * Turns a batch into engine jobs, as the model's contract asks. Throws what `ASSAY.ask` throws, and for a
  * decision model `unsupported_parameter` for a task that it cannot answer, `unsupported_modality` for media,
  * `invalid_value` for too many options, and `input_too_long` for a row that is longer than the model or its author
- * allows. Yields between parts, so that other work may run.
+ * allows, or if all rows have more than `MOST_REQUEST_TOKENS`. Yields between parts, so that other work may run.
  */
 export function* planTasks(loaded: LoadedContract, batch: TaskBatch, limits: PromptLimits): Generator<void, TaskPlan> {
   if ('narrow' in loaded) return yield* planDecisions(loaded, batch, limits.maxPromptLen);
@@ -232,12 +232,15 @@ function* planDecisions(loaded: LoadedDecisions, batch: TaskBatch, maxPromptLen:
   const limit = Math.min(maxPromptLen, contract.maxTokens);
   // A cast: `questionOf` throws for all other tasks.
   const tasks = batch.tasks as readonly DecideTask[];
+  const all = tasks.flatMap((task, i) => inOrders(task, at(questions, i), batch).map((one) => ({ task, one })));
   const asked: Reader[] = [];
-  for (const [i, task] of tasks.entries()) {
-    for (const one of inOrders(task, at(questions, i), batch)) {
-      asked.push(begin(task, one));
-      yield;
-    }
+  let tokens = 0;
+  for (const { task, one } of all) {
+    const reader = begin(task, one);
+    asked.push(reader);
+    for (const row of reader.rows) tokens += row.ids.length - sharedOf(row);
+    checkRequestShare(tokens, asked.length, all.length);
+    yield;
   }
 
   function begin(task: DecideTask, { question, order }: Asked): Reader {
