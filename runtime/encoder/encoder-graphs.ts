@@ -6,16 +6,15 @@ import type { EncoderManifest } from '../compile/manifest.ts';
 import { sessionOptions } from '../engine/model.ts';
 import type { EncoderRow, RowOutput, RunHead } from './adapter.ts';
 
-/** Bounds of one run: tokens with padding, and the sum of their squares, which attention needs memory for. */
-const MOST_TOKENS = 8192;
-const MOST_SQUARES = 1 << 21;
+/** Most tokens of one run of several rows, with padding: a request that comes meanwhile waits for its end. */
+const MOST_TOKENS = 512;
 /** Shortest row of a run as a share of the longest one, because padding costs as much as tokens. */
 const LEAST_SHARE = 0.75;
 
 /** Holds the graphs of an encoder model in memory. */
 export interface EncoderGraphs {
-  /** Splits rows into those of one run each, short rows first: at most `tokens` with padding, or one row. */
-  batches(rows: readonly EncoderRow[], tokens?: number): EncoderRow[][];
+  /** Splits rows into those of one run each, short rows first. */
+  batches(rows: readonly EncoderRow[]): EncoderRow[][];
   /** Runs a batch through the model. Rows do not influence each other. */
   run(rows: readonly EncoderRow[]): Promise<RowOutput[]>;
   /** True if each row has a run of its own. */
@@ -58,7 +57,7 @@ export async function openEncoderGraphs(
   const alone = takesOneRow(main);
   return {
     alone,
-    batches: (rows, tokens = MOST_TOKENS) => batchesOf(rows, tokens, alone),
+    batches: (rows) => batchesOf(rows, alone),
     async run(rows) {
       const width = Math.max(...rows.map(({ ids }) => ids.length));
       const outputs = await main.run(feedsOf(main.inputNames, rows, width, pad));
@@ -83,18 +82,14 @@ function takesOneRow(session: InferenceSession): boolean {
 }
 
 /** Implements `EncoderGraphs.batches`; `alone`: the graph takes one row at a time. */
-export function batchesOf(rows: readonly EncoderRow[], tokens: number, alone: boolean): EncoderRow[][] {
+export function batchesOf(rows: readonly EncoderRow[], alone: boolean): EncoderRow[][] {
   const batches: EncoderRow[][] = [];
   for (const row of rows.toSorted((a, b) => a.ids.length - b.ids.length)) {
     const batch = batches.at(-1);
     const { length } = row.ids;
     const count = (batch?.length ?? 0) + 1;
     const fits =
-      batch !== undefined &&
-      !alone &&
-      count * length <= tokens &&
-      count * length ** 2 <= MOST_SQUARES &&
-      at(batch, 0).ids.length >= LEAST_SHARE * length;
+      batch !== undefined && !alone && count * length <= MOST_TOKENS && at(batch, 0).ids.length >= LEAST_SHARE * length;
     if (fits) batch.push(row);
     else batches.push([row]);
   }

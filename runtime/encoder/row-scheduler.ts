@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { FairShares } from '../../lib/limits/fair-shares.ts';
 import type { EncoderRow, RowOutput } from './adapter.ts';
 import type { EncoderGraphs } from './encoder-graphs.ts';
 
 export interface RowJob {
   rows: readonly EncoderRow[];
+  /** Name of the key that asks. */
+  caller: string;
   signal: AbortSignal;
   /** Time, on the clock of `performance.now()`, after which the job fails with `timeout`. */
   deadline: number;
@@ -30,16 +33,14 @@ export interface RowResult {
 
 /** Number of interactive jobs that may begin while a batch job waits; then it is its turn. */
 const MOST_PASSING = 3;
-/** Tokens of one run of a batch job, because an interactive job that comes meanwhile waits for its end. */
-const BATCH_TOKENS = 512;
-
 /**
- * Runs the rows of requests batch by batch: one job after another, interactive ones first. Between batches, messages of
- * the process are read, and jobs whose caller has left or whose time is up are ended.
+ * Runs the rows of requests run by run: interactive ones first, and of those the job of the caller that has used least
+ * time. Between runs, messages of the process are read, and jobs whose caller has left or whose time is up are ended.
  */
 export class RowScheduler {
   readonly #graphs: Pick<EncoderGraphs, 'batches' | 'run'>;
   readonly #jobs: Waiting[] = [];
+  readonly #shares = new FairShares();
   #passed = 0;
   #busy = false;
 
@@ -62,8 +63,9 @@ export class RowScheduler {
    */
   submit(job: RowJob): Promise<RowResult> {
     return new Promise<RowResult>((resolve, reject) => {
-      const batches = this.#graphs.batches([...new Set(job.rows)], isBatch(job) ? BATCH_TOKENS : undefined);
       const submittedAt = performance.now();
+      this.#shares.add(job.caller, submittedAt);
+      const batches = this.#graphs.batches([...new Set(job.rows)]);
       this.#jobs.push({ ...job, batches, outputs: new Map(), submittedAt, startedAt: null, resolve, reject });
       void this.#work();
     });
@@ -90,7 +92,9 @@ export class RowScheduler {
         this.#passed = isBatch(job) || !this.#jobs.some(isBatch) ? 0 : this.#passed + 1;
       }
       const batch = job.batches.shift() ?? [];
+      const before = performance.now();
       const outputs = batch.length > 0 ? await this.#graphs.run(batch) : [];
+      this.#shares.charge(job.caller, performance.now() - before);
       for (const [i, row] of batch.entries()) job.outputs.set(row, outputs[i] ?? {});
       if (job.batches.length > 0) return;
       this.#remove(job);
@@ -106,19 +110,22 @@ export class RowScheduler {
   }
 
   /**
-   * Returns the job whose batch runs next: one whose caller has left, so that it ends soon, or the first by priority.
+   * Returns the job whose rows run next: one whose caller has left, so that it ends soon, or the first by priority and
+   * by what its caller has used.
    */
   #next(): Waiting | undefined {
     const ended = this.#jobs.find(({ signal, deadline }) => signal.aborted || performance.now() >= deadline);
     if (ended) return ended;
-    const batch = this.#jobs.find(isBatch);
+    const batch = this.#shares.takeNext(this.#jobs.filter(isBatch));
     if (batch && this.#passed >= MOST_PASSING) return batch;
-    return this.#jobs.find((job) => !isBatch(job)) ?? batch;
+    return this.#shares.takeNext(this.#jobs.filter((job) => !isBatch(job))) ?? batch;
   }
 
   #remove(job: Waiting): void {
     const index = this.#jobs.indexOf(job);
-    if (index >= 0) this.#jobs.splice(index, 1);
+    if (index < 0) return;
+    this.#jobs.splice(index, 1);
+    this.#shares.remove(job.caller, performance.now());
   }
 }
 

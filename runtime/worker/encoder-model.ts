@@ -18,7 +18,7 @@ import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
 import { type RowResult, RowScheduler } from '../encoder/row-scheduler.ts';
 import { type EngineLoad, NO_LOAD, type Work } from '../protocol/messages.ts';
 import { figuresOf } from './loaded-model.ts';
-import type { PreparedWork, ServedModel } from './serve.ts';
+import type { Caller, PreparedWork, ServedModel } from './serve.ts';
 
 export interface EncoderModelParts {
   model: ModelId;
@@ -70,7 +70,7 @@ export class EncoderModel implements ServedModel {
     return { ...NO_LOAD, running, waiting };
   }
 
-  *prepare(work: Work): Generator<void, PreparedWork> {
+  *prepare(work: Work, { caller = '' }: Caller): Generator<void, PreparedWork> {
     if (work.kind === 'chat') {
       const message =
         'This model answers questions with options and does not chat. Ask it at /v1/systemone, /v1/decisions or /v1/tasks, or load a chat model.';
@@ -83,7 +83,13 @@ export class EncoderModel implements ServedModel {
       promptTokens,
       run: async ({ reply, signal, priority }, timeoutMs) => {
         const startedAt = performance.now();
-        const submitted = this.#scheduler.submit({ rows, signal, deadline: startedAt + timeoutMs, priority });
+        const submitted = this.#scheduler.submit({
+          rows,
+          caller,
+          signal,
+          deadline: startedAt + timeoutMs,
+          priority,
+        });
         reply({ type: 'queued' });
         const result = await submitted;
         const answers = await this.#answers(plans, result);
