@@ -200,7 +200,8 @@ class Connection {
     if (!parse) return;
     socket.removeListener('data', parse);
     socket.on('data', (bytes: Buffer) => this.#received(bytes));
-    socket.on('resume', () => this.#goOnLater());
+    // A held connection goes on after its answer. `resume` is also emitted for one that `feed` has held again since.
+    socket.on('resume', () => this.#held || this.#goOnLater());
   }
 
   /** True if nothing of a request has arrived since the last answer. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { eventLoopUtilization } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -146,6 +147,28 @@ describe('pipelined requests', () => {
     await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(1100);
     const before = seen.slice(0, seen.lastIndexOf('/new')).filter((path) => path === '/n');
     expect(before.length).toBeLessThan(30);
+  });
+
+  test.each(['waits for an answer', 'is gone'])('cost no time while they wait and the client %s', async (client) => {
+    const http = createServer();
+    const asked: ServerResponse[] = [];
+    // The first is answered, so that the server begins to read on.
+    const connections = new Connections(http, (_, response) => asked.push(response) > 1 || response.end());
+    http.listen(0, '127.0.0.1');
+    onTestFinished(() => void http.close());
+    await once(http, 'listening');
+    const { socket } = await connected((http.address() as AddressInfo).port);
+    socket.write(get('/n').repeat(10_000));
+    await expect.poll(() => asked.length).toBe(2);
+    if (client === 'is gone') {
+      socket.resetAndDestroy();
+      // The server reads nothing now, so it learns this from its next answer.
+      asked[1]?.end();
+      await expect.poll(() => connections.figures.open).toBe(0);
+    }
+    const before = eventLoopUtilization();
+    await delay(300);
+    expect(eventLoopUtilization(before).utilization).toBeLessThan(0.5);
   });
 
   test('of a client that leaves are not served', async () => {
