@@ -44,10 +44,9 @@ export interface KernelBlocks {
 }
 
 /**
- * The blocks of each kernel family on which answers were measured to be the same in every bit alone and in company;
- * with i8mm only after short prefixes, so that a load finds a difference (`valuesAreIndependent`). Four rows are those
- * of core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp of onnxruntime; the products of floats for SSE and NEON add four
- * cells at a time.
+ * The blocks of each kernel family on which answers were measured to be the same in every bit alone and in company.
+ * Four rows are those of core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp of onnxruntime; the products of floats for SSE
+ * and NEON add four cells at a time.
  */
 export const KERNEL_BLOCKS: ReadonlyMap<string, KernelBlocks> = new Map<string, KernelBlocks>([
   ['AMX', { fourBitRows: 2, cells: 1 }],

@@ -17,6 +17,7 @@ import { openStatic } from './forward/static/static-sessions.ts';
 import {
   checkPacking,
   findIndependence,
+  floatProductsDependOnRows,
   int8ProductsSaturate,
   referenceError,
   valuesAreIndependent,
@@ -52,7 +53,7 @@ export async function openModel(
   { threads, providers = ['cpu'], plugin }: OpenOptions = {},
 ): Promise<EngineModel> {
   const manifest = readManifest(folder);
-  const options = { executionProviders: providers, ...(await sessionOptions(threads)) };
+  const options = { executionProviders: providers, ...(await sessionOptions(threads, { alike: true })) };
   const { forward, close } = await openForward(folder, manifest, options, plugin).catch((cause: unknown) => {
     if (cause instanceof AssayError) throw cause;
     throw new AssayError('engine_failed', loadFailure(manifest, cause), { cause });
@@ -136,18 +137,27 @@ export function kvShape({ kv, states, static: graphs }: Manifest): KvShape {
  * Returns the onnxruntime session options that fit this machine, for any execution provider.
  *
  * @param threads threads of one run; absent: one for each physical core
+ * @param alike true if rows must have the same bits alone and beside others
  */
-export async function sessionOptions(threads?: number): Promise<InferenceSession.SessionOptions> {
+export async function sessionOptions(
+  threads?: number,
+  { alike = false }: { alike?: boolean } = {},
+): Promise<InferenceSession.SessionOptions> {
   // With `x64quantprecision`, MatMuls use unsigned weights, whose kernels are exact on every CPU. The kernels for
   // signed weights are faster (0.6 of the time with VNNI), but not exact on every CPU.
   const x64quantprecision = (await int8ProductsSaturate()) ? '1' : '0';
+  // Also turns off KleidiAI's kernels for 4 bits, which is why it stays on everywhere else.
+  const disable_kleidiai = alike && (await floatProductsDependOnRows()) ? '1' : '0';
   return {
     logSeverityLevel: 3,
     // Input shapes differ in every run, so cached memory plans would only accumulate.
     enableMemPattern: false,
     // Threads spin for 50 microseconds, which bridges the time between two operators of a run, and then sleep. Sleeping
     // threads cost nothing between runs, and save a quarter of the time when other processes compute too.
-    extra: { session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } } },
+    extra: {
+      session: { x64quantprecision, intra_op: { allow_spinning: '1', spin_duration_us: '50' } },
+      mlas: { disable_kleidiai },
+    },
     ...(threads ? { intraOpNumThreads: threads } : {}),
   };
 }

@@ -21,8 +21,8 @@ import { largestBlockProductsError } from './largest-block-products.ts';
 import { checkPrecision, checkPrepared, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
 
 /*
- * Runs the checks of one CPU under its emulation: `check.ts saturates|exact independent|dependent FOLDER`, with the
- * folder of the prepared models. Prints a line for each; exit code 1 if one fails.
+ * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER [PRECISION]`, with the folder of
+ * the prepared models; with a precision, only of it. Prints a line for each; exit code 1 if one fails.
  */
 
 /** Precisions in which questions are answered alone and in company, each with one model. */
@@ -34,9 +34,8 @@ function check(what: string, holds: boolean, figure?: number): void {
   if (!holds) process.exitCode = 1;
 }
 
-const [kind, company, models = ''] = process.argv.slice(2);
+const [kind, models = '', only] = process.argv.slice(2);
 const expected = kind === 'saturates';
-const alike = company === 'independent';
 const saturates = await int8ProductsSaturate();
 check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, saturates === expected);
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
@@ -44,6 +43,7 @@ const clamped = await largestBlockProductsError();
 check('sums in blocks of 8 bits are not clamped', clamped < 0.01, clamped);
 const measured = KERNEL_BLOCKS.has(kernelFamily());
 for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entries()) {
+  if (only && precision !== only) continue;
   const name = `${fixture} as ${precision}`;
   const asks = measured && ANSWERED.delete(precision);
   const use = asks ? (model: EngineModel) => checkAnswers(name, model) : undefined;
@@ -52,32 +52,35 @@ for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entrie
   const checking = own ? checkPrecision(fixture, file, precision) : checkPrepared(join(models, String(index)), use);
   const { error, independent } = await checking;
   check(`${name} is off by less than ${bound}`, error < bound, error);
-  check(
-    `at the load, ${name} answers ${alike ? 'the same' : 'otherwise'} in company`,
-    independent === alike || !measured,
-  );
+  check(`at the load, ${name} answers the same in company`, independent || !measured);
 }
-if (measured) {
+if (measured && !only) {
   const model = await openModel(join(models, PUBLISHED, 'compiled'), { threads: 1 });
-  check(`at the load, a GGUF file answers ${alike ? 'the same' : 'otherwise'} in company`, model.independent === alike);
+  check('at the load, a GGUF file answers the same in company', model.independent);
   await checkAnswers('a GGUF file as published', model);
   await model.close();
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
-try {
-  const source = modelFixture('genai/llama');
-  const { precision, choice } = await compileModel({
-    source,
-    target: folder,
-    device: 'CPU',
-    precision: 'auto',
-    maxPromptLen: 64,
-  });
-  check(`auto takes ${precision}, ${choice.reason}`, precision === 'int8');
-  if (saturates) check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+if (!only) await checkAuto();
+
+/** Checks that `auto` takes 8 bits. */
+async function checkAuto(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'assay-cpu-'));
+  try {
+    const source = modelFixture('genai/llama');
+    const { precision, choice } = await compileModel({
+      source,
+      target: folder,
+      device: 'CPU',
+      precision: 'auto',
+      maxPromptLen: 64,
+    });
+    check(`auto takes ${precision}, ${choice.reason}`, precision === 'int8');
+    if (saturates)
+      check('the check at load would find clamped sums', (await clampedError(folder)) > choice.errorLimit!);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Returns the error of a compiled precision that runs with onnxruntime's own choice of kernels. */

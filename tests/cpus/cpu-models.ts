@@ -1,3 +1,5 @@
+import type { Precision } from '../../lib/schema/precision.ts';
+
 /** A CPU that qemu's user mode emulates. */
 export interface CpuModel {
   /** qemu's name (`qemu-x86_64 -cpu help`). */
@@ -7,11 +9,8 @@ export interface CpuModel {
   kernels: string;
   /** True if those clamp sums of 8-bit products. */
   saturates: boolean;
-  /**
-   * False if they add the values of many cells in another order for 2 to 15 rows than for more, which a load finds
-   * (`valuesAreIndependent`).
-   */
-  independent: boolean;
+  /** The only precision to check. Default: all. */
+  only?: Precision;
   /**
    * The features that Linux would list in /proc/cpuinfo, where qemu shows the host's; on Arm, onnxruntime reads that
    * file.
@@ -26,16 +25,14 @@ export const CPU_MODELS: readonly CpuModel[] = [
     arch: 'x64',
     kernels: 'AVX2',
     saturates: true,
-    independent: true,
     features: 'sse4_1 sse4_2 avx fma avx2',
   },
-  { cpu: 'Nehalem', arch: 'x64', kernels: 'SSE4.1', saturates: false, independent: true, features: 'sse4_1 sse4_2' },
+  { cpu: 'Nehalem', arch: 'x64', kernels: 'SSE4.1', saturates: false, features: 'sse4_1 sse4_2' },
   {
     cpu: 'cortex-a57',
     arch: 'arm64',
     kernels: 'NEON',
     saturates: false,
-    independent: true,
     features: 'fp asimd aes crc32',
   },
   {
@@ -43,15 +40,22 @@ export const CPU_MODELS: readonly CpuModel[] = [
     arch: 'arm64',
     kernels: 'NEON dot product',
     saturates: false,
-    independent: true,
     features: 'fp asimd aes crc32 atomics fphp asimdhp asimddp',
+  },
+  {
+    cpu: 'max,sme=off',
+    arch: 'arm64',
+    kernels: 'NEON i8mm',
+    saturates: false,
+    features: 'fp asimd aes crc32 atomics fphp asimdhp asimddp sve i8mm bf16',
   },
   {
     cpu: 'max',
     arch: 'arm64',
-    kernels: 'NEON i8mm',
+    kernels: 'SME',
     saturates: false,
-    independent: false,
+    only: 'float',
+    // onnxruntime asks the CPU itself for SME.
     features: 'fp asimd aes crc32 atomics fphp asimdhp asimddp sve i8mm bf16',
   },
 ];

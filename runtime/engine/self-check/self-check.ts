@@ -299,6 +299,22 @@ export async function valuesAreIndependent(
   }
 }
 
+let dependOnRows: Promise<boolean> | undefined;
+
+/**
+ * Tells whether onnxruntime multiplies few rows of floats with other kernels than many, which add in another order:
+ * those of KleidiAI for SME take 16 rows and more, or one alone, and leave the others to NEON. Measured once per
+ * process, because no list of CPU flags says which kernel runs.
+ */
+export function floatProductsDependOnRows(): Promise<boolean> {
+  const shape: KvShape = { layers: [{ heads: 1, headSize: 64 }] };
+  dependOnRows ??=
+    process.arch === 'arm64'
+      ? valuesAreIndependent({ logSeverityLevel: 3, intraOpNumThreads: 1 }, shape).then((alike) => !alike)
+      : Promise.resolve(false);
+  return dependOnRows;
+}
+
 function valuesModel(): OnnxModel {
   const value = (name: string) => ({ name, dataType: DataType.float, dims: new Array<null>(4).fill(null) });
   return {
