@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
 
 /**
  * Instruction sets for which onnxruntime has 8-bit kernels, fastest first, each with the flag that Linux shows for it.
@@ -62,6 +63,14 @@ export const KERNEL_BLOCKS: ReadonlyMap<string, KernelBlocks> = new Map<string, 
 /** Returns the blocks of the kernels of this CPU; those of most families if they were never measured. */
 export function kernelBlocks(): KernelBlocks {
   return KERNEL_BLOCKS.get(kernelFamily()) ?? { fourBitRows: 2, cells: 1 };
+}
+
+/**
+ * Returns the most threads with which onnxruntime runs a model here: it counts the machine's cores, also where this
+ * process may use only some of them.
+ */
+export function machineThreads(): number {
+  return Math.max(cpus().length, availableParallelism());
 }
 
 function cpuFlags(): string[] {

@@ -247,6 +247,12 @@ function readCompiled<T>(folder: string, file: string, schema: v.GenericSchema<u
 /** Reads the manifest of a compiled model's folder. Throws `engine_failed` if there is no valid one. */
 export const readManifest = (folder: string): Manifest => readCompiled(folder, MANIFEST_FILE, Manifest);
 
+/** Returns the most threads that compute tasks with the same bits alone and in company; undefined: any number. */
+export function mostThreadsOf({ branchMasks, kv, threads = 1 }: Manifest): number | undefined {
+  const divided = kv.map(({ heads }) => heads).filter((heads) => threads <= heads);
+  return branchMasks && divided.length > 0 ? Math.min(...divided) : undefined;
+}
+
 /** Reads the manifest of a compiled encoder model; returns null if the folder has a model of another kind. */
 export function readEncoderManifest(folder: string): EncoderManifest | null {
   const { kind } = readCompiled(folder, MANIFEST_FILE, v.looseObject({ kind: v.optional(v.unknown()) }));

@@ -79,6 +79,8 @@ export interface CompileSpec {
   device: Device;
   precision: RequestedPrecision;
   maxPromptLen: number;
+  /** Number of threads that may compute the model. Default: `machineThreads`. */
+  threads?: number;
   /** Contract of an encoder model; absent for a model that generates text. */
   contract?: EncoderContract;
   /** Plugin that drives the device; absent if onnxruntime-node supports it itself. */
@@ -111,6 +113,8 @@ export const CompileReport = v.object({
   maxPromptLen: count,
   precision: Precision,
   choice: PrecisionChoice,
+  /** Most threads that compute tasks with the same bits alone and in company (`mostThreadsOf`); absent: any number. */
+  mostThreads: v.exactOptional(count),
   /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
 });

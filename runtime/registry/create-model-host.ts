@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
 import type { RequestedPrecision } from '../compile/choose-precision.ts';
-import { kernelFamily } from '../compile/kernels.ts';
+import { kernelFamily, machineThreads } from '../compile/kernels.ts';
 import type { DeviceChoice } from '../device/device-table.ts';
 import { resolveDevices } from '../device/resolve-devices.ts';
 import { openHub } from '../hub/hub-client.ts';
@@ -85,6 +85,7 @@ export async function createModelHost(settings: HostSettings): Promise<LocalMode
       automatic: device === 'auto',
       precision,
       kernels: kernelFamily(),
+      threads: machineThreads(),
       runtimeVersion: createRequire(import.meta.url)('onnxruntime-node/package.json').version,
       freeBytes: async (directory) => {
         const { bavail, bsize } = await fs.statfs(directory);

@@ -13,6 +13,7 @@ import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
 import type { CompileProgress } from '../protocol/messages.ts';
 import {
   type CompiledModel,
+  type CompiledRecord,
   checkPlainFiles,
   findCompiled,
   publishCompiled,
@@ -55,6 +56,8 @@ export interface CompileContext {
   precision: RequestedPrecision;
   /** Kernel family of this machine's CPU (`kernelFamily`). */
   kernels: string;
+  /** Most threads that may compute a model (`machineThreads`). */
+  threads: number;
   /** Version of onnxruntime-node, which is part of the fingerprint of compiled models. */
   runtimeVersion: string;
   /** Returns the number of free bytes on the disk that contains a directory. */
@@ -141,7 +144,7 @@ export async function ensureCompiled(
           ...kernelsFor(context, device),
         };
         const found = await findCompiled(paths, model.id, fingerprint);
-        const known = found && !isRefused(found, options) ? found : null;
+        const known = found && !isRefused(found, options) && isForThreads(found.record, context) ? found : null;
         const compiled =
           known ?? (await compileIntoStore(context, model, files, { fingerprint, plugin: plugin?.target }, options));
         const decision = decide(context, compiled);
@@ -182,19 +185,28 @@ function isRefused({ record }: CompiledModel, { refused }: EnsureOptions): boole
 }
 
 /**
- * Tells whether `ensureCompiled` would probably use a compiled model with this fingerprint for a request of the same
+ * Tells whether a model was compiled for as many threads as this machine has. One for more stays, so that machines with
+ * a common store do not compile it in turns.
+ */
+function isForThreads({ mostThreads }: CompiledRecord, { threads }: CompileContext): boolean {
+  return mostThreads === undefined || threads <= mostThreads;
+}
+
+/**
+ * Tells whether `ensureCompiled` would probably use the compiled model with this record for a request of the same
  * prompt length. Does not compare the source files or the plugin, and does not check whether the precision or the
  * device was refused.
  */
-export function wouldServe(context: CompileContext, model: LocalModel, fingerprint: Fingerprint): boolean {
-  const { runtime, compiler, dtype, precision, kernels, device } = fingerprint;
+export function wouldServe(context: CompileContext, model: LocalModel, record: CompiledRecord): boolean {
+  const { runtime, compiler, dtype, precision, kernels, device } = record.fingerprint;
   return (
     runtime === context.runtimeVersion &&
     compiler === COMPILER_VERSION &&
     dtype === model.files.dtype &&
     precision === context.precision &&
     kernels === kernelsFor(context, device).kernels &&
-    context.devices.includes(device)
+    context.devices.includes(device) &&
+    isForThreads(record, context)
   );
 }
 
@@ -243,6 +255,7 @@ async function compileIntoStore(
       device: fingerprint.device,
       precision: context.precision,
       maxPromptLen: fingerprint.maxPromptLen,
+      threads: context.threads,
       ...(model.contract ? { contract: model.contract } : {}),
       ...(plugin ? { plugin } : {}),
       ...(options.refused ? { refused: [...options.refused] } : {}),

@@ -148,7 +148,7 @@ export class LocalModelList {
     });
     if (!local) return null;
     const compiled = await listCompiled(compile.paths, model);
-    if (compiled.some(({ record }) => wouldServe(compile, local, record.fingerprint))) return 'compiled';
+    if (compiled.some(({ record }) => wouldServe(compile, local, record))) return 'compiled';
     return local.origin === 'bundled' ? 'available' : 'downloaded';
   }
 }

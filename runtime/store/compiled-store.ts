@@ -21,6 +21,8 @@ const Record = v.object({
   precision: v.exactOptional(Precision),
   /** Reason for the precision, and its measurements; absent in the same records as `precision`. */
   choice: v.optional(v.fallback(v.optional(PrecisionChoice), undefined)),
+  /** Most threads that compute tasks with the same bits alone and in company; absent: any number. */
+  mostThreads: v.exactOptional(v.number()),
   /** Measured error and speed of the device; absent if no plugin drives it. */
   figures: v.exactOptional(DeviceFigures),
   /** All files of the directory except this record, with their hashes. */

@@ -1,5 +1,4 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { at } from '../../lib/at.ts';
 import { atOnce } from '../../lib/at-once.ts';
@@ -16,7 +15,16 @@ import {
   refuseUseless,
   UNUSABLE_ERROR,
 } from '../compile/choose-precision.ts';
-import { COMPILER_VERSION, type Manifest, REFERENCE_FILE, type Reference, writeManifest } from '../compile/manifest.ts';
+import { machineThreads } from '../compile/kernels.ts';
+import {
+  COMPILER_VERSION,
+  type EncoderManifest,
+  type Manifest,
+  mostThreadsOf,
+  REFERENCE_FILE,
+  type Reference,
+  writeManifest,
+} from '../compile/manifest.ts';
 import { type PlannedModel, planEncoder, planModel } from '../compile/plan-model.ts';
 import { type StaticShape, staticContext, staticShapes } from '../compile/static-shapes.ts';
 import type { DecisionContract } from '../contracts/contract.ts';
@@ -26,7 +34,7 @@ import { Sequence } from '../engine/cache/sequence.ts';
 import { Engine } from '../engine/engine.ts';
 import { type EngineModel, kvShape, openModel } from '../engine/model.ts';
 import { logitsOf, referenceError, spreadTokens } from '../engine/self-check/self-check.ts';
-import type { CompileProgress, CompileSpec } from '../protocol/messages.ts';
+import type { CompileProgress, CompileReport, CompileSpec } from '../protocol/messages.ts';
 import { SPARE_BYTES } from '../store/disk-error.ts';
 import { readModelText } from '../text/model-files.ts';
 import { createTextModel } from '../text/text-model.ts';
@@ -40,8 +48,6 @@ export type { RequestedPrecision } from '../compile/choose-precision.ts';
 export interface CompileOptions extends Omit<CompileSpec, 'plugin' | 'contract'> {
   /** Number of sequences that one run can compute, if the model supports several. Default: 8 on a CPU, 1 elsewhere. */
   slots?: number;
-  /** Number of threads that may compute the model. Default: those of the machine. */
-  threads?: number;
   /**
    * Sizes of the static graphs to split the model into, which NPUs need (`static-graphs.ts`). `auto` chooses them for
    * `maxPromptLen`; absent: no static graphs.
@@ -50,6 +56,13 @@ export interface CompileOptions extends Omit<CompileSpec, 'plugin' | 'contract'>
   /** Receives the progress, in bytes of weights (`CompileProgress`). */
   onStep?(step: CompileProgress): void;
   signal?: AbortSignal;
+}
+
+/** Returns what a compile tells the server about its result. */
+export function compileReport(manifest: Manifest | EncoderManifest): CompileReport {
+  const { device, maxPromptLen, precision, choice } = manifest;
+  const mostThreads = 'kind' in manifest ? undefined : mostThreadsOf(manifest);
+  return { device, maxPromptLen, precision, choice, ...(mostThreads === undefined ? {} : { mostThreads }) };
 }
 
 /** Number of sequences that one run on a CPU can compute. Chosen by measurement (`npm run bench -- crowd`). */
@@ -67,7 +80,7 @@ export async function compileModel(options: CompileOptions): Promise<Manifest> {
   onStep?.({ step: 'reading', done: 0, total: 1 });
   const { fixedShapes, maxPromptLen } = options;
   const slots = slotsFor(options);
-  const { threads = availableParallelism() } = options;
+  const { threads = machineThreads() } = options;
   const found = await contractInFolder(source, options.model ?? '');
   const contract = found.writes ? undefined : found;
   const float = await planModel(source, 'float', { maxPromptLen, slots, threads, contract });

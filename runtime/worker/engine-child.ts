@@ -2,7 +2,7 @@ import { contractInFolder } from '../contracts/read-files.ts';
 import { endWithParent } from '../process/end-with-parent.ts';
 import { compileEncoder } from './compile-encoder.ts';
 import { compileForDevice } from './compile-for-device.ts';
-import { compileModel } from './compile-model.ts';
+import { compileModel, compileReport } from './compile-model.ts';
 import { describeGguf } from './describe-gguf.ts';
 import { loadModel } from './load-model.ts';
 import { type Channel, serveMessages } from './serve.ts';
@@ -23,12 +23,12 @@ serveMessages(
       const manifest = rows
         ? await compileEncoder({ ...options, onStep }, rows)
         : await compileModel({ ...options, onStep, ...(plugin ? { fixedShapes: 'auto' } : {}) });
-      const { device, maxPromptLen, precision, choice } = manifest;
-      if (!plugin) return { device, maxPromptLen, precision, choice };
+      const report = compileReport(manifest);
+      if (!plugin) return report;
       const onGraph = (done: number, total: number): void => onStep({ step: 'device', done, total });
       const { compiledFor } = await compileForDevice(spec.target, plugin, { onStep: onGraph });
       const { error, deviceMs, cpuMs } = compiledFor!;
-      return { device, maxPromptLen, precision, choice, figures: { error, deviceMs, cpuMs } };
+      return { ...report, figures: { error, deviceMs, cpuMs } };
     },
   },
   // The supervisor forks this program with a message channel, so `process` has all methods of `Channel`.

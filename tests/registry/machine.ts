@@ -20,7 +20,7 @@ import { StorePaths } from '../../runtime/store/paths.ts';
 import type { Compiles } from '../../runtime/supervisor/children/compiles.ts';
 import { LifeCycle, reasonOf } from '../../runtime/supervisor/life-cycle.ts';
 import type { EngineStatus } from '../../runtime/supervisor/supervisor.ts';
-import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { compileModel, compileReport } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import type { HubServer } from '../hub/hub-server.ts';
 import { machine as pullMachine } from '../hub/pull.ts';
@@ -141,13 +141,13 @@ export class ScriptedEngine implements Pick<Compiles, 'compile'> {
       this.compiling,
       new Promise((_, reject) => call.signal?.addEventListener('abort', () => reject(call.signal?.reason))),
     ]);
-    const { maxPromptLen, device, precision, choice } = await compileModel({
+    const manifest = await compileModel({
       ...spec,
       ...(call.signal ? { signal: call.signal } : {}),
       ...(call.onProgress ? { onStep: call.onProgress } : {}),
     });
     const figures = spec.plugin && this.plugin ? { figures: this.plugin.figures } : {};
-    return { maxPromptLen, device, precision, choice, ...figures };
+    return { ...compileReport(manifest), ...figures };
   };
 }
 
@@ -206,6 +206,7 @@ export function hostOver(
     automatic: true,
     precision: 'auto',
     kernels: 'AVX2',
+    threads: 1,
     runtimeVersion: '1.30.0',
     freeBytes: async () => 1e12,
     ...changes,

@@ -7,6 +7,7 @@ import { parseModelId } from '../../lib/model-id.ts';
 import type { HostDownloadEvent } from '../../lib/models/host.ts';
 import type { DeviceFigures } from '../../lib/schema/device-figures.ts';
 import { tinyGguf } from '../../runtime/checkpoint/gguf/gguf.fixture.ts';
+import { readManifest } from '../../runtime/compile/manifest.ts';
 import { providersOf } from '../../runtime/device/device-table.ts';
 import { wrongNumbers } from '../../runtime/engine/model.ts';
 import type { CompileContext } from '../../runtime/registry/ensure-compiled.ts';
@@ -762,6 +763,25 @@ describe('a compiled form', () => {
     expect(await box.restarted({ runtimeVersion: '1.31.0' }).download(STARTER)).toMatchObject({ compiled: true });
     const forms = (await fs.readdir(box.paths.compiledModel(STARTER))).filter((name) => !name.startsWith('.'));
     expect(forms).toHaveLength(1);
+  });
+
+  it('is rebuilt where it would be computed by more threads than key heads, and stays where by fewer', async () => {
+    const box = await testHost(hub);
+    await box.download(STARTER);
+    // The model has two key heads.
+    for (const [threads, compiled] of [
+      [2, false],
+      [3, true],
+      [8, false],
+      [1, false],
+    ] as const) {
+      const machine = box.restarted({ threads });
+      const [listed] = await machine.host.listModels();
+      expect(listed).toMatchObject({ id: STARTER, status: compiled ? 'available' : 'compiled' });
+      expect(await machine.host.load(STARTER, {})).toMatchObject({ compiled });
+    }
+    const [form] = await listCompiled(box.paths, STARTER);
+    expect(readManifest(form!.directory).threads).toBe(3);
   });
 
   it('of another prompt length has its files in common with it, all but those that tell the length', async () => {
