@@ -187,7 +187,7 @@ export function createEngineBackend(options: EngineBackendOptions): InferenceBac
       if (context.signal.aborted) log.info('caller left');
       else if (INTERNAL_ERRORS.has(code)) log.warn({ code, err: error }, 'not answered');
       else log.info({ code }, 'not answered');
-      options.metrics.failed(work.kind, code, target?.model);
+      options.metrics.failed(work.kind, context.signal.aborted ? 'caller_left' : code, target?.model);
       throw error;
     } finally {
       target?.used(models.demand && context.keepAliveMs);

@@ -16,8 +16,8 @@ export interface EngineMetrics {
   answered(kind: RequestKind, model: ModelId, usage: Usage, metrics: Metrics): void;
   /** Counts the confidence of an answer to a question with a name. */
   decided(question: string, model: ModelId, confidence: number): void;
-  /** Counts a request that failed, by its error code; without a model if it failed before that was known. */
-  failed(kind: RequestKind, code: ErrorCode, model?: ModelId): void;
+  /** Counts a request without an answer, by its outcome; without a model if it ended before that was known. */
+  failed(kind: RequestKind, outcome: ErrorCode | 'caller_left', model?: ModelId): void;
   /** Counts a restart of a model's engine process after its death. */
   restarted(model: ModelId): void;
   /** Counters for images and for audio. */
@@ -80,11 +80,11 @@ export function createEngineMetrics(
       },
     });
 
-  const requests = counter('assay_requests_total', 'Requests by kind and outcome: "ok" or an error code.', [
-    'kind',
-    'outcome',
-    'model',
-  ]);
+  const requests = counter(
+    'assay_requests_total',
+    'Requests by kind and outcome: "ok", "caller_left", or an error code.',
+    ['kind', 'outcome', 'model'],
+  );
   const prompt = counter('assay_prompt_tokens_total', 'Prompt tokens of answered requests.', ['kind', 'model']);
   const cached = counter('assay_prompt_tokens_cached_total', 'Prompt tokens found in the prefix cache.', [
     'kind',

@@ -198,10 +198,12 @@ describe('what operators see', () => {
     await backend.runTasks(batch('x'), call());
     await backend.runTasks(batch('crash'), call()).catch(() => {});
     await backend.runTasks(batch('y'), call());
+    await backend.runTasks(batch('z'), { ...call(), signal: AbortSignal.abort() }).catch(() => {});
     const text = await metrics.registry.metrics();
     for (const line of [
       'assay_requests_total{kind="tasks",outcome="ok",model="test/scripted"} 2',
       'assay_requests_total{kind="tasks",outcome="engine_failed",model="test/scripted"} 1',
+      'assay_requests_total{kind="tasks",outcome="caller_left",model="test/scripted"} 1',
       'assay_prompt_tokens_total{kind="tasks",model="test/scripted"} 6',
       'assay_completion_tokens_total{kind="tasks",model="test/scripted"} 2',
       'assay_engine_restarts_total{model="test/scripted"} 1',
