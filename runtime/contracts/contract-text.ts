@@ -1,25 +1,83 @@
+import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { checkLength, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { TextModel } from '../text/text-model.ts';
+import { textChunks } from '../text/tokenizer/tokenizer.ts';
 import type { ContractText } from './contract.ts';
 
-/**
- * Characters of a text up to which it is encoded at once: even one token for each of them takes a fraction of a second.
- */
-const SHORT = 4096;
+/** Characters of the texts that are encoded in one slice: some milliseconds. */
+const SLICE = 4096;
+
+/** Holds what work in parts has encoded, and what is left to encode. */
+interface Slice {
+  known: Map<string, readonly number[]>;
+  /** Characters that may still be encoded at once. */
+  left: number;
+  missing: string[];
+}
 
 /**
  * Creates the encoder of a decision model. Encoding stops with `input_too_long` for a text of more than `limit` tokens.
  */
 export function contractText(model: TextModel, limit: number): ContractText {
   const { tokenizer, template, vocabulary } = model;
-  const encode = (text: string): readonly number[] => {
-    // Encoding megabytes takes minutes. `encodeUser` stops at the limit, and finds about as many tokens.
-    if (text.length > SHORT) checkLength(tokenizer.encodeUser(text, false).length, limit, READ_IN_WINDOWS);
-    return tokenizer.encodeTemplate(text, false);
-  };
+  /** The slice of the work in parts that runs; null outside of one. */
+  let slice: Slice | null = null;
+
+  function* encoded(text: string): Generator<void, readonly number[]> {
+    const ids: number[] = [];
+    for (const piece of textChunks(text)) {
+      const last = ids.at(-1);
+      if (last !== undefined) yield;
+      for (const id of tokenizer.encodeTemplate(piece, last !== undefined && !tokenizer.control.has(last)))
+        ids.push(id);
+      checkLength(ids.length, limit, READ_IN_WINDOWS);
+    }
+    return ids;
+  }
+
+  function encode(text: string): readonly number[] {
+    if (!slice) return atOnce(encoded(text));
+    const known = slice.known.get(text);
+    if (known) return known;
+    if (text.length > slice.left) {
+      slice.missing.push(text);
+      return [];
+    }
+    slice.left -= text.length;
+    const ids = atOnce(encoded(text));
+    slice.known.set(text, ids);
+    return ids;
+  }
+
+  function inParts(): <T>(work: () => T) => Generator<void, T> {
+    const known = new Map<string, readonly number[]>();
+    return function* run(work) {
+      for (;;) {
+        const missing: string[] = [];
+        slice = { known, left: SLICE, missing };
+        try {
+          const done = work();
+          if (missing.length === 0) return done;
+        } catch (error) {
+          // What fails without a text is done again with it.
+          if (missing.length === 0) throw error;
+        } finally {
+          slice = null;
+        }
+        yield;
+        for (const text of missing) {
+          known.set(text, yield* encoded(text));
+          yield;
+        }
+      }
+    };
+  }
+
   return {
     encode,
+    inParts,
     chat: (messages) => template.renderPlain(messages),
     begin: tokenizer.begin,
     token(text) {
@@ -36,12 +94,13 @@ export function contractText(model: TextModel, limit: number): ContractText {
       const total = ends.at(-1) ?? 0;
       // A tokenizer may compose characters before it splits them; its tokens then spell the composed text.
       const spelled = byteLength(parts.join('')) === total ? parts : parts.map((part) => part.normalize('NFC'));
-      let start = 0;
+      let [start, next] = [0, 0];
       const last = spelled.map((part) => {
         const end = start + byteLength(part);
-        const index = ends.findLastIndex((to, i) => to <= end && (ends[i - 1] ?? 0) >= start && to > start);
+        while (next < ends.length && at(ends, next) <= end) next++;
+        const lies = next > 0 && at(ends, next - 1) > start && (ends[next - 2] ?? 0) >= start;
         start = end;
-        return index;
+        return lies ? next - 1 : -1;
       });
       return { ids, last };
     },

@@ -14,6 +14,12 @@ export interface ContractText {
    * recognised.
    */
   encode(text: string): readonly number[];
+  /**
+   * Returns a function that does work which encodes texts, and yields between parts of it, so that other work may run.
+   * In a slice, only so many characters are encoded; further texts are empty, and once they are encoded the work is
+   * done again. It must therefore encode the same texts each time. All work of one function encodes each text once.
+   */
+  inParts(): <T>(work: () => T) => Generator<void, T>;
   /** Returns the text of a conversation up to the model's answer, with thinking off. */
   chat(messages: readonly { role: 'system' | 'user'; content: string }[]): string;
   /** Returns the id of a token with exactly this text. Throws `engine_failed` if there is none. */

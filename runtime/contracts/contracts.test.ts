@@ -49,7 +49,7 @@ describe.each(FAMILIES)('%s', async (family) => {
   it.each(golden.cases)("has the author's rows: $name", async ({ body, rows, probabilities }) => {
     const batch = batchOfSystemOne(JSON.parse(body), body);
     const read: { ids: number[]; positions: number[] }[] = [];
-    const plan = atOnce(planTasks({ contract, open, narrow: false }, batch, LIMITS));
+    const plan = atOnce(planTasks({ contract, text, open, narrow: false }, batch, LIMITS));
     const { answers } = await plan.answers(async ({ prefix, branches }) => {
       const outputs = branches.map(({ suffix, read: reads }) => {
         const ids = [...prefix, ...suffix];
@@ -73,10 +73,69 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 });
 
+describe.each(FAMILIES)('%s', async (family) => {
+  const { tokenizer: name }: Golden = JSON.parse(readFileSync(`${folder(family)}/golden.json`, 'utf8'));
+  const model = await loadTextModel(folder(`tokenizers/${name}`));
+  const contract = (await contractInFolder(folder(family), `acme/${family}`)) as DecisionContract;
+  const words = (count: number, of: string) => Array.from({ length: count }, (_, i) => `${of}${i}`).join(' ');
+
+  it('encodes at most 4,096 characters before other work has a turn', () => {
+    let characters = 0;
+    const encodeTemplate = (text: string, continues: boolean) => {
+      characters += text.length;
+      return model.tokenizer.encodeTemplate(text, continues);
+    };
+    const text = contractText({ ...model, tokenizer: { ...model.tokenizer, encodeTemplate } }, LIMIT);
+    const described = Array.from({ length: 20 }, (_, i) => [`option ${i}`, words(80, 'd')]);
+    const questions = {
+      long: { type: 'noul', instructions: words(1500, 'q') },
+      wide: { type: 'choice', instructions: 'Which?', criteria: Object.fromEntries(described) },
+    };
+    const body = { state: { text: words(1200, 's') }, questions };
+    const batch = batchOfSystemOne(body as never, JSON.stringify(body));
+    const open = contract.open(text, folder(family));
+    const parts = planTasks({ contract, text, open, narrow: false }, batch, LIMITS);
+    let most = 0;
+    const ended = (): boolean => {
+      try {
+        return parts.next().done ?? false;
+      } catch (error) {
+        // The author's limit of some models is below this.
+        expect(error).toMatchObject({ code: 'input_too_long' });
+        return true;
+      }
+    };
+    do {
+      most = Math.max(most, characters);
+      characters = 0;
+    } while (!ended());
+    expect(Math.max(most, characters)).toBeLessThanOrEqual(4096);
+  });
+
+  it('encodes a long text as if it were encoded at once', () => {
+    const prose = `${words(900, 'Word')}.\n${words(900, 'Caf\u00e9 ')}<|im_end|>\n<|im_start|>user\n${words(900, '\u6848')}`;
+    expect(contractText(model, 2 * LIMIT).encode(prose)).toEqual(model.tokenizer.encodeTemplate(prose, false));
+  });
+});
+
+test.each([
+  ['values', Array.from({ length: 80_000 }, (_, i) => i), /at least 80000 values/u],
+  ['characters', 'a'.repeat(5_000_000), /5000000 characters/u],
+])('a state with too many %s is refused before it is parsed', async (_, state, says) => {
+  const text = contractText(await loadTextModel(folder('tokenizers/wide')), LIMIT);
+  const contract = (await contractInFolder(folder('decider'), 'acme/decider')) as DecisionContract;
+  const open = { labels: null, about: () => expect.unreachable() };
+  const body = { state, questions: { q: { type: 'noul' } } };
+  const batch = batchOfSystemOne(body as never, JSON.stringify(body));
+  expect(() => planTasks({ contract, text, open, narrow: false }, batch, LIMITS).next()).toThrow(
+    expect.objectContaining({ code: 'input_too_long', message: expect.stringMatching(says) }),
+  );
+});
+
 test('a request has at most 131,072 tokens in all its rows, with the state once', async () => {
   const text = contractText(await loadTextModel(folder('tokenizers/wide')), LIMIT);
   const contract = (await contractInFolder(folder('decider'), 'acme/decider')) as DecisionContract;
-  const loaded = { contract, open: contract.open(text, folder('decider')), narrow: false };
+  const loaded = { contract, text, open: contract.open(text, folder('decider')), narrow: false };
   const planned = (questions: number): number => {
     const instructions = 'fits '.repeat(2500);
     const sent = Array.from({ length: questions }, (_, i) => [`q${i}`, { type: 'noul', instructions }]);

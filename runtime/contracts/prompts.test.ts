@@ -17,6 +17,11 @@ const text: ContractText = {
   encode: (content) => [...content].map((character) => character.codePointAt(0) ?? 0),
   chat: (messages) =>
     `${messages.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`).join('')}<|im_start|>assistant\n<think>\n\n</think>\n\n`,
+  inParts: () =>
+    function* (work) {
+      yield;
+      return work();
+    },
   token: () => 0,
   begin: null,
   encodeParts: () => ({ ids: [], last: [] }),

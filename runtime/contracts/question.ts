@@ -1,6 +1,7 @@
 import { at } from '../../lib/at.ts';
 import type { DecideTask, QuestionKind, Task, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { messageText } from '../../lib/prompt/tasks.ts';
 import { DEFAULT_INSTRUCTIONS } from '../../lib/questions/settings.ts';
 import { averaged, indexOfHighest } from '../../lib/tasks/logprobs.ts';
@@ -66,6 +67,36 @@ export function stateOf({ input, media }: Pick<TaskBatch, 'input' | 'media'>, li
   if (!lists) return { value: said.map(({ role, content }) => `${role}: ${content}`).join('\n'), text: null };
   return { value: said.map(({ role, content }) => pyObject(['role', role], ['content', content])), text: null };
 }
+
+/** Characters of a text for each token, beyond which it is refused before it is encoded. */
+export const MOST_CHARACTERS = 64;
+
+/**
+ * Throws `input_too_long` for a state that certainly has more than `limit` tokens, before it is parsed: it has too many
+ * characters, or too many values, each of which takes at least a token.
+ */
+export function checkState({ input }: Pick<TaskBatch, 'input'>, limit: number): void {
+  if (!('context' in input)) return;
+  const { length } = input.context;
+  if (length > MOST_CHARACTERS * limit) throw longerThanContext(limit, `${length} characters`, READ_IN_WINDOWS);
+  const values = input.state === undefined ? 1 : valuesIn(input.state);
+  if (values > limit) throw longerThanContext(limit, `at least ${values} values`, READ_IN_WINDOWS);
+}
+
+/** Counts the values of a JSON text, but those that contain others. */
+function valuesIn(json: string): number {
+  let values = 1;
+  let inText = false;
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) inText = !inText;
+    else if (character === BACKSLASH) at++;
+    else if (character === COMMA && !inText) values++;
+  }
+  return values;
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 
 /** Sets the maximum number of options of a choice, and of levels of a score. */
 export interface QuestionLimits {

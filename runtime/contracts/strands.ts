@@ -119,7 +119,12 @@ function openStrands(settings: Settings, text: ContractText): OpenContract {
     combine: (options, decide) => pointerLogits(pointer_dim, options, decide),
     about(state, questions) {
       const whole = [...(begin === null ? [] : [begin]), ...encode(`<state>\n${contentOf(state)}\n</state>\n`)];
-      const lengths = questions.map((question) => suffixOf(text, question).ids.length);
+      const suffixes = new Map<Question, Suffix>();
+      const suffix = (question: Question): Suffix => {
+        const found = suffixes.get(question) ?? suffixOf(text, question);
+        suffixes.set(question, found);
+        return found;
+      };
       return {
         *ask(question: Question): Reading {
           const { kind } = question;
@@ -127,16 +132,16 @@ function openStrands(settings: Settings, text: ContractText): OpenContract {
           // share, and the end of the state, by the longest of the questions that the engine reads together.
           const index = questions.findIndex(({ task }) => task === question.task);
           const first = index - (index % BATCH);
-          const longest = Math.max(...lengths.slice(first, first + BATCH));
+          const longest = Math.max(...questions.slice(first, first + BATCH).map((one) => suffix(one).ids.length));
           const reserve = Math.min(longest, Math.max(1, Math.floor(max_length * QUESTION_SHARE)));
           const prefix = whole.slice(0, Math.max(1, max_length - reserve));
-          const { ids: suffix, options } = suffixOf(text, question);
-          const cut = Math.max(0, suffix.length - reserve);
+          const { ids: own, options } = suffix(question);
+          const cut = Math.max(0, own.length - reserve);
           if (options.some((place) => place < cut)) {
             const message = `The options do not fit in this model's context window of ${max_length} tokens. Send fewer or shorter ones.`;
             throw new AssayError('input_too_long', message);
           }
-          const ids = [...prefix, ...suffix.slice(cut)];
+          const ids = [...prefix, ...own.slice(cut)];
           const read = { options: options.map((place) => prefix.length + place - cut), decide: ids.length - 1 };
           const [logits = []] = yield [{ ids, shared: prefix.length, read }];
           return logSoftmax(logits, temperature_by_kind[TYPE_OF[kind]] ?? temperature);
@@ -146,8 +151,13 @@ function openStrands(settings: Settings, text: ContractText): OpenContract {
   };
 }
 
-/** Returns the ids of a question, and the place of the last token of each option's line. */
-function suffixOf(text: ContractText, question: Question): { ids: readonly number[]; options: readonly number[] } {
+/** Holds the ids of a question, and the place of the last token of each option's line. */
+interface Suffix {
+  ids: readonly number[];
+  options: readonly number[];
+}
+
+function suffixOf(text: ContractText, question: Question): Suffix {
   const { kind, instructions } = question;
   const head = `<question type="${TYPE_OF[kind]}">\n${HEADERS[kind]}\n${contentOf(instructions)}\n<options>\n`;
   const lines = optionLines(question);

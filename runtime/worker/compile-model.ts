@@ -300,8 +300,14 @@ async function decisionProbabilities(folder: string, source: string, contract: D
   const { manifest, forward, close } = await openModel(folder);
   try {
     const { maxPromptLen, contextLength } = manifest;
-    const open = contract.open(contractText(createTextModel(await readModelText(source)), maxPromptLen), source);
-    const loaded = { contract, open, narrow: manifest.readout !== undefined, rows: 'packed' as const };
+    const text = contractText(createTextModel(await readModelText(source)), maxPromptLen);
+    const loaded = {
+      contract,
+      text,
+      open: contract.open(text, source),
+      narrow: manifest.readout !== undefined,
+      rows: 'packed' as const,
+    };
     const engine = new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 0 });
     const probabilities: number[] = [];
     for (const context of TEXTS) {

@@ -1,11 +1,20 @@
 import { at } from '../../lib/at.ts';
 import type { DecideTask, ExtractTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
-import { checkRequestShare } from '../../lib/limits/request-size.ts';
+import { COUNTED_LIMITS, checkRequestShare } from '../../lib/limits/request-size.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelContract } from '../../lib/schema/model-list.ts';
 import { textOrJson } from '../contracts/python-json.ts';
-import { type Asked, answerOf, inOrders, type QuestionState, questionOf, stateOf } from '../contracts/question.ts';
+import {
+  type Asked,
+  answerOf,
+  checkState,
+  inOrders,
+  MOST_CHARACTERS,
+  type QuestionState,
+  questionOf,
+  stateOf,
+} from '../contracts/question.ts';
 import {
   type Adapter,
   type EncoderRow,
@@ -31,8 +40,6 @@ export interface EncoderModelParts {
   windows: boolean;
 }
 
-/** Characters of a text for each token that the model reads, beyond which the text is refused before it is encoded. */
-const MOST_CHARACTERS = 64;
 /** Windows in which a long text is read, at most. */
 const MOST_WINDOWS = 64;
 
@@ -105,6 +112,7 @@ export class EncoderModel implements ServedModel {
   /** Plans the tasks of a batch: questions one by one or together, as the adapter does, and each extraction. */
   *#plan(batch: TaskBatch): Generator<void, TaskPlan[]> {
     const options = { calibrated: batch.probabilities?.calibrated ?? true, windows: this.#windows };
+    checkState(batch, COUNTED_LIMITS * this.#mostTokens);
     const state = stateOf(batch, this.#adapter.readsMessages === true);
     this.#checkSize(state);
     const { max_options: most } = this.#adapter.capabilities;
@@ -176,11 +184,16 @@ export class EncoderModel implements ServedModel {
     return { planned, read: ([answer]) => extraction(task.name, answer, text !== null, batch) };
   }
 
+  /** Most tokens of a text that is read. */
+  get #mostTokens(): number {
+    return this.info.maxPromptLen * (this.#windows ? MOST_WINDOWS : 1);
+  }
+
   #checkSize({ value }: QuestionState): void {
     const { maxPromptLen } = this.info;
     const characters = textOrJson(value).length;
-    const most = maxPromptLen * MOST_CHARACTERS * (this.#windows ? MOST_WINDOWS : 1);
-    if (characters > most) throw tooLong(Math.ceil(characters / MOST_CHARACTERS), maxPromptLen);
+    if (characters > this.#mostTokens * MOST_CHARACTERS)
+      throw tooLong(Math.ceil(characters / MOST_CHARACTERS), maxPromptLen);
   }
 
   #checkRow({ ids }: EncoderRow): void {

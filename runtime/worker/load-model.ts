@@ -12,6 +12,7 @@ import {
   readEncoderReference,
   readManifest,
 } from '../compile/manifest.ts';
+import type { ContractText, DecisionContract } from '../contracts/contract.ts';
 import { contractText } from '../contracts/contract-text.ts';
 import { contractInFolder } from '../contracts/read-files.ts';
 import { providersOf } from '../device/device-table.ts';
@@ -83,7 +84,7 @@ export async function loadModel(spec: LoadSpec, onPhase: (phase: Phase) => void)
   onPhase('text');
   const loaded: LoadedContract = found.writes
     ? { contract: found, text }
-    : { contract: found, open: found.open(contractText(text, mostTokens), dir), narrow };
+    : openDecisions(found, contractText(text, mostTokens), { dir, narrow });
   if (found.writes) prepareVocabulary(text.vocabulary);
   const kvBytes = Math.min(KEPT_PROMPTS * prefixBytes(kv, maxPromptLen), memory * KV_SHARE);
   const limits = { draftRows: draftRows(manifest) };
@@ -292,4 +293,13 @@ function whyUnusable({ inputNames, outputNames }: InferenceSession, family: Medi
   const needed = family.kind === 'image' && family.deepstack ? Math.max(1, parts - 1) : 0;
   if (given === needed && parts === needed + 1) return null;
   return `These files of the model leave out its deepstack features, without which it sees little. ${LOAD}`;
+}
+
+/** Binds the contract of a decision model to its text. */
+function openDecisions(
+  contract: DecisionContract,
+  text: ContractText,
+  { dir, narrow }: { dir: string; narrow: boolean },
+): LoadedContract {
+  return { contract, text, open: contract.open(text, dir), narrow };
 }

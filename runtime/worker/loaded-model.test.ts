@@ -19,6 +19,13 @@ afterEach(() => {
 /** A contract that asks nothing of the engine but one row for a question. */
 const CONTRACT = {
   contract: { info: { name: 'toy' }, limits: { options: 2, levels: 2 }, maxTokens: 100, confidence: {} },
+  text: {
+    inParts: () =>
+      function* (work: () => unknown) {
+        yield;
+        return work();
+      },
+  },
   open: {
     about: () => ({
       *ask() {

@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { at } from '../../lib/at.ts';
 import type { DecideTask, FieldProbability, Task, TaskAnswer, TaskBatch, Usage } from '../../lib/backend.ts';
 import type { Constraint } from '../../lib/grammar/constraint.ts';
 import { leavesOf } from '../../lib/json/leaves.ts';
-import { checkLength, checkRequestShare, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
+import { COUNTED_LIMITS, checkLength, checkRequestShare, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import { logSum } from '../../lib/tasks/logprobs.ts';
 import type { TaskGrammar } from '../../lib/tasks/task-grammar.ts';
 import {
@@ -12,8 +13,15 @@ import {
   readOptions,
   type WritingContract,
 } from '../contracts/assay.ts';
-import { asListed, type DecisionContract, type OpenContract, type Reading, type Row } from '../contracts/contract.ts';
-import { type Asked, answerOf, inOrders, questionOf, stateOf } from '../contracts/question.ts';
+import {
+  asListed,
+  type ContractText,
+  type DecisionContract,
+  type OpenContract,
+  type Reading,
+  type Row,
+} from '../contracts/contract.ts';
+import { answerOf, checkState, inOrders, type Question, questionOf, stateOf } from '../contracts/question.ts';
 import type { BranchResult, BranchSpec, JobResult, JobSpec, Sampling, ScoredChoice } from '../engine/job-spec.ts';
 import type { TextModel } from '../text/text-model.ts';
 
@@ -24,6 +32,8 @@ type LoadedWriting = { contract: WritingContract; text: TextModel };
 /** Holds a decision model's contract, bound to its tokenizer, and how its graph reads labels. */
 export interface LoadedDecisions {
   contract: DecisionContract;
+  /** The text with which `open` was bound. */
+  text: Pick<ContractText, 'inParts'>;
   open: OpenContract;
   /** True if the model has one output for each label of the contract; false if its outputs are the whole vocabulary. */
   narrow: boolean;
@@ -215,20 +225,28 @@ function sharedLength(one: Uint8Array, other: Uint8Array): number {
 /** Reads one question in one order of its options. */
 interface Reader {
   task: DecideTask;
+  question: Question;
   /** For each option as asked, its index in the task. */
   order: readonly number[];
-  reading: Reading;
+  /** Logits that its `Reading` was given so far. */
+  read: (readonly (readonly number[])[])[];
   rows: readonly Row[];
   logprobs?: readonly number[];
 }
 
 /** Turns a batch into rows of a decision model, one question after another. */
 function* planDecisions(loaded: LoadedDecisions, batch: TaskBatch, maxPromptLen: number): Generator<void, TaskPlan> {
-  const { contract, open } = loaded;
+  const { contract, open, text } = loaded;
   const { name } = contract.info;
+  checkState(batch, COUNTED_LIMITS * maxPromptLen);
   const state = stateOf(batch, true).value;
-  const questions = batch.tasks.map((task) => asListed(contract, questionOf(task, name, contract.limits)));
-  const asking = open.about(state, questions);
+  const questions: Question[] = [];
+  for (const task of batch.tasks) {
+    questions.push(asListed(contract, questionOf(task, name, contract.limits)));
+    yield;
+  }
+  const inParts = text.inParts();
+  const asking = yield* inParts(() => open.about(state, questions));
   const limit = Math.min(maxPromptLen, contract.maxTokens);
   // A cast: `questionOf` throws for all other tasks.
   const tasks = batch.tasks as readonly DecideTask[];
@@ -236,25 +254,24 @@ function* planDecisions(loaded: LoadedDecisions, batch: TaskBatch, maxPromptLen:
   const asked: Reader[] = [];
   let tokens = 0;
   for (const { task, one } of all) {
-    const reader = begin(task, one);
+    const reader: Reader = { task, ...one, read: [], rows: [] };
+    yield* proceed(reader, []);
     asked.push(reader);
     for (const row of reader.rows) tokens += row.ids.length - sharedOf(row);
     checkRequestShare(tokens, asked.length, all.length);
     yield;
   }
 
-  function begin(task: DecideTask, { question, order }: Asked): Reader {
-    const one: Reader = { task, order, reading: asking.ask(question), rows: [] };
-    proceed(one, []);
-    return one;
-  }
   /** Gives a reading the logits of its rows, and receives its next rows or its result. */
-  function proceed(one: Reader, logits: readonly (readonly number[])[]): void {
-    const { done, value } = one.reading.next(logits);
-    if (!done) for (const { ids } of value as readonly Row[]) checkLength(ids.length, limit, READ_IN_WINDOWS);
-    one.rows = done ? [] : (value as readonly Row[]);
-    // A cast: a generator that is done returns its result.
-    if (done) one.logprobs = value as readonly number[];
+  function* proceed(one: Reader, logits: readonly (readonly number[])[]): Generator<void, void> {
+    one.read.push(logits);
+    const { done, value } = yield* inParts(() => {
+      const reading = asking.ask(one.question);
+      return one.read.map((each) => reading.next(each)).at(-1) as ReturnType<Reading['next']>;
+    });
+    if (!done) for (const { ids } of value) checkLength(ids.length, limit, READ_IN_WINDOWS);
+    one.rows = done ? [] : value;
+    if (done) one.logprobs = value;
   }
 
   /** Returns all rows that are to be read next. */
@@ -270,12 +287,10 @@ function* planDecisions(loaded: LoadedDecisions, batch: TaskBatch, maxPromptLen:
           const { branches } = await run(job.plan);
           for (const [i, row] of job.rows.entries()) logits.set(row, logitsOf(row, at(branches, i).rows ?? [], open));
         }
-        for (const one of asked)
-          if (one.rows.length > 0)
-            proceed(
-              one,
-              one.rows.map((row) => logits.get(row) ?? []),
-            );
+        for (const one of asked.filter(({ rows: own }) => own.length > 0)) {
+          const own = one.rows.map((row) => logits.get(row) ?? []);
+          for (const _ of proceed(one, own)) await setImmediate();
+        }
       }
       const answers = tasks.map((task) => {
         const own = asked.filter((one) => one.task === task);
