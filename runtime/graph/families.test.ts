@@ -38,6 +38,38 @@ describe('configurations as they are published', () => {
   });
 });
 
+describe('sizes of the full attention of Gemma 4', () => {
+  const kinds = Array.from({ length: 12 }, (_, layer) => (layer % 6 === 5 ? 'full_attention' : 'sliding_attention'));
+  const gemma4 = {
+    ...{ model_type: 'gemma4_text', architectures: ['Gemma4ForCausalLM'], num_hidden_layers: 12 },
+    ...{ layer_types: kinds, head_dim: 64, num_key_value_heads: 2 },
+  };
+  const sizes = (per_layer_config: object) =>
+    [0, 11].map((layer) => {
+      const mixer = readArchitecture({ ...gemma4, per_layer_config }, 64).layers[layer]?.mixer;
+      return mixer?.kind === 'attention' && [mixer.headSize, mixer.kvHeads];
+    });
+
+  test('are stated by numbers with as many digits for each layer', () => {
+    const own = { head_dim: 128, num_key_value_heads: 1 };
+    expect(sizes({ '05': own, '11': own })).toEqual([
+      [64, 2],
+      [128, 1],
+    ]);
+  });
+
+  test('are those of other layers if nothing is stated', () => {
+    expect(sizes({})).toEqual([
+      [64, 2],
+      [64, 2],
+    ]);
+  });
+
+  test('are refused if only some layers have them', () => {
+    expect(() => sizes({ '05': { head_dim: 128 } })).toThrow(/per_layer_config/);
+  });
+});
+
 function LLAMA3_SCALING() {
   const lengths = { low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 };
   return { rope_type: 'llama3', factor: 32, ...lengths };

@@ -279,12 +279,16 @@ function perLayerConfig(config: ConfigKeys): Partial<Attention> | null {
   const kinds = config.value('layer_types');
   config.ignore(['global_head_dim', 'num_global_key_value_heads']);
   if (typeof stated !== 'object' || stated === null || !Array.isArray(kinds)) return null;
-  const full = kinds.flatMap((kind, layer) => (kind === FULL ? [String(layer)] : []));
+  const layers = Object.entries(stated);
+  // Nothing is stated where full attention has the sizes of the others.
+  if (layers.length === 0) return {};
+  const full = kinds.flatMap((kind, layer) => (kind === FULL ? [layer] : []));
   const [first] = Object.values(stated);
-  const same = Object.entries(stated).every(
-    ([layer, sizes]) => full.includes(layer) && JSON.stringify(sizes) === JSON.stringify(first),
+  // transformers writes as many digits for each number of a layer: "05".
+  const same = layers.every(
+    ([layer, sizes]) => full.includes(Number(layer)) && JSON.stringify(sizes) === JSON.stringify(first),
   );
-  if (!same || Object.keys(stated).length !== full.length) throw config.refusal('per_layer_config');
+  if (!same || layers.length !== full.length) throw config.refusal('per_layer_config');
   const sizes = new ConfigKeys(typeof first === 'object' && first !== null ? first : {}, {}, 'per_layer_config.');
   const [headSize, kvHeads] = [sizes.size('head_dim', null), sizes.size('num_key_value_heads', null)];
   sizes.end();
