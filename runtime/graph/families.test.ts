@@ -32,6 +32,11 @@ describe('configurations as they are published', () => {
       { model_type: 'gemma3', text_config: GEMMA3, vision_config: {}, mm_tokens_per_image: 256 },
       {},
     ],
+    [
+      'Gemma 3 with images and a cap, which its class ignores',
+      { model_type: 'gemma3', text_config: { ...GEMMA3, final_logit_softcapping: 20 } },
+      { logitCap: null },
+    ],
     ['Qwen3 with what older transformers save', { ...QWEN3, max_window_layers: 28, use_sliding_window: false }, {}],
   ])('%s', (_, config, expected) => {
     expect(readArchitecture(config, 512)).toMatchObject(expected);

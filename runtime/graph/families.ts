@@ -524,8 +524,9 @@ const FAMILIES: Readonly<Record<string, Family>> = {
 };
 
 /** Models with images or audio, by `model_type`, whose text part is one of the families. */
-const WRAPPERS: Readonly<Record<string, { tied: boolean }>> = {
-  gemma3: { tied: true },
+const WRAPPERS: Readonly<Record<string, { tied: boolean; uncapped?: true }>> = {
+  // Its class ignores `final_logit_softcapping`.
+  gemma3: { tied: true, uncapped: true },
   mistral3: { tied: true },
   qwen3_5: { tied: false },
   lfm2_vl: { tied: true },
@@ -578,9 +579,14 @@ export function readArchitecture(config: unknown, maxPromptLen: number, ownHead 
   whole.ignore(WRAPPER_KEYS);
   whole.end();
   const text = new ConfigKeys(values, row.defaults);
-  const tied = whole.flag('tie_word_embeddings', WRAPPERS[type]?.tied ?? false);
+  const wrapper = WRAPPERS[type];
+  const tied = whole.flag('tie_word_embeddings', wrapper?.tied ?? false);
   const architecture = read(family, row, text, maxPromptLen);
-  return { ...architecture, tied: tied || architecture.tied };
+  return {
+    ...architecture,
+    tied: tied || architecture.tied,
+    ...(wrapper?.uncapped ? { logitCap: null } : {}),
+  };
 }
 
 /**
