@@ -43,6 +43,12 @@ describe('configurations as they are published', () => {
   });
 });
 
+test('a base of GPT-OSS that is stated beside no scaling is that of the scaling of its class', () => {
+  const config = { model_type: 'gpt_oss', architectures: ['GptOssForCausalLM'], num_hidden_layers: 1 };
+  const mixer = readArchitecture({ ...config, rope_theta: 1e4, rope_scaling: null }, 64).layers[0]?.mixer;
+  expect(mixer?.kind === 'attention' && mixer.rotary?.inverse[1]).toBeCloseTo(1e4 ** (-2 / 64), 6);
+});
+
 describe('sizes of the full attention of Gemma 4', () => {
   const kinds = Array.from({ length: 12 }, (_, layer) => (layer % 6 === 5 ? 'full_attention' : 'sliding_attention'));
   const gemma4 = {

@@ -362,7 +362,7 @@ const OTHERS: Readonly<Record<string, Family>> = {
       ...{ max_position_embeddings: 131_072, rms_norm_eps: 1e-5, num_local_experts: 128, num_experts_per_tok: 4 },
       ...{ attention_bias: true, swiglu_alpha: 1.702, swiglu_limit: 7 },
       rope_parameters: {
-        ...{ rope_type: 'yarn', rope_theta: 150_000, factor: 32, beta_fast: 32, beta_slow: 1, truncate: false },
+        ...{ rope_type: 'yarn', factor: 32, beta_fast: 32, beta_slow: 1, truncate: false },
         original_max_position_embeddings: 4096,
       },
     },
