@@ -30,9 +30,12 @@ const NEUTRAL: ReadonlySet<string> = new Set([
   ...['temperature', 'top_k', 'top_p', 'do_sample', 'repetition_penalty', 'max_length', 'min_length', 'max_new_tokens'],
   ...['num_beams', 'length_penalty', 'no_repeat_ngram_size', 'suppress_tokens', 'begin_suppress_tokens'],
   ...['forced_bos_token_id', 'forced_eos_token_id', 'decoder_start_token_id', 'prefix', 'task_specific_params'],
+  ...['bad_words_ids', 'diversity_penalty', 'early_stopping', 'encoder_no_repeat_ngram_size', 'num_beam_groups'],
+  ...['num_return_sequences', 'remove_invalid_values', 'typical_p', 'exponential_decay_length_penalty'],
   // What a run returns besides logits, and labels of other tasks.
   ...['output_attentions', 'output_hidden_states', 'output_scores', 'return_dict', 'return_dict_in_generate'],
   ...['id2label', 'label2id', 'num_labels', 'problem_type', 'finetuning_task', 'tokenizer_class', 'torchscript'],
+  ...['is_decoder', 'pruned_heads', 'tf_legacy_loss', 'use_bfloat16'],
   ...['chunk_size_feed_forward', 'tie_encoder_decoder', 'unsloth_fixed', 'unsloth_version', 'tie_last_hidden_states'],
 ]);
 

@@ -37,6 +37,16 @@ describe('configurations as they are published', () => {
       { model_type: 'gemma3', text_config: { ...GEMMA3, final_logit_softcapping: 20 } },
       { logitCap: null },
     ],
+    [
+      'Qwen3 with all that transformers 4 knows of a text model',
+      {
+        ...{ ...QWEN3, is_encoder_decoder: false, add_cross_attention: false, is_decoder: false, pruned_heads: {} },
+        ...{ num_beam_groups: 1, num_return_sequences: 1, diversity_penalty: 0, early_stopping: false, typical_p: 1 },
+        ...{ encoder_no_repeat_ngram_size: 0, remove_invalid_values: false },
+        ...{ tf_legacy_loss: false, use_bfloat16: false },
+      },
+      {},
+    ],
     ['Qwen3 with what older transformers save', { ...QWEN3, max_window_layers: 28, use_sliding_window: false }, {}],
   ])('%s', (_, config, expected) => {
     expect(readArchitecture(config, 512)).toMatchObject(expected);

@@ -622,7 +622,10 @@ function read(family: string, row: Family, config: ConfigKeys, maxPromptLen: num
   const count = config.size('num_hidden_layers');
   if (count > 1024) throw config.refusal('num_hidden_layers', 'which is more than 1024');
   const unless = (read: boolean | undefined) => (read ? [true, false] : [false]);
-  config.only({ attention_bias: unless(row.biases === 'configured'), mlp_bias: unless(row.innerBias), ...row.only });
+  config.only({
+    ...{ attention_bias: unless(row.biases === 'configured'), mlp_bias: unless(row.innerBias) },
+    ...{ is_encoder_decoder: [false], add_cross_attention: [false], ...row.only },
+  });
   config.ignore(row.ignored ?? []);
   const hidden = config.size('hidden_size');
   const context = Math.min(config.size('max_position_embeddings'), 1 << 20);
