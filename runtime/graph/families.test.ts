@@ -13,6 +13,7 @@ const GEMMA3 = {
   ...{ ...SIZES, model_type: 'gemma3_text', sliding_window: 1024, num_hidden_layers: 7 },
   ...{ rope_scaling: { factor: 8, rope_type: 'linear' } },
 };
+const LFM2 = { model_type: 'lfm2', num_hidden_layers: 2, conv_L_cache: 3, conv_bias: false };
 const OLMO3 = {
   ...LLAMA,
   architectures: ['Olmo3ForCausalLM'],
@@ -47,6 +48,7 @@ describe('configurations as they are published', () => {
       },
       {},
     ],
+    ['LFM2 without a convolution', { ...LFM2, layer_types: Array(2).fill('full_attention') }, {}],
     ['Qwen3 with what older transformers save', { ...QWEN3, max_window_layers: 28, use_sliding_window: false }, {}],
   ])('%s', (_, config, expected) => {
     expect(readArchitecture(config, 512)).toMatchObject(expected);
@@ -156,6 +158,7 @@ describe('what is refused, by name', () => {
     [{ ...LLAMA, partial_rotary_factor: 0.5 }, /partial_rotary_factor: 0\.5/],
     [{ ...LLAMA, attention_bias: 'yes' }, /attention_bias: "yes"/],
     [{ ...LLAMA, hidden_act: 'swiglu' }, /hidden_act: "swiglu"/],
+    [{ ...LFM2, hidden_act: 'gelu' }, /hidden_act: "gelu"/],
     [{ ...LLAMA, layer_types: ['full_attention'] }, /layer_types.*list of 4/],
     [{ ...LLAMA, num_key_value_heads: 3 }, /which do not divide/],
     [{ ...LLAMA, head_dim: 12 }, /heads of 12 elements, and only multiples of 8/],

@@ -193,7 +193,7 @@ const LFM2: Family = {
     ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, conv_bias: false },
     ...{ conv_L_cache: 3, block_auto_adjust_ff_dim: true, block_ffn_dim_multiplier: 1, block_multiple_of: 256 },
   },
-  only: { block_use_swiglu: [true], use_pos_enc: [true] },
+  only: { hidden_act: ['silu'], block_use_swiglu: [true], use_pos_enc: [true] },
   ignored: [
     ...['block_dim', 'block_mlp_init_scale', 'block_norm_eps', 'block_out_init_scale', 'block_use_xavier_init'],
     ...['conv_dim', 'conv_dim_out', 'conv_use_xavier_init', 'num_heads', 'rms_norm_eps', 'full_attn_idxs'],
@@ -210,10 +210,10 @@ const LFM2: Family = {
     const full = config.value('full_attn_idxs');
     return Array.isArray(full) && !full.includes(layer) ? 'conv' : FULL;
   },
-  mixer: (kind, config) =>
-    kind === 'conv'
-      ? { kind: 'convolution', width: config.size('conv_L_cache'), biased: config.flag('conv_bias', false) }
-      : null,
+  mixer(kind, config) {
+    const sizes = { width: config.size('conv_L_cache'), biased: config.flag('conv_bias', false) };
+    return kind === 'conv' ? { kind: 'convolution', ...sizes } : null;
+  },
   inner(config) {
     const stated: number = config.size('block_ff_dim', null) ?? config.size('intermediate_size');
     const multiplier = config.number('block_ffn_dim_multiplier', null);
