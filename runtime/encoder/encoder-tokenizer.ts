@@ -1,13 +1,15 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { AssayError, messageOf } from '../../lib/errors.ts';
+import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
-import { rememberWords, tokenText } from '../text/tokenizer/tokenizer.ts';
+import { rememberWords, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
   /**
    * Returns the ids of a user's text alone, without the special tokens around it. The text of a control token becomes
-   * ordinary tokens, so that no text can end a part of a row or begin another one.
+   * ordinary tokens, so that no text can end a part of a row or begin another one. Throws `input_too_long` for a text
+   * that no encoder model reads.
    */
   encode(text: string): number[];
   /**
@@ -41,6 +43,11 @@ const TEXTS = {
   mask: ['[MASK]', '<mask>'],
 } as const;
 
+/** Tokens of a text that no encoder model reads, in windows either, and at which the library's stack ends. */
+const MOST_TOKENS = 65_536;
+/** Characters up to which a text has fewer tokens for certain. */
+const SHORT = MOST_TOKENS / 4;
+
 /** Creates the tokenizer of an encoder model. Throws `engine_failed` for one that cannot be used. */
 export function createEncoderTokenizer({
   tokenizer: json,
@@ -48,11 +55,19 @@ export function createEncoderTokenizer({
 }: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
   const library = readable(() => new Tokenizer(json, config));
   rememberWords(library);
-  const raw = (text: string): number[] =>
+  const whole = (text: string): number[] =>
     text === ''
       ? []
       : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
         library.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
+  const raw = (text: string): number[] => {
+    let tokens = 0;
+    for (const piece of text.length > SHORT ? textChunks(text) : []) {
+      tokens += whole(piece).length;
+      if (tokens > MOST_TOKENS) throw longerThanContext(MOST_TOKENS, `more than ${MOST_TOKENS}`, READ_IN_WINDOWS);
+    }
+    return whole(text);
+  };
   const found = (kind: keyof typeof TEXTS): { id: number; text: string } | undefined => {
     const texts = [tokenText(config[`${kind}_token`]), ...TEXTS[kind]];
     const text = texts.find((one) => one !== '' && library.token_to_id(one) !== undefined);

@@ -398,3 +398,9 @@ it('a plain GLiClass model reads and answers as the library does', async () => {
     model.close();
   }
 });
+
+test.each(['gliner2', 'nli-deberta'])('%s: a text of 200,000 tokens is too long, and no fault', (family) => {
+  expect(() => tokenizerOf(family).encode('abcdefghij'.repeat(20_000))).toThrow(
+    expect.objectContaining({ code: 'input_too_long' }),
+  );
+});
