@@ -48,12 +48,12 @@ export class BranchCells {
     return BranchCells.bytes(this.#shape, this.#room, this.length - 1);
   }
 
-  /** Records the next cell of the sequence: of a new branch if `of` is a cell of the prefix, else of that cell's. */
-  append(of: number, index: number): void {
-    if (of < this.prefix) {
+  /** Records the next cell of the sequence: of a new branch if its parent is in the prefix, else of the parent's. */
+  append(parent: number, index: number): void {
+    if (parent < this.prefix) {
       if (this.#free === this.#room) throw new Error('more branches than there is room for');
       this.#branchOf.push(this.#places.push(this.#free++) - 1);
-    } else this.#branchOf.push(at(this.#branchOf, of - this.prefix));
+    } else this.#branchOf.push(at(this.#branchOf, parent - this.prefix));
     this.#indexOf.push(index);
   }
 

@@ -52,7 +52,7 @@ export class BranchFeeds {
   /** Masks of the branches' own cells, and the memory that each is written to. */
   readonly #masks: readonly (BranchMask & { scratch: Scratch<Float32Array<ArrayBuffer>> })[];
   /** True if each key head of a layer has a single query head. */
-  readonly #oneQueryEach: boolean;
+  readonly oneQueryEach: boolean;
   /** Keys and values of several jobs, layer by layer. */
   readonly #joint: Scratch<Float32Array<ArrayBuffer>>[];
 
@@ -60,7 +60,7 @@ export class BranchFeeds {
     this.#manifest = manifest;
     const scratch = () => new Scratch((length) => new Float32Array(length));
     this.#masks = masks.map((mask) => ({ ...mask, scratch: scratch() }));
-    this.#oneQueryEach = masks.some(({ group }) => group === 1);
+    this.oneQueryEach = masks.some(({ group }) => group === 1);
     this.#joint = manifest.kv.flatMap(() => [scratch(), scratch()]);
   }
 
@@ -70,7 +70,7 @@ export class BranchFeeds {
    */
   padded(stretches: readonly Cells[], block: RowBlock): readonly Cells[] {
     const count = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
-    const missing = rowsMissing(count, block) || Number(count === 1 && this.#oneQueryEach);
+    const missing = rowsMissing(count, block) || Number(count === 1 && this.oneQueryEach);
     const last = at(stretches, stretches.length - 1);
     return [...stretches, ...Array<Cells>(missing).fill({ ...last, start: last.end - 1 })];
   }
@@ -111,7 +111,7 @@ export class BranchFeeds {
       return at(used, place) - 1;
     });
     // Two rows at least, because one row alone is multiplied by another kernel.
-    const height = Math.max(...used, this.#oneQueryEach ? 2 : 1);
+    const height = Math.max(...used, this.oneQueryEach ? 2 : 1);
     const gathered = rows.map(({ place }, row) => place * height + at(within, row));
     const spread = new BigInt64Array(count * height);
     const cells = new BigInt64Array(rows.length * 3);

@@ -40,8 +40,6 @@ export class PackedForward implements Forward {
   readonly #cellBlock: number;
   /** Least number of cells of a run in which cells are exact. */
   readonly #leastCells: number;
-  /** True if each key head of a layer has a single query head. */
-  readonly #oneQueryEach: boolean;
   /** True for a model with recurrent layers. */
   readonly #hasStates: boolean;
   readonly #batch: PackedGraph;
@@ -61,7 +59,6 @@ export class PackedForward implements Forward {
     this.rowBlock = manifest.precision === 'int4' ? fourBitRows : 1;
     this.#cellBlock = cells;
     this.#leastCells = addsInPieces(manifest.kv) ? LEAST_CELLS : 1;
-    this.#oneQueryEach = manifest.branchMasks?.some(({ group }) => group === 1) ?? false;
     this.#hasStates = manifest.states !== undefined;
     this.#batch = new PackedGraph(session, manifest);
     this.#alone = alone && aloneGraph ? new PackedGraph(alone, { ...facts, ...aloneGraph }) : this.#batch;
@@ -101,7 +98,11 @@ export class PackedForward implements Forward {
       return { sequence, start, end, rows, keep, media };
     });
     // With a key head for each query head, a job's only row would be multiplied by the prefix alone, by another kernel.
-    if (stretches.length === 1 || !this.#oneQueryEach || stretches.every(({ start, end }) => end - start > 1))
+    if (
+      stretches.length === 1 ||
+      !this.#batch.branches?.oneQueryEach ||
+      stretches.every(({ start, end }) => end - start > 1)
+    )
       return this.#batch.run(stretches, this.rowBlock);
     const logits: Float32Array[] = [];
     for (const stretch of stretches) logits.push((await this.#batch.run([stretch], this.rowBlock)).slice());
@@ -250,11 +251,11 @@ function splitAtTrunk({ sequence, start, rows, keep = [], media }: SequenceRun):
  * buffers are both past and present tensors, so nothing is copied.
  */
 class PackedGraph {
+  readonly branches: BranchFeeds | undefined;
   readonly #session: InferenceSession;
   readonly #manifest: Manifest;
   readonly #slots: KvSlot[];
   readonly #logits = new Scratch((length) => new Float32Array(length));
-  readonly #branches: BranchFeeds | undefined;
   readonly #states: StateFeeds | undefined;
 
   constructor(session: InferenceSession, manifest: Manifest) {
@@ -263,7 +264,7 @@ class PackedGraph {
     const { states, inputs } = manifest;
     this.#states = states && inputs.lanes && new StateFeeds(states, inputs.lanes);
     this.#slots = Array.from({ length: manifest.slots ?? 1 }, (_, slot) => new KvSlot(manifest, slot));
-    this.#branches = manifest.branchMasks && new BranchFeeds(manifest, manifest.branchMasks);
+    this.branches = manifest.branchMasks && new BranchFeeds(manifest, manifest.branchMasks);
   }
 
   /**
@@ -274,7 +275,7 @@ class PackedGraph {
    */
   async run(stretches: readonly Stretch[], block?: RowBlock): Promise<Float32Array> {
     const { inputs, logits, end, vocabSize } = this.#manifest;
-    const apart = stretches.some(isApart) ? this.#branches : undefined;
+    const apart = stretches.some(isApart) ? this.branches : undefined;
     const cells = apart ? apart.padded(stretches, block ?? 1) : stretches;
     const feeds = tokenFeeds(this.#manifest, cells);
     const fetches: Feeds = {};
