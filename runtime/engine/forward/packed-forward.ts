@@ -257,6 +257,8 @@ class PackedGraph {
   readonly #slots: KvSlot[];
   readonly #logits = new Scratch((length) => new Float32Array(length));
   readonly #states: StateFeeds | undefined;
+  /** Least number of steps of a lane in a run with exact cells: NEON has a kernel of its own for a single one. */
+  readonly #leastSteps = kernelBlocks().cells > 1 ? 2 : 1;
 
   constructor(session: InferenceSession, manifest: Manifest) {
     this.#session = session;
@@ -285,7 +287,7 @@ class PackedGraph {
     else this.#bindSlots(stretches, feeds, fetches);
     const [first] = stretches;
     const count = cellsIn(stretches);
-    const states = first && this.#states?.prepare(first, cellsIn(cells));
+    const states = first && this.#states?.prepare(first, cellsIn(cells), block ? this.#leastSteps : 1);
     Object.assign(feeds, states?.feeds);
     Object.assign(fetches, states?.fetches);
     const rows = rowsOf(stretches);

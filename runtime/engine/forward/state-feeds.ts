@@ -32,8 +32,13 @@ export class StateFeeds {
    * the sequence has a snapshot of every earlier cell that one of the new cells follows.
    *
    * @param rows number of rows of the run; those after the rows of these cells mean nothing
+   * @param leastSteps least number of steps of each lane; those after its cells mean nothing
    */
-  prepare({ sequence, start, end, keep }: Cells & { keep: readonly number[] }, rows: number): StateRun {
+  prepare(
+    { sequence, start, end, keep }: Cells & { keep: readonly number[] },
+    rows: number,
+    leastSteps: number,
+  ): StateRun {
     const lanes = layOutLanes(sequence, start, Math.min(end, sequence.length - sequence.padding), keep);
     const last = at(lanes.places, lanes.places.length - 1);
     while (lanes.places.length < rows) lanes.places.push(last);
@@ -44,7 +49,7 @@ export class StateFeeds {
       rows: kept.length,
       tensors: this.#sizes.map((size) => new Float32Array(kept.length * size)),
     };
-    const feeds = this.#laneFeeds(lanes, kept);
+    const feeds = this.#laneFeeds(lanes, kept, leastSteps);
     const fetches: Tensors = {};
     for (const [index, { past, present, dims }] of this.#states.entries()) {
       feeds[past] = new Tensor('float32', at(given.tensors, index), [given.rows, ...dims]);
@@ -83,9 +88,9 @@ export class StateFeeds {
     return { states: gatherSnapshotRows(this.#sizes, [snapshot]), row: 0 };
   }
 
-  #laneFeeds({ lanes, places }: Lanes, kept: readonly number[]): Tensors {
+  #laneFeeds({ lanes, places }: Lanes, kept: readonly number[], leastSteps: number): Tensors {
     const { roots, cells, live, places: placesInput, kept: keptLanes, windows } = this.#inputs;
-    const steps = Math.max(...lanes.map(({ rows }) => rows.length));
+    const steps = Math.max(leastSteps, ...lanes.map(({ rows }) => rows.length));
     const rows = new BigInt64Array(lanes.length * steps);
     const alive = new Float32Array(lanes.length * steps);
     for (const [lane, { rows: own }] of lanes.entries()) {
