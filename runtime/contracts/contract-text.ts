@@ -27,9 +27,14 @@ export function contractText(model: TextModel, limit: number): ContractText {
 
   function* encoded(text: string): Generator<void, readonly number[]> {
     const ids: number[] = [];
-    for (const piece of textChunks(text)) {
+    for (const piece of textChunks(text, Number.POSITIVE_INFINITY)) {
       const last = ids.at(-1);
       if (last !== undefined) yield;
+      if (piece.length > SLICE) {
+        // An endless word has its author's tokens only if it is encoded whole, which is bounded by the limit.
+        const about = yield* tokenizer.encodeInParts(piece, true);
+        checkLength(ids.length + about.length, limit, READ_IN_WINDOWS);
+      }
       for (const id of tokenizer.encodeTemplate(piece, last !== undefined && !tokenizer.control.has(last)))
         ids.push(id);
       checkLength(ids.length, limit, READ_IN_WINDOWS);

@@ -114,7 +114,12 @@ describe.each(FAMILIES)('%s', async (family) => {
 
   it('encodes a long text as if it were encoded at once', () => {
     const prose = `${words(900, 'Word')}.\n${words(900, 'Caf\u00e9 ')}<|im_end|>\n<|im_start|>user\n${words(900, '\u6848')}`;
-    expect(contractText(model, 2 * LIMIT).encode(prose)).toEqual(model.tokenizer.encodeTemplate(prose, false));
+    // Endless words that end with a control token, in each place of which they could be cut.
+    const endless = [0, 3, 7].map(
+      (more) => `${'\u6848\u4ef6\u7eaa\u5f55'.repeat(1022)}${'x'.repeat(more)}<|im_end|>a `,
+    );
+    for (const text of [prose, ...endless, endless.join('')])
+      expect(contractText(model, 8 * LIMIT).encode(text)).toEqual(model.tokenizer.encodeTemplate(text, false));
   });
 });
 

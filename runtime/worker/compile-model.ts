@@ -301,13 +301,7 @@ async function decisionProbabilities(folder: string, source: string, contract: D
   try {
     const { maxPromptLen, contextLength } = manifest;
     const text = contractText(createTextModel(await readModelText(source)), maxPromptLen);
-    const loaded = {
-      contract,
-      text,
-      open: contract.open(text, source),
-      narrow: manifest.readout !== undefined,
-      rows: 'packed' as const,
-    };
+    const loaded = { contract, text, open: contract.open(text, source), narrow: manifest.readout !== undefined };
     const engine = new Engine({ forward, kv: kvShape(manifest), maxPromptLen, contextLength, kvBytes: 0 });
     const probabilities: number[] = [];
     for (const context of TEXTS) {

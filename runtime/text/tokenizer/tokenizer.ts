@@ -258,21 +258,21 @@ const INK = /\S/u;
 
 /**
  * Splits a text into chunks of about 2,048 characters, where every tokenizer begins a new word: before a single space,
- * and after a line break before a letter. A text without such places (one endless word) is split after 4,096
+ * and after a line break before a letter. A text without such places (one endless word) is split after `most`
  * characters.
  */
-export function* textChunks(text: string): Generator<string> {
+export function* textChunks(text: string, most = CHUNK): Generator<string> {
   let from = 0;
   while (text.length - from > ENOUGH) {
-    const cut = placeToCut(text, from);
+    const cut = placeToCut(text, from, most);
     yield text.slice(from, cut);
     from = cut;
   }
   if (from < text.length || from === 0) yield text.slice(from);
 }
 
-function placeToCut(text: string, from: number): number {
-  const longest = Math.min(from + CHUNK, text.length);
+function placeToCut(text: string, from: number, most: number): number {
+  const longest = Math.min(from + most, text.length);
   for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
     for (let at = end; at > end - ENOUGH; at--) {
       if (text[at] === ' ' && is(INK, text[at - 1]) && is(INK, text[at + 1])) return at;
