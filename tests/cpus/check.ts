@@ -18,7 +18,7 @@ import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { engineFor, GREEDY, planOf } from '../oracle/fixtures.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
-import { checkPrecision, checkPrepared, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
+import { checkPrecision, checkPrepared, HYBRIDS, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
 
 /*
  * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER [PRECISION]`, with the folder of
@@ -54,10 +54,10 @@ for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entrie
   check(`${name} is off by less than ${bound}`, error < bound, error);
   check(`at the load, ${name} answers the same in company`, independent || !measured);
 }
-if (measured && !only) {
-  const model = await openModel(join(models, PUBLISHED, 'compiled'), { threads: 1 });
-  check('at the load, a GGUF file answers the same in company', model.independent);
-  await checkAnswers('a GGUF file as published', model);
+for (const name of measured ? [...(only ? [] : [PUBLISHED]), ...HYBRIDS] : []) {
+  const model = await openModel(join(models, name, 'compiled'), { threads: 1 });
+  check(`at the load, ${name} answers the same in company`, model.independent);
+  if (name === PUBLISHED) await checkAnswers('a GGUF file as published', model);
   await model.close();
 }
 

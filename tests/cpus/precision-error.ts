@@ -37,6 +37,9 @@ export const PRECISION_BOUNDS: readonly (readonly [
 /** Name of the folder of a model in the blocks of a GGUF file, which is published as no graph to compare it with. */
 export const PUBLISHED = 'gguf';
 
+/** Models with layers that have a state, which no plain graph can be compared with, in floats. */
+export const HYBRIDS = ['lfm2', 'qwen3.5-text'];
+
 interface Checked {
   /** Mean difference of the logits from those of the published model, as a share of their mean magnitude. */
   error: number;

@@ -6,10 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
 import { compileModel } from '../../runtime/worker/compile-model.ts';
+import { modelFixture } from '../fixture.ts';
 import { writeGgufFixture } from '../oracle/gguf-fixture.ts';
 import { CPU_MODELS } from './cpu-models.ts';
 import { CACHE, emulatedNode } from './emulator.ts';
-import { PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error.ts';
+import { HYBRIDS, PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error.ts';
 
 /*
  * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on emulated CPUs (qemu). A CPU that
@@ -67,17 +68,15 @@ async function prepareModels(): Promise<void> {
     mkdirSync(folder, { recursive: true });
     await prepare(folder, fixture, file, precision);
   }
-  const source = join(MODELS, PUBLISHED);
-  mkdirSync(source);
-  writeGgufFixture(source, 'q4_1');
-  await compileModel({
-    source,
-    target: join(source, 'compiled'),
-    device: 'CPU',
-    precision: 'published',
-    maxPromptLen: 256,
-    threads: 1,
-  });
+  const file = join(MODELS, PUBLISHED);
+  mkdirSync(file);
+  writeGgufFixture(file, 'q4_1');
+  const families = HYBRIDS.map((name) => [name, modelFixture(`../families/safetensors/${name}`), 'float'] as const);
+  for (const [name, source, precision] of [[PUBLISHED, file, 'published'] as const, ...families]) {
+    const target = join(MODELS, name, 'compiled');
+    mkdirSync(dirname(target), { recursive: true });
+    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 256, threads: 1 });
+  }
 }
 
 /** Bundles the check; each of its files keeps its address. Emulated, Node takes six seconds to strip its types. */
