@@ -103,9 +103,9 @@ export function contractText(model: TextModel, limit: number): ContractText {
       const last = spelled.map((part) => {
         const end = start + byteLength(part);
         while (next < ends.length && at(ends, next) <= end) next++;
-        const lies = next > 0 && at(ends, next - 1) > start && (ends[next - 2] ?? 0) >= start;
+        const within = next > 0 && at(ends, next - 1) > start && (ends[next - 2] ?? 0) >= start;
         start = end;
-        return lies ? next - 1 : -1;
+        return within ? next - 1 : -1;
       });
       return { ids, last };
     },

@@ -33,6 +33,7 @@ export interface RowResult {
 
 /** Number of interactive jobs that may begin while a batch job waits; then it is its turn. */
 const MOST_PASSING = 3;
+
 /**
  * Runs the rows of requests run by run: interactive ones first, and of those the job of the caller that has used least
  * time. Between runs, messages of the process are read, and jobs whose caller has left or whose time is up are ended.

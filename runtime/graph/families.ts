@@ -211,6 +211,7 @@ const LFM2: Family = {
     return Array.isArray(full) && !full.includes(layer) ? 'conv' : FULL;
   },
   mixer(kind, config) {
+    // Read for every layer: a model without a convolution may state them, too.
     const sizes = { width: config.size('conv_L_cache'), biased: config.flag('conv_bias', false) };
     return kind === 'conv' ? { kind: 'convolution', ...sizes } : null;
   },
