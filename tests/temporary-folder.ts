@@ -21,6 +21,7 @@ export default function setup(): () => Promise<void> {
   const compiled = once(compiling, 'exit');
   return async () => {
     await compiled;
-    rmSync(folder, { recursive: true, force: true });
+    // Processes that were killed may still be ending, and write there.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   };
 }

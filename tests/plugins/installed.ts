@@ -6,7 +6,7 @@ import { PLATFORM, type PluginName, pluginNamed } from '../../runtime/plugins/ca
 import { PluginStore } from '../../runtime/plugins/plugin-store.ts';
 
 /** Kept between runs of the suite, so that wheels are fetched once for each machine. */
-const HOME = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'assay-test-plugins');
+const HOME = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'assay-test-plugins');
 
 /**
  * Returns a plugin of the catalogue, fetched if it is missing; null, with the reason on standard error, if it cannot
