@@ -293,9 +293,11 @@ describe('load', () => {
     await box.download(CHECKPOINT);
     const [commit = ''] = await fs.readdir(box.paths.snapshots(CHECKPOINT));
     for (const name of names) await fs.rm(box.paths.snapshotFile(CHECKPOINT, commit, name));
-    for (const answer of [box.host.load(CHECKPOINT, {}), box.download(CHECKPOINT, { allowDownload: false })]) {
-      await expect(answer).rejects.toThrow(message);
-      await expect(answer).rejects.toThrow(
+    const load = () => box.host.load(CHECKPOINT, {});
+    const download = () => box.download(CHECKPOINT, { allowDownload: false });
+    for (const ask of [load, download]) {
+      await expect(ask()).rejects.toThrow(message);
+      await expect(ask()).rejects.toThrow(
         /is on this machine, but.*Fetch what is missing: assay pull acme\/checkpoint/,
       );
     }
