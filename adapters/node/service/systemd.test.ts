@@ -67,13 +67,17 @@ test.skipIf(!hasActivate).each([
   }
 });
 
-/** Puts a program in the place of systemd-notify, which notes what it is told. */
+/**
+ * Folder of a program in the place of systemd-notify, which notes what it is told. Written before it is run: a process
+ * that begins meanwhile would hold it open, and it could not be run (ETXTBSY).
+ */
+const programs = await mkdtemp(join(tmpdir(), 'assay-notify-'));
+await writeFile(join(programs, 'systemd-notify'), '#!/bin/sh\necho "$1" >> "$NOTIFY_SOCKET"\n', { mode: 0o755 });
+
 async function recorder(): Promise<{ env: Record<string, string>; said(): Promise<string[]> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'assay-notify-'));
-  await writeFile(join(folder, 'systemd-notify'), '#!/bin/sh\necho "$1" >> "$NOTIFY_SOCKET"\n', { mode: 0o755 });
-  const log = join(folder, 'said');
+  const log = join(await mkdtemp(join(tmpdir(), 'assay-notify-')), 'said');
   const said = async () => (await readFile(log, 'utf8').catch(() => '')).split('\n').filter(Boolean);
-  return { env: { PATH: `${folder}:${process.env.PATH}`, NOTIFY_SOCKET: log }, said };
+  return { env: { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: log }, said };
 }
 
 test('says that the server is ready, then that it lives, and that it stops', async () => {
