@@ -153,7 +153,7 @@ describe('requests that cross', { timeout: 60_000 }, () => {
 
   it('a download goes on when its caller leaves', async () => {
     const { server, hub } = await start();
-    hub.fail({ on: 'content', times: 1, fault: { kind: 'throttle', bytesPerSecond: 300_000 } });
+    hub.fail({ on: 'content', times: 1, fault: { kind: 'throttle', bytesPerSecond: 80_000 } });
     const leaving = new AbortController();
     const call = fetch(`${server.url}/download`, {
       method: 'POST',

@@ -29,7 +29,7 @@ from test_model_server import Terminal
 URL = os.environ["ASSAY_HUB_URL"]
 CACHE = Path(os.environ["ASSAY_HUB_CACHE"])
 SLOW = "acme/qwen3"
-"""Model whose download takes more than two seconds."""
+"""Model whose download takes more than six seconds."""
 
 
 @pytest.fixture
