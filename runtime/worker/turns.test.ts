@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
 import { Turns } from './turns.ts';
 
 function* part(order: string[], name: string): Generator<void, void> {
@@ -14,4 +15,35 @@ test('batch work of a caller does not keep its other work waiting', async () => 
   await Promise.all([...['b1', 'b2', 'b3', 'b4'].map((name) => run(name, 'batch')), run('now')]);
   expect(order).toHaveLength(5);
   expect(order.indexOf('now')).toBeLessThanOrEqual(1);
+});
+
+describe('between slices of text work', () => {
+  function start() {
+    const slices: string[] = [];
+    const onSlice = (event: 'begin' | 'end') => void slices.push(event);
+    const end = performance.now() + 200;
+    function* long(): Generator<void, void> {
+      while (performance.now() < end) yield;
+    }
+    const running = new Turns().run({ caller: 'ann' }, long(), { signal: new AbortController().signal, onSlice });
+    return { slices, running };
+  }
+
+  test('other work has many turns of the event loop', async () => {
+    const { slices, running } = start();
+    for (let turn = 0; turn < 30; turn++) await setImmediate();
+    expect(slices.length).toBeLessThan(6);
+    await running;
+    expect(slices.length).toBeGreaterThan(10);
+  });
+
+  test('other work has one turn that takes as long as a slice', async () => {
+    const { slices, running } = start();
+    for (let turn = 0; turn < 5; turn++) {
+      await setImmediate();
+      for (const end = performance.now() + 10; performance.now() < end; );
+    }
+    expect(slices.length).toBeGreaterThanOrEqual(4);
+    await running;
+  });
 });

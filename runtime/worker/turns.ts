@@ -2,8 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import type { Priority } from '../../lib/backend.ts';
 import { FairShares } from '../../lib/limits/fair-shares.ts';
 
-/** Milliseconds after which long work gives other work a turn. */
+/** Milliseconds after which long work gives other work a turn, and for which other work then has its turns at most. */
 const SLICE_MS = 5;
+/**
+ * Turns of the event loop between two slices, of some microseconds where nothing waits. Other work takes many of them
+ * (a long message comes in pieces, a run of the model ends in steps), and would wait for a slice at each.
+ */
+const TURNS = 64;
 
 /**
  * Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. The
@@ -62,6 +67,8 @@ export class Turns {
       this.#shares.takeNext(this.#waiting)?.begin();
       // The slice runs in a microtask, and so ends before this.
       await setImmediate();
+      const rested = performance.now() + SLICE_MS;
+      for (let turn = 1; turn < TURNS && performance.now() < rested; turn++) await setImmediate();
     }
     this.#running = false;
   }
