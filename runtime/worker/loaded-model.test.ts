@@ -46,6 +46,14 @@ const WORK = {
     maxOutputTokens: 1,
     temperature: 0,
   },
+} as unknown as Extract<Work, { kind: 'tasks' }>;
+/** A request that a model which only decides refuses. */
+const EXTRACTION = {
+  kind: 'tasks',
+  batch: {
+    ...WORK.batch,
+    tasks: [{ type: 'extract', name: 'e', instruction: 'b', shape: { kind: 'keys', keys: ['k'] } }],
+  },
 } as unknown as Work;
 
 /** An engine that ends one job in a step, interactive ones first, and lists their priorities in `ended`. */
@@ -83,8 +91,8 @@ function modelOf(engine: Engine) {
     dependence: null,
   } as const;
   const model = new LoadedModel({ ...info, text: {} as TextModel, engine, loaded: CONTRACT });
-  return (priority: Priority, caller = 'a') => {
-    const { run } = atOnce(model.prepare(WORK, { priority, caller }));
+  return (priority: Priority, caller = 'a', work: Work = WORK) => {
+    const { run } = atOnce(model.prepare(work, { priority, caller }));
     return () => run({ reply: () => {}, signal: new AbortController().signal, priority }, 60_000, []);
   };
 }
@@ -135,4 +143,22 @@ test('jobs of other callers wait for the request of a caller that has none, and 
   prepare('interactive');
   await next();
   expect(ended).toEqual(['interactive', 'interactive', 'interactive']);
+});
+
+test('jobs of other callers wait for no caller whose last request was refused, for a second', async () => {
+  const { engine, ended } = toyEngine();
+  const prepare = modelOf(engine);
+  expect(() => prepare('interactive', 'b', EXTRACTION)).toThrow('extract nothing');
+  prepare('interactive', 'b');
+  await prepare('interactive')();
+  expect(ended).toHaveLength(1);
+  now += 10;
+  await setTimeout(5);
+  now += 990;
+  prepare('interactive', 'b');
+  const waits = prepare('interactive')();
+  await setTimeout(5);
+  expect(ended).toHaveLength(1);
+  now += 25;
+  await waits;
 });

@@ -51,6 +51,11 @@ const EXPECTED_MS = 10;
  * that: about as long as a run of theirs, which would keep it waiting so long.
  */
 const COMING_MS = 25;
+/**
+ * Milliseconds after a refusal in which nobody waits for that caller's text: each of its requests, refused again, would
+ * hold back every run of the others.
+ */
+const REFUSED_MS = 1000;
 
 type MeasuredWork = Measured & { media?: MediaFigures };
 
@@ -69,6 +74,8 @@ export class LoadedModel implements ServedModel {
   #expectedUntil = 0;
   /** Interactive requests that were received and do not run yet, with the time until which they are expected to. */
   readonly #coming = new Set<{ caller: string; until: number }>();
+  /** Times until which nobody waits for the text of callers. */
+  readonly #refused = new Map<string, number>();
 
   constructor({ text, engine, loaded, media, ...info }: LoadedModelParts) {
     this.info = {
@@ -96,25 +103,36 @@ export class LoadedModel implements ServedModel {
     return this.#prepareExpected(work, caller, coming);
   }
 
-  *#prepareExpected(work: Work, caller: Caller, coming: { until: number }): Generator<void, PreparedWork> {
+  *#prepareExpected(
+    work: Work,
+    caller: Caller,
+    coming: { caller: string; until: number },
+  ): Generator<void, PreparedWork> {
     this.#expect(caller);
-    const prepared = yield* this.#prepare(work, caller);
-    this.#expect(caller);
-    coming.until = performance.now() + COMING_MS;
-    return {
-      ...prepared,
-      run: (channel, ...rest) => {
-        coming.until = 0;
-        return prepared.run(channel, ...rest);
-      },
-    };
+    try {
+      const prepared = yield* this.#prepare(work, caller);
+      this.#expect(caller);
+      coming.until = performance.now() + COMING_MS;
+      return {
+        ...prepared,
+        run: (channel, ...rest) => {
+          coming.until = 0;
+          return prepared.run(channel, ...rest);
+        },
+      };
+    } catch (error) {
+      coming.until = 0;
+      this.#refused.set(coming.caller, performance.now() + REFUSED_MS);
+      throw error;
+    }
   }
 
   /** Tells whether the next step should wait: a request that comes would have to wait for its run. */
   #waitsAt(now: number): boolean {
     for (const one of this.#coming) if (one.until <= now) this.#coming.delete(one);
+    for (const [caller, until] of this.#refused) if (until <= now) this.#refused.delete(caller);
     if (this.#engine.onlyBatch && now < this.#expectedUntil) return true;
-    return [...this.#coming].some(({ caller }) => !this.#engine.serves(caller));
+    return [...this.#coming].some(({ caller }) => !this.#refused.has(caller) && !this.#engine.serves(caller));
   }
 
   #expect({ priority }: Pick<Caller, 'priority'>): void {
