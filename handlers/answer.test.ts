@@ -80,7 +80,7 @@ test('large bodies share a budget, small ones are always accepted', async () => 
     }),
   });
   const first = send(sized(150));
-  // Keys are hashed on other threads, so a second request could be first.
+  // Keys are hashed on other threads, so a second request could overtake the first.
   await began;
   const refused = await send(sized(150));
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);

@@ -21,7 +21,7 @@ export default function setup(): () => Promise<void> {
   const compiled = once(compiling, 'exit');
   return async () => {
     await compiled;
-    // Processes that were killed may still be ending, and write there.
+    // Killed processes may still be writing there.
     rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   };
 }

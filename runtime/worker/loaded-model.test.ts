@@ -35,7 +35,6 @@ const CONTRACT = {
     }),
   },
   narrow: true,
-  rowByRow: false,
 } as unknown as LoadedContract;
 const WORK = {
   kind: 'tasks',
@@ -47,7 +46,7 @@ const WORK = {
     temperature: 0,
   },
 } as unknown as Extract<Work, { kind: 'tasks' }>;
-/** A request that a model which only decides refuses. */
+/** Request that a decision model refuses. */
 const EXTRACTION = {
   kind: 'tasks',
   batch: {
@@ -145,7 +144,7 @@ test('jobs of other callers wait for the request of a caller that has none, and 
   expect(ended).toEqual(['interactive', 'interactive', 'interactive']);
 });
 
-test('jobs of other callers wait for no caller whose last request was refused, for a second', async () => {
+test('jobs of other callers do not wait for a caller within a second of its refused request', async () => {
   const { engine, ended } = toyEngine();
   const prepare = modelOf(engine);
   expect(() => prepare('interactive', 'b', EXTRACTION)).toThrow('extract nothing');

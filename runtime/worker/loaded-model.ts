@@ -52,8 +52,8 @@ const EXPECTED_MS = 10;
  */
 const COMING_MS = 25;
 /**
- * Milliseconds after a refusal in which nobody waits for that caller's text: each of its requests, refused again, would
- * hold back every run of the others.
+ * Milliseconds after a refused request during which runs do not wait for its caller's text. Otherwise, a caller whose
+ * requests are all refused would delay every run of the others.
  */
 const REFUSED_MS = 1000;
 
@@ -74,7 +74,7 @@ export class LoadedModel implements ServedModel {
   #expectedUntil = 0;
   /** Interactive requests that were received and do not run yet, with the time until which they are expected to. */
   readonly #coming = new Set<{ caller: string; until: number }>();
-  /** Times until which nobody waits for the text of callers. */
+  /** For each caller with a refused request, the time until which runs do not wait for its text. */
   readonly #refused = new Map<string, number>();
 
   constructor({ text, engine, loaded, media, ...info }: LoadedModelParts) {

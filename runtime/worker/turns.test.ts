@@ -29,17 +29,17 @@ describe('between slices of text work', () => {
     return { slices, running };
   }
 
-  test('other work has many turns of the event loop', async () => {
+  test('other work gets many iterations of the event loop', async () => {
     const { slices, running } = start();
-    for (let turn = 0; turn < 30; turn++) await setImmediate();
+    for (let i = 0; i < 30; i++) await setImmediate();
     expect(slices.length).toBeLessThan(6);
     await running;
     expect(slices.length).toBeGreaterThan(10);
   });
 
-  test('other work has one turn that takes as long as a slice', async () => {
+  test('one iteration that takes as long as a slice is enough', async () => {
     const { slices, running } = start();
-    for (let turn = 0; turn < 5; turn++) {
+    for (let i = 0; i < 5; i++) {
       await setImmediate();
       for (const end = performance.now() + 10; performance.now() < end; );
     }

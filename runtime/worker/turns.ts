@@ -2,13 +2,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { Priority } from '../../lib/backend.ts';
 import { FairShares } from '../../lib/limits/fair-shares.ts';
 
-/** Milliseconds after which long work gives other work a turn, and for which other work then has its turns at most. */
+/** Milliseconds after which text work gives way, and after which it resumes even if other work still waits. */
 const SLICE_MS = 5;
 /**
- * Turns of the event loop between two slices, of some microseconds where nothing waits. Other work takes many of them
- * (a long message comes in pieces, a run of the model ends in steps), and would wait for a slice at each.
+ * Iterations of the event loop between two slices: microseconds each if nothing waits. Other work needs many (a long
+ * message arrives in chunks, a run of the model ends in several callbacks); with one, it would wait for a slice each
+ * time.
  */
-const TURNS = 64;
+const ITERATIONS = 64;
 
 /**
  * Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. The
@@ -67,8 +68,8 @@ export class Turns {
       this.#shares.takeNext(this.#waiting)?.begin();
       // The slice runs in a microtask, and so ends before this.
       await setImmediate();
-      const rested = performance.now() + SLICE_MS;
-      for (let turn = 1; turn < TURNS && performance.now() < rested; turn++) await setImmediate();
+      const end = performance.now() + SLICE_MS;
+      for (let i = 1; i < ITERATIONS && performance.now() < end; i++) await setImmediate();
     }
     this.#running = false;
   }

@@ -68,8 +68,8 @@ test.skipIf(!hasActivate).each([
 });
 
 /**
- * Folder of a program in the place of systemd-notify, which notes what it is told. Written before it is run: a process
- * that begins meanwhile would hold it open, and it could not be run (ETXTBSY).
+ * Folder with a substitute for systemd-notify that records its argument. Written before any test starts a process: one
+ * that is forked meanwhile would hold the file open, and running it would fail (ETXTBSY).
  */
 const programs = await mkdtemp(join(tmpdir(), 'assay-notify-'));
 await writeFile(join(programs, 'systemd-notify'), '#!/bin/sh\necho "$1" >> "$NOTIFY_SOCKET"\n', { mode: 0o755 });
