@@ -4,6 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { BIN } from '../cli/assay.ts';
 import { NO_METRICS } from '../scripted-backend/backend.ts';
 import type { Script } from '../scripted-backend/script.ts';
 
@@ -45,6 +46,24 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s of an idle server: exit code 0', a
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
   server.process.kill(signal);
   expect(await exitOf(server.process)).toBe(0);
+});
+
+/** A module that sends its own process SIGTERM as soon as it has written that it listens. */
+const atOnce = `const { write } = process.stdout;
+process.stdout.write = (text, ...rest) => {
+  const more = write.call(process.stdout, text, ...rest);
+  if (String(text).includes('listens on')) process.kill(process.pid, 'SIGTERM');
+  return more;
+};`;
+
+test.each([
+  ['serve', new URL('scripted-server.ts', import.meta.url).pathname],
+  ['mcp --http', BIN],
+])('SIGTERM as soon as `assay %s` says that it listens: exit code 0', async (command, file) => {
+  const home = await mkdtemp(join(tmpdir(), 'assay-stop-'));
+  const args = [...command.split(' '), '--port', '0', '--home', home, '--api-key', 'demo'];
+  child = spawn(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(atOnce)}`, file, ...args]);
+  expect(await exitOf(child)).toBe(0);
 });
 
 const begin = { event: { type: 'start', model: 'assay/starter' } };

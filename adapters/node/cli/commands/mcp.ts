@@ -12,6 +12,7 @@ import { connect, connectionFlags } from '../connection.ts';
 import { wholeNumber } from '../parse-flags.ts';
 import type { Connection } from '../request.ts';
 import { screen } from '../screen.ts';
+import { stopSignal } from '../stop-signal.ts';
 
 type McpFlags = ModelFlags & { http?: boolean; port?: number };
 
@@ -117,6 +118,7 @@ async function accessOverHttp(flags: McpFlags): Promise<Access> {
 }
 
 async function serveHttp(askAs: AskAs, access: Access, flags: McpFlags): Promise<void> {
+  const stopped = stopSignal();
   const [{ startServer }, { mcpOverHttp }] = await Promise.all([
     import('../../server.ts'),
     import('../../mcp/http.ts'),
@@ -126,12 +128,6 @@ async function serveHttp(askAs: AskAs, access: Access, flags: McpFlags): Promise
     port: flags.port ?? DEFAULT_PORT,
   });
   screen.line(`assay mcp listens on ${server.url}/mcp. Stop with Ctrl-C.`);
-  await stopSignal();
+  await stopped;
   await server.close(5_000);
-}
-
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
 }

@@ -4,6 +4,7 @@ import { KEY_HELP } from '../../api-key.ts';
 import type { compose as composeParts } from '../../compose.ts';
 import { LOG_LEVELS, SETTING_NAMES, serverConfig } from '../../config.ts';
 import { givenServerFlags, serverOption } from '../parse-flags.ts';
+import { stopSignal } from '../stop-signal.ts';
 
 /**
  * Adds the command `assay serve`. `compose` creates the server's parts, and is passed in because importing them takes
@@ -25,13 +26,14 @@ export function addServe(program: Command, compose: typeof composeParts): void {
     )
     .addHelpText('after', EXAMPLES)
     .action(async ({ logLevel }: { logLevel: (typeof LOG_LEVELS)[number] }) => {
+      const stopped = stopSignal();
       const [{ serve }, { createLog }] = await Promise.all([import('../../serve.ts'), import('../../log.ts')]);
       const config = serverConfig(givenServerFlags(command), process.env);
       const terminal = process.stdout.isTTY === true;
       const ask = terminal && process.stdin.isTTY ? { ask: { key: nextKey, online } } : {};
       const effects = { log: createLog(logLevel), say: console.log, terminal, ...ask, compose };
       const serving = await serve(config, effects);
-      const signal = await stopSignal();
+      const signal = await stopped;
       console.log('Stopping; requests in flight may finish. Press Ctrl-C again to stop at once.');
       const inTime = await serving.stop({ balanced: signal === 'SIGTERM' });
       if (!inTime) console.log('Some requests took too long and were ended. Give them more time with --drain-seconds.');
@@ -75,23 +77,4 @@ async function online(): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/**
- * Milliseconds after the first signal in which a second one is ignored: npm forwards the Ctrl-C that the terminal has
- * already sent to this process.
- */
-const ECHO_MS = 500;
-
-/** Resolves to the first Ctrl-C or SIGTERM. A second one ends the process at once, with exit code 1. */
-function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let first = Number.POSITIVE_INFINITY;
-    const stop = (signal: NodeJS.Signals) => {
-      if (performance.now() - first > ECHO_MS) process.exit(1);
-      first = Math.min(first, performance.now());
-      resolve(signal);
-    };
-    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
-  });
 }
