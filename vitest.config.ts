@@ -33,8 +33,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: './tests/temporary-folder.ts',
-    // In CI, a race that only a busy machine shows does not refuse a change: the test runs again, and the end of the run
-    // names it. A random input that failed has failed.
+    // In CI, a race that only a busy machine shows does not refuse a change: the test runs again, and the end of the
+    // run names it. A random input that failed has failed.
     retry: process.env.CI ? { count: 1, condition: /^(?!Property failed|seed )/ } : 0,
     projects: [
       {

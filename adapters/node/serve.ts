@@ -15,7 +15,7 @@ import type { Pages, StaticPage } from '../../handlers/pages.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { type BodyDecoders, STANDARD_DECODERS } from '../../lib/json/body.ts';
-import { FairShares } from '../../lib/limits/fair-shares.ts';
+import { FairTurns } from '../../lib/limits/fair-turns.ts';
 import { memoryQuota } from '../../lib/limits/quota.ts';
 import type { ModelId } from '../../lib/model-id.ts';
 import type { ModelHost } from '../../lib/models/host.ts';
@@ -253,34 +253,18 @@ export const NODE_DECODERS: BodyDecoders = {
  * that has used least, with as much time between two of them as the first one's work took, for requests that have none.
  */
 export function turns(): (caller: string) => Promise<void> {
-  const shares = new FairShares();
-  const waiting: { caller: string; begin(): void }[] = [];
-  let serving = false;
-  async function serve(): Promise<void> {
-    if (serving) return;
-    serving = true;
-    for (;;) {
-      // Reading a large body has taken its time, too.
-      await setImmediate();
-      const next = shares.takeNext(waiting);
-      if (!next) break;
-      const begin = performance.now();
-      next.begin();
-      // The work runs in microtasks, and so ends before this.
-      await setImmediate();
-      const end = performance.now();
-      shares.charge(next.caller, end - begin);
-      shares.remove(next.caller, end);
-      if (end - begin >= 1) await setTimeout(end - begin);
-    }
-    serving = false;
-  }
-  return (caller) =>
-    new Promise((begin) => {
-      shares.add(caller, performance.now());
-      waiting.push({ caller, begin });
-      void serve();
+  const turns = new FairTurns((ms) => (ms >= 1 ? setTimeout(ms) : undefined));
+  return async (caller) => {
+    // Reading a large body has taken its time, too.
+    await setImmediate();
+    await new Promise<void>((begin) => {
+      void turns.run(caller, () => {
+        begin();
+        // The work runs in microtasks, and so ends before this.
+        return setImmediate();
+      });
     });
+  };
 }
 
 /** Output folders of `npm run build:pages`: in a checkout, and in the published package. */

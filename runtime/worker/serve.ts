@@ -20,7 +20,7 @@ import {
   type Work,
 } from '../protocol/messages.ts';
 import type { GgufTexts } from '../store/import-gguf.ts';
-import { Turns } from './turns.ts';
+import { TextTurns } from './text-turns.ts';
 
 /** Answers requests with one loaded model. */
 export interface ServedModel {
@@ -85,7 +85,7 @@ const HEARTBEAT_MS = 500;
  */
 export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
-  const turns = new Turns();
+  const turns = new TextTurns();
   const prepared = new Map<string, { work: PreparedWork; priority: Priority | undefined }>();
   const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { FairShares } from '../../../lib/limits/fair-shares.ts';
+import { FairTurns } from '../../../lib/limits/fair-turns.ts';
 import type { DocumentFormat } from '../../media/document-text.ts';
 import type { MediaPlan } from '../../media/media-plan.ts';
 import { FromMedia, type ToMedia } from '../../media/messages.ts';
@@ -59,19 +59,12 @@ const TRIES = 2;
  * Maximum number of recordings whose lengths are cached. A repeated recording need not be decoded to plan its prompt.
  */
 const KEPT_LENGTHS = 4096;
+const CLOSED = 'the server is shutting down';
 /** Number of checks of a file's time within `timeoutMs`. */
 const CHECKS = 20;
 
 type WithoutId<M> = M extends unknown ? Omit<M, 'id'> : never;
 type Question = WithoutId<ToMedia>;
-
-interface Job {
-  caller: string;
-  question: Question;
-  tries: number;
-  resolve(reply: FromMedia): void;
-  reject(fault: unknown): void;
-}
 
 /**
  * Decodes images and audio in a separate process, one file at a time: of the caller first that has used least time. The
@@ -80,11 +73,10 @@ interface Job {
  */
 export class MediaProcess {
   readonly #options: MediaProcessOptions;
-  readonly #waiting: Job[] = [];
-  readonly #shares = new FairShares();
+  readonly #turns = new FairTurns();
   readonly #lengths = new Map<string, number>();
   #child: Child<ToMedia, FromMedia> | null = null;
-  #current: { job: Job; id: number; begin: number } | null = null;
+  #asked: { id: number; reply: PromiseWithResolvers<FromMedia> } | null = null;
   #nextId = 0;
   #closed = false;
 
@@ -144,9 +136,7 @@ export class MediaProcess {
     this.#closed = true;
     this.#child?.kill('was closed');
     this.#child = null;
-    const fault = new MediaFault('crash', 'the server is shutting down');
-    this.#finish((job) => job.reject(fault));
-    for (const job of this.#waiting.splice(0)) job.reject(fault);
+    this.#asked?.reply.reject(new MediaFault('crash', CLOSED));
   }
 
   #start(): Child<ToMedia, FromMedia> {
@@ -173,49 +163,36 @@ export class MediaProcess {
     return this.#options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  #next(): void {
-    if (this.#current || this.#closed) return;
-    const used = this.#waiting.map(({ caller }) => this.#shares.used(caller));
-    const [job] = this.#waiting.splice(used.indexOf(Math.min(...used)), 1);
-    if (!job) return;
-    this.#child ??= this.#start();
-    const id = this.#nextId++;
-    this.#current = { job, id, begin: performance.now() };
-    this.#child.limitSilence({ ms: this.#timeoutMs, failedTo: 'did not decode a file' });
-    this.#child.send({ ...job.question, id });
-  }
-
-  /** Settles the job in progress with `settle`, then starts the next one. */
-  #finish(settle: (job: Job) => void): void {
-    const ended = this.#current;
-    this.#current = null;
-    if (!ended) return;
-    this.#child?.limitSilence(null);
-    this.#shares.charge(ended.job.caller, performance.now() - ended.begin);
-    settle(ended.job);
-    // Deferred until the caller of `#finish` has replaced or ended the process.
-    queueMicrotask(() => this.#next());
-  }
-
   #onReply(reply: FromMedia): void {
-    if (reply.id !== this.#current?.id) {
-      this.#child?.kill('answered another question');
-      return;
-    }
-    this.#finish((job) => {
-      if (reply.type === 'failed') job.reject(new MediaFault(reply.fault, reply.detail));
-      else job.resolve(reply);
-    });
+    if (reply.id === this.#asked?.id) this.#asked.reply.resolve(reply);
+    else this.#child?.kill('answered another question');
   }
 
   #onGone(reason: string, slow: boolean): void {
     this.#child = null;
     if (!slow) this.#options.log.warn({ reason }, 'media process is gone');
-    this.#finish((job) => {
-      if (slow) job.reject(new MediaFault('slow', reason));
-      else if (--job.tries > 0 && !this.#closed) this.#waiting.unshift(job);
-      else job.reject(new MediaFault('crash', reason));
-    });
+    this.#asked?.reply.reject(new MediaFault(slow ? 'slow' : 'crash', reason));
+  }
+
+  /** Asks the process, again if it crashes and the caller still waits. It must be the caller's turn. */
+  async #decode(question: Question, signal: AbortSignal): Promise<FromMedia> {
+    for (let tries = TRIES; ; tries--) {
+      if (this.#closed) throw new MediaFault('crash', CLOSED);
+      const asked = { id: this.#nextId++, reply: Promise.withResolvers<FromMedia>() };
+      this.#asked = asked;
+      this.#child ??= this.#start();
+      this.#child.limitSilence({ ms: this.#timeoutMs, failedTo: 'did not decode a file' });
+      this.#child.send({ ...question, id: asked.id });
+      try {
+        return await asked.reply.promise;
+      } catch (fault) {
+        const again = fault instanceof MediaFault && fault.kind === 'crash' && tries > 1;
+        if (!again || this.#closed || signal.aborted) throw fault;
+      } finally {
+        this.#asked = null;
+        this.#child?.limitSilence(null);
+      }
+    }
   }
 
   /** Asks the process in turn, and returns its reply, which must be of the type `expected`. */
@@ -225,26 +202,10 @@ export class MediaProcess {
     signal: AbortSignal,
     caller = '',
   ): Promise<Extract<FromMedia, { type: Type }>> {
-    if (this.#closed) throw new MediaFault('crash', 'the server is shutting down');
-    signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<FromMedia>();
-    const job: Job = { caller, question, tries: TRIES, resolve, reject };
-    this.#shares.add(caller, performance.now());
     // A file that is being decoded is finished although no caller waits for it: that is faster than restarting the
     // process.
-    const leave = () => {
-      const place = this.#waiting.indexOf(job);
-      if (place >= 0) this.#waiting.splice(place, 1);
-      job.tries = 0;
-      reject(signal.reason);
-    };
-    signal.addEventListener('abort', leave);
-    this.#waiting.push(job);
-    this.#next();
-    const reply = await promise.finally(() => {
-      this.#shares.remove(caller, performance.now());
-      signal.removeEventListener('abort', leave);
-    });
+    const reply = await this.#turns.run(caller, () => this.#decode(question, signal), signal);
+    if (reply.type === 'failed') throw new MediaFault(reply.fault, reply.detail);
     if (reply.type !== expected) throw new MediaFault('crash', 'the media process answered another question');
     // A cast: TypeScript does not narrow a union by a generic type.
     return reply as Extract<FromMedia, { type: Type }>;

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { TextTurns } from './text-turns.ts';
 
 function* part(order: string[], name: string): Generator<void, void> {
   yield;
@@ -8,7 +8,7 @@ function* part(order: string[], name: string): Generator<void, void> {
 }
 
 test('batch work of a caller does not keep its other work waiting', async () => {
-  const turns = new Turns();
+  const turns = new TextTurns();
   const order: string[] = [];
   const options = { signal: new AbortController().signal, onSlice: () => {} };
   const run = (name: string, priority?: 'batch') => turns.run({ caller: 'ann', priority }, part(order, name), options);
@@ -25,7 +25,7 @@ describe('between slices of text work', () => {
     function* long(): Generator<void, void> {
       while (performance.now() < end) yield;
     }
-    const running = new Turns().run({ caller: 'ann' }, long(), { signal: new AbortController().signal, onSlice });
+    const running = new TextTurns().run({ caller: 'ann' }, long(), { signal: new AbortController().signal, onSlice });
     return { slices, running };
   }
 
