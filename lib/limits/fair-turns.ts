@@ -1,4 +1,13 @@
+import type { Priority } from '../backend.ts';
 import { FairShares } from './fair-shares.ts';
+
+/**
+ * Returns the name under which a request has turns. The batch requests of a caller count as those of another caller, so
+ * they do not keep its interactive ones waiting.
+ */
+export function nameOf({ caller = '', priority }: { caller?: string | undefined; priority?: Priority | undefined }) {
+  return priority === 'batch' ? `batch ${caller}` : caller;
+}
 
 /** Begins the work, and resolves once it has ended to a function that tells its caller how. */
 type Begin = () => Promise<() => void>;

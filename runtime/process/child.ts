@@ -146,9 +146,14 @@ export class Child<Sent extends object, Received> {
     return this.#silence.exceeds(limitMs, performance.now());
   }
 
-  /** Sends a message to the process. Drops it if the process has ended, because `exit` then informs the owner. */
-  send(message: Sent): void {
-    if (this.#process.connected) this.#process.send(message, () => {});
+  /**
+   * Sends a message to the process. Drops it if the process has ended, because `exit` then informs the owner.
+   *
+   * @param written called once the process has read the message but for the last few hundred KB, or has ended
+   */
+  send(message: Sent, written: () => void = () => {}): void {
+    if (this.#process.connected) this.#process.send(message, written);
+    else written();
   }
 
   /** Kills the process at once; `exit` is then called with the reason of the first `kill`. */

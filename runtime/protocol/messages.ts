@@ -14,6 +14,7 @@ import type { RequestedPrecision } from '../compile/choose-precision.ts';
 import type { EncoderContract } from '../contracts/encoder-contracts.ts';
 import { MediaPlan } from '../media/media-plan.ts';
 import type { PluginTarget } from '../ort-plugin/plugin-target.ts';
+import type { MessagePart } from './message-parts.ts';
 
 /**
  * Messages between the server and the engine process. The server validates each message of the process, which reads
@@ -147,8 +148,9 @@ export interface CallerFields {
   cacheScope?: string;
 }
 
-/** Lists the messages from the server to the engine process. */
-export type ToEngine = { id: string } & (
+/** Lists the messages from the server to the engine process. A long one is sent as its parts. */
+export type ToEngine = WholeMessage | MessagePart;
+export type WholeMessage = { id: string } & (
   | { type: 'load'; spec: LoadSpec }
   | { type: 'compile'; spec: CompileSpec }
   /** Asks for the text files that are made from the metadata of a GGUF file. */

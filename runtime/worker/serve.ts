@@ -1,7 +1,9 @@
 import type { Priority } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
+import { nameOf } from '../../lib/limits/fair-turns.ts';
 import { refusedPrecision } from '../../lib/models/refused-precision.ts';
 import { noModelLoaded } from '../../lib/models/unknown-model.ts';
+import { MessageParts } from '../protocol/message-parts.ts';
 import {
   type CallerFields,
   type CompileProgress,
@@ -17,6 +19,7 @@ import {
   type Reply,
   type ToEngine,
   type WantedMedia,
+  type WholeMessage,
   type Work,
 } from '../protocol/messages.ts';
 import type { GgufTexts } from '../store/import-gguf.ts';
@@ -86,6 +89,7 @@ const HEARTBEAT_MS = 500;
 export function serveMessages(served: Served, channel: Channel): void {
   let model: ServedModel | null = null;
   const turns = new TextTurns();
+  const parts = new MessageParts<WholeMessage>();
   const prepared = new Map<string, { work: PreparedWork; priority: Priority | undefined }>();
   const running = new Map<string, AbortController>();
   const send = (message: FromEngine) => void channel.send?.(message);
@@ -102,15 +106,22 @@ export function serveMessages(served: Served, channel: Channel): void {
   send({ type: 'hello' });
 
   function onMessage(message: ToEngine): void {
+    if (message.type === 'part') {
+      const whole = parts.add(message);
+      if (whole) onMessage(whole);
+      return;
+    }
     if (message.type === 'cancel') {
+      const cancelled = new AssayError('internal_error', 'The request was cancelled.');
       prepared.delete(message.id);
-      running.get(message.id)?.abort(new AssayError('internal_error', 'The request was cancelled.'));
+      running.get(message.id)?.abort(cancelled);
+      if (parts.drop(message.id)) send(failure(message.id, cancelled));
       return;
     }
     handle(message).catch((error) => send(failure(message.id, error)));
   }
 
-  async function handle(message: Exclude<ToEngine, { type: 'cancel' }>): Promise<void> {
+  async function handle(message: Exclude<WholeMessage, { type: 'cancel' }>): Promise<void> {
     const { id } = message;
     switch (message.type) {
       case 'load': {
@@ -137,13 +148,13 @@ export function serveMessages(served: Served, channel: Channel): void {
         const leaving = new AbortController();
         running.set(id, leaving);
         const { caller, cacheScope, priority } = message;
-        const parts = model.prepare(message.work, {
+        const slices = model.prepare(message.work, {
           ...(caller === undefined ? {} : { caller }),
           ...(cacheScope === undefined ? {} : { cacheScope }),
           priority,
         });
         const work = await turns
-          .run({ caller: caller ?? '', priority }, parts, {
+          .run(nameOf(message), slices, {
             signal: leaving.signal,
             onSlice: (event) => onPhase(event === 'begin' ? 'text' : 'step'),
           })

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { nameOf } from '../../lib/limits/fair-turns.ts';
 import { TextTurns } from './text-turns.ts';
 
 function* part(order: string[], name: string): Generator<void, void> {
@@ -11,7 +12,8 @@ test('batch work of a caller does not keep its other work waiting', async () => 
   const turns = new TextTurns();
   const order: string[] = [];
   const options = { signal: new AbortController().signal, onSlice: () => {} };
-  const run = (name: string, priority?: 'batch') => turns.run({ caller: 'ann', priority }, part(order, name), options);
+  const run = (name: string, priority?: 'batch') =>
+    turns.run(nameOf({ caller: 'ann', priority }), part(order, name), options);
   await Promise.all([...['b1', 'b2', 'b3', 'b4'].map((name) => run(name, 'batch')), run('now')]);
   expect(order).toHaveLength(5);
   expect(order.indexOf('now')).toBeLessThanOrEqual(1);
@@ -25,7 +27,7 @@ describe('between slices of text work', () => {
     function* long(): Generator<void, void> {
       while (performance.now() < end) yield;
     }
-    const running = new TextTurns().run({ caller: 'ann' }, long(), { signal: new AbortController().signal, onSlice });
+    const running = new TextTurns().run('ann', long(), { signal: new AbortController().signal, onSlice });
     return { slices, running };
   }
 

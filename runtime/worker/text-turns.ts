@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Priority } from '../../lib/backend.ts';
 import { FairTurns } from '../../lib/limits/fair-turns.ts';
 
 /** Milliseconds after which text work gives way, and after which it resumes even if other work still waits. */
@@ -11,10 +10,7 @@ const SLICE_MS = 5;
  */
 const ITERATIONS = 64;
 
-/**
- * Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. The
- * batch requests of a caller count as those of another caller, so they do not keep its interactive ones waiting.
- */
+/** Runs work on the text of requests in short slices: one at a time, of the caller first that has used least time. */
 export class TextTurns {
   readonly #turns = new FairTurns(giveWay);
 
@@ -22,14 +18,14 @@ export class TextTurns {
    * Runs the parts of a generator and returns its result. Gives way to other work, to messages and to the engine
    * whenever the parts took `SLICE_MS`. Rejects with the signal's reason if it aborts.
    *
+   * @param name that of `nameOf`
    * @param onSlice called before and after each slice
    */
   async run<T>(
-    { caller: name, priority }: { caller: string; priority?: Priority | undefined },
+    name: string,
     parts: Generator<void, T>,
     { signal, onSlice }: { signal: AbortSignal; onSlice(event: 'begin' | 'end'): void },
   ): Promise<T> {
-    const caller = priority === 'batch' ? `batch ${name}` : name;
     const slice = () => {
       const end = performance.now() + SLICE_MS;
       onSlice('begin');
@@ -43,7 +39,7 @@ export class TextTurns {
       }
     };
     for (;;) {
-      const part = await this.#turns.run(caller, slice, signal);
+      const part = await this.#turns.run(name, slice, signal);
       if (part.done) return part.value;
     }
   }

@@ -10,7 +10,11 @@ function callWith({ media }: { media?: CallMedia } = {}) {
   const sent: string[] = [];
   const wire: CallWire = {
     id: 'a',
-    send: ({ type }) => void sent.push(type),
+    sendWork: ({ type }, sending) => {
+      sending();
+      sent.push(type);
+    },
+    sendCancel: () => void sent.push('cancel'),
     counted: () => undefined,
     settled: () => undefined,
   };

@@ -32,12 +32,19 @@ export interface CallMedia {
 
 export interface CallWire {
   id: string;
-  send(
+  /**
+   * Sends work, long work in parts when it is its caller's turn. Sends no more of it once the signal aborts.
+   *
+   * @param sending called just before the work, or a part of it, is sent
+   */
+  sendWork(
     message:
       | ({ type: 'prepare'; work: Work; priority?: Priority } & CallerFields)
-      | { type: 'run'; timeoutMs: number; media?: PreparedMedia[] }
-      | { type: 'cancel' },
+      | { type: 'run'; timeoutMs: number; media?: PreparedMedia[] },
+    sending: () => void,
+    signal: AbortSignal,
   ): void;
+  sendCancel(): void;
   /** Receives the number of prompt tokens once the engine process has counted them. */
   counted(promptTokens: number): void;
   /**
@@ -127,10 +134,16 @@ export class EngineCall {
 
   #sendWork(work: Work): void {
     if (this.#ended) return;
-    this.#state = 'sent';
-    this.#progress = 'checking';
     const { priority, caller } = this.#options;
-    this.#wire.send({ type: 'prepare', work, ...(priority ? { priority } : {}), ...caller });
+    const sending = () => {
+      this.#state = 'sent';
+      this.#progress = 'checking';
+    };
+    this.#wire.sendWork(
+      { type: 'prepare', work, ...(priority ? { priority } : {}), ...caller },
+      sending,
+      this.#over.signal,
+    );
   }
 
   /**
@@ -145,8 +158,10 @@ export class EngineCall {
       const media = this.#wanted.length > 0 ? { media: await this.#prepareMedia() } : {};
       if (this.#failure) throw this.#failure;
       const { timeoutMs } = this.#options;
-      this.#progress = 'queued';
-      this.#wire.send({ type: 'run', timeoutMs, ...media });
+      const sending = () => {
+        this.#progress = 'queued';
+      };
+      this.#wire.sendWork({ type: 'run', timeoutMs, ...media }, sending, this.#over.signal);
       for (;;) {
         for (let reply = this.#replies.shift(); reply; reply = this.#replies.shift()) {
           yield reply;
@@ -217,7 +232,7 @@ export class EngineCall {
     if (!cancel) this.#noteRead();
     if (this.#ended) return;
     this.#failure = error;
-    if (cancel) this.#wire.send({ type: 'cancel' });
+    if (cancel) this.#wire.sendCancel();
     this.#end(false);
     this.#prepared.reject(error);
     this.#wake?.();

@@ -1,14 +1,23 @@
 import type { AssayError } from '../../../lib/errors.ts';
+import { FairTurns, nameOf } from '../../../lib/limits/fair-turns.ts';
 import { answerTokens, sizeOfRequest } from '../../../lib/limits/request-size.ts';
-import { type FromEngine, requestOf } from '../../protocol/messages.ts';
+import { partsOf } from '../../protocol/message-parts.ts';
+import { type FromEngine, type PreparedMedia, requestOf } from '../../protocol/messages.ts';
 import type { EngineChild } from '../children/engine-child.ts';
 import { type AdmissionLimits, AdmissionQueue, DEFAULT_ADMISSION_LIMITS } from './admission-queue.ts';
 import { type CallOptions, EngineCall } from './call.ts';
+
+/**
+ * Characters or bytes from which a message is sent in parts, in turns between callers: what is in the channel keeps
+ * every later message waiting, the short one of another caller, too.
+ */
+const LONG_MESSAGE = 64 * 1024;
 
 /** Holds the calls to the engine process until each is `settled`, and bounds them with an admission queue. */
 export class CallsInFlight {
   readonly #admission: AdmissionQueue;
   readonly #calls = new Map<string, EngineCall>();
+  readonly #outbox = new FairTurns();
   readonly #onIdle: () => void;
   #nextId = 0;
 
@@ -42,10 +51,11 @@ export class CallsInFlight {
    *
    * @param ready resolves to the engine process, once one is running
    */
-  async open(options: CallOptions, ready: () => Promise<EngineChild>): Promise<EngineCall> {
+  async open(options: CallOptions, ready: () => Promise<Pick<EngineChild, 'send'>>): Promise<EngineCall> {
     const { priority, caller } = options;
     const request = requestOf(options.work);
-    const admission = this.#admission.admit(sizeOfRequest(request), priority, caller?.caller);
+    const size = sizeOfRequest(request);
+    const admission = this.#admission.admit(size, priority, caller?.caller);
     const child = await ready().catch((error) => {
       admission.release(false);
       throw error;
@@ -54,7 +64,26 @@ export class CallsInFlight {
     const call = new EngineCall(
       {
         id,
-        send: (message) => child.send({ ...message, id }),
+        sendWork: (message, sending, signal) => {
+          const bytes = message.type === 'prepare' ? size.characters : bytesOf(message.media ?? []);
+          if (bytes < LONG_MESSAGE) {
+            sending();
+            child.send({ ...message, id });
+            return;
+          }
+          const parts = partsOf({ ...message, id });
+          const sendPart = () => {
+            sending();
+            const part = parts.next();
+            return !part.done && new Promise<boolean>((sent) => child.send(part.value, () => sent(!part.value.last)));
+          };
+          const sendAll = async () => {
+            while (await this.#outbox.run(nameOf({ ...caller, priority }), sendPart, signal));
+          };
+          // It rejects only if the call has ended.
+          sendAll().catch(() => {});
+        },
+        sendCancel: () => child.send({ type: 'cancel', id }),
         counted: (promptTokens) => admission.recount(promptTokens + answerTokens(request)),
         settled: (answered) => {
           admission.release(answered);
@@ -78,3 +107,5 @@ export class CallsInFlight {
     for (const call of [...this.#calls.values()]) call.fail(errorFor(call), { cancel: false });
   }
 }
+
+const bytesOf = (media: readonly PreparedMedia[]) => media.reduce((sum, { data }) => sum + data.byteLength, 0);
