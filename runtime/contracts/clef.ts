@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import {
@@ -87,7 +88,11 @@ function openClef(text: ContractText): OpenContract {
 
 function rowOf({ encode }: ContractText, state: PyValue, questions: readonly Question[]): Row {
   const schema = [...encode('\n\nSCHEMA FIELDS:\n')];
-  const add = (text: string): Span => [schema.length, schema.push(...encode(text))];
+  const add = (text: string): Span => {
+    const from = schema.length;
+    append(schema, encode(text));
+    return [from, schema.length];
+  };
   const fields = questions.map((question, i): Field => {
     const { id, kind, instructions, options } = question;
     add(`\nFIELD ${i + 1}\nID: ${id}\nTYPE: ${TYPE_OF[kind]}\nINSTRUCTION: `);

@@ -123,6 +123,20 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 });
 
+test.each(['decider', 'kev-dense', 'decision2-dense', 'clef'])(
+  '%s writes a row of more tokens than fit on the stack',
+  async (family) => {
+    const text = contractText(await loadTextModel(folder('tokenizers/wide')), 1_000_000);
+    const contract = (await contractInFolder(folder(family), `acme/${family}`)) as DecisionContract;
+    const long = 'word '.repeat(70_000);
+    const options = ['a', 'b'].map((name) => ({ name, description: long }));
+    const question = { task: 'q', id: 'q', kind: 'choice', instructions: long, options } as const;
+    const rows = () => contract.open(text, folder(family)).about('x', [question]).ask(question).next([]).value;
+    if (family === 'clef') expect(rows).toThrow(expect.objectContaining({ code: 'input_too_long' }));
+    else expect((rows() as Row[])[0]!.ids.length).toBeGreaterThan(3 * 125_000);
+  },
+);
+
 test.each([
   ['values', Array.from({ length: 80_000 }, (_, i) => i), /at least 80000 values/u],
   ['characters', 'a'.repeat(5_000_000), /5000000 characters/u],

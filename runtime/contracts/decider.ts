@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import type { QuestionKind } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
@@ -161,15 +162,14 @@ function openDecider(settings: Settings, chat: boolean, text: ContractText): Ope
     const ids = [...context];
     if (options.length <= NARROW) {
       const lines = options.map((option, i) => `\n(${at(names, i)}) ${option}`).join('');
-      if (template) ids.push(...encode(head), ...encode(lines));
-      else ids.push(...encode(head + lines + answer));
+      append(ids, template ? [...encode(head), ...encode(lines)] : encode(head + lines + answer));
     } else {
-      ids.push(...encode(head));
+      append(ids, encode(head));
       const open = encode('\n(');
-      for (const [i, option] of options.entries()) ids.push(...open, at(labels, i), ...encode(`) ${option}`));
-      ids.push(...encode(answer));
+      for (const [i, option] of options.entries()) append(ids, [...open, at(labels, i), ...encode(`) ${option}`)]);
+      append(ids, encode(answer));
     }
-    if (template) ids.push(...template.tail, ...encode('Answer: ('));
+    if (template) append(ids, [...template.tail, ...encode('Answer: (')]);
     return { ids, shared: context.length, read: { labels: range(options.length) } };
   }
 

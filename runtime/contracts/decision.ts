@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import {
   type ContractText,
@@ -177,11 +178,12 @@ function openDecision(settings: OpenSettings, { encode }: ContractText): OpenCon
           const ids = [...encode(head)];
           const shared = commonLength(ids, start);
           const options = optionTexts(settings, question).map((text) => {
-            ids.push(...encode(`\n<option>\n${text}\n</option>`));
+            append(ids, encode(`\n<option>\n${text}\n</option>`));
             return ids.length - 1;
           });
-          ids.push(
-            ...encode('\n\nSelect the single option best supported by the context and instructions.\nDecision:'),
+          append(
+            ids,
+            encode('\n\nSelect the single option best supported by the context and instructions.\nDecision:'),
           );
           const [logits = []] = yield [{ ids, shared, read: { options, decide: ids.length - 1 } }];
           const offsets = kind === 'score' ? bias[String(options.length)] : undefined;

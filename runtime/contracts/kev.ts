@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import {
   type ContractText,
@@ -82,7 +83,7 @@ function openKev(temperature: number, dim: number, { encode, token }: ContractTe
         *ask(question: Question): Reading {
           const ids = [...prefix, token(QUESTION), ...user(render(question.instructions))];
           const options = optionTexts(question).map((text) => {
-            ids.push(token(OPEN), ...user(text), token(CLOSE));
+            append(ids, [token(OPEN), ...user(text), token(CLOSE)]);
             return ids.length - 1;
           });
           const decide = ids.push(token(DECIDE)) - 1;

@@ -1,3 +1,4 @@
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import { DataType } from '../onnx/format/model.ts';
 import { widen } from '../onnx/to-float32.ts';
@@ -210,7 +211,7 @@ class Unpickler {
   #append(items: readonly StackValue[]): void {
     const list = this.#top();
     if (!Array.isArray(list)) throw refuse('its pickle is damaged');
-    list.push(...items);
+    append(list, items);
   }
 
   #setItems(items: readonly StackValue[]): void {

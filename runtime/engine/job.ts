@@ -1,3 +1,4 @@
+import { append } from '../../lib/append.ts';
 import { at } from '../../lib/at.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { type BranchContext, BranchRun } from './branches/branch-run.ts';
@@ -280,10 +281,10 @@ export class Job {
     for (const branch of this.#group) {
       const room = end - this.sequence.length;
       const found = this.#branch(branch).feed(this.sequence, room, mostRows - rows.length);
-      rows.push(...found.map(({ cell, node }) => ({ cell, node, branch })));
+      for (const { cell, node } of found) rows.push({ cell, node, branch });
     }
     const growing = this.#group.flatMap((branch) => this.#branch(branch).growing);
-    keep.push(...new Set(growing.filter((cell) => cell >= start)));
+    append(keep, new Set(growing.filter((cell) => cell >= start)));
     return { start, rows, keep };
   }
 

@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import type { Sequence } from '../cache/sequence.ts';
 
@@ -121,7 +122,7 @@ export class BranchTokens {
     if (!this.#source) return true;
     const { branch, count } = this.#source;
     if (branch.#cells.length < count) return false;
-    this.#cells.push(...branch.#cells.slice(0, count));
+    append(this.#cells, branch.#cells.slice(0, count));
     this.#source = null;
     return true;
   }

@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import type { Constraint } from '../../../lib/grammar/constraint.ts';
 import type { BranchSpec, ChosenToken, ScoredChoice } from '../job-spec.ts';
 import type { Random } from '../random.ts';
@@ -88,7 +89,7 @@ export class Decoding {
   feed(tokens: readonly number[]): void {
     const { queue, share, contextLength, onForced } = this.#context;
     const forced = this.#begins ? [] : (this.#constraint?.takeForced() ?? []);
-    this.#tokens.push(...forced);
+    append(this.#tokens, forced);
     if (forced.length > 0) onForced?.(forced);
     const fed = [...tokens, ...forced];
     if (this.#constraint?.complete) this.#reason = 'stop';
@@ -151,7 +152,7 @@ export class Decoding {
         const step = [token, ...(grammar?.takeForced() ?? [])];
         left -= step.length;
         if (left < 0 || grammar?.complete) break;
-        text.push(...step);
+        append(text, step);
         found =
           step.length === 1 && found && expected === undefined
             ? { ...found, from: found.from + 1 }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
+import { append } from '../../../lib/append.ts';
 import { DOWNLOAD_AGAIN, unusable } from '../unusable.ts';
 import {
   DataType,
@@ -121,7 +122,7 @@ export function readTensor(
       continue;
     }
     const field = bounded(source, span);
-    if (span.no === 1) tensor.dims.push(...varints(field));
+    if (span.no === 1) append(tensor.dims, varints(field));
     else if (span.no === 2) tensor.dataType = varint(field.bytes);
     else if (span.no === 8) tensor.name = wireText(field.bytes);
     else if (span.no === 13) {

@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import { atOnce } from '../../../lib/at-once.ts';
 import type { Tool } from '../../../lib/backend.ts';
@@ -388,9 +389,15 @@ function oneCallEach(messages: readonly TemplateMessage[]): TemplateMessage[] {
     while (messages[i + 1]?.role === 'tool') outputs.push(at(messages, ++i));
     for (const [j, call] of toolCalls.entries()) {
       spread.push({ ...message, content: j === 0 ? message.content : '', toolCalls: [call] });
-      spread.push(...outputs.filter(({ answers }) => answers?.id === call.id));
+      append(
+        spread,
+        outputs.filter(({ answers }) => answers?.id === call.id),
+      );
     }
-    spread.push(...outputs.filter(({ answers }) => !toolCalls.some(({ id }) => id === answers?.id)));
+    append(
+      spread,
+      outputs.filter(({ answers }) => !toolCalls.some(({ id }) => id === answers?.id)),
+    );
   }
   return spread;
 }

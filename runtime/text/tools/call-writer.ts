@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import type { Tool } from '../../../lib/backend.ts';
 import { GrammarConstraint } from '../../../lib/grammar/grammar-constraint.ts';
@@ -56,12 +57,12 @@ export class CallWriter {
     this.#forced = [];
     for (let step = this.#steps[this.#step]; step; step = this.#steps[this.#step]) {
       if ('control' in step) {
-        tokens.push(...step.control);
+        append(tokens, step.control);
         this.#step++;
         continue;
       }
       const text = this.#textOf(step);
-      tokens.push(...text.takeForced());
+      append(tokens, text.takeForced());
       this.#read(step, text);
       if (!text.complete) break;
       this.#endText(step, text);
