@@ -258,7 +258,7 @@ const INK = /\S/u;
 
 /**
  * Splits a text into chunks of about 2,048 characters, where every tokenizer begins a new word: before a single space,
- * and after a line break before a letter. A text without such places (one endless word) is split after `most`
+ * and after a single line break before a letter. A text without such places (one endless word) is split after `most`
  * characters.
  */
 export function* textChunks(text: string, most = CHUNK): Generator<string> {
@@ -276,7 +276,7 @@ function placeToCut(text: string, from: number, most: number): number {
   for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
     for (let at = end; at > end - ENOUGH; at--) {
       if (text[at] === ' ' && is(INK, text[at - 1]) && is(INK, text[at + 1])) return at;
-      if (text[at - 1] === '\n' && is(LETTER, text[at])) return at;
+      if (text[at - 1] === '\n' && is(INK, text[at - 2]) && is(LETTER, text[at])) return at;
     }
   }
   // Never splits a surrogate pair.
