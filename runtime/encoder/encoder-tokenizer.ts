@@ -54,7 +54,7 @@ export function createEncoderTokenizer({
   tokenizerConfig: config,
 }: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
   const library = readable(() => new Tokenizer(json, config));
-  rememberWords(library);
+  rememberWords(library, json);
   const whole = (text: string): number[] =>
     text === ''
       ? []

@@ -39,7 +39,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const plain = json.added_tokens.filter(({ id }) => !control.has(id));
 
   const template = readable(() => new LibraryTokenizer(json, config));
-  rememberWords(template);
+  rememberWords(template, json);
   const sharing = (source: TokenizerJson, added: readonly AddedToken[]): LibraryTokenizer => {
     const own = new LibraryTokenizer({ ...source, model: EMPTY_MODEL, added_tokens: added }, config);
     own.model = template.model;
@@ -95,17 +95,19 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   return { encodeTemplate, encodeUser, encodeInParts, control, controlTexts, begin, id };
 }
 
-/** Number of words whose tokens a tokenizer remembers. */
+/** Number of words whose tokens a tokenizer remembers, and characters of the longest of them. */
 const REMEMBERED = 10_000;
+const REMEMBERED_LENGTH = 256;
 
 /**
  * Replaces the library's cache of words (BPE). That one keeps their order of use by deleting and adding them again,
- * which took two thirds of the time to encode a text with many words. This one forgets all words when it is full.
+ * which took two thirds of the time to encode a text with many words. This one forgets all words when it is full. A
+ * Unigram model, for which the library has no cache, gets one, and encodes words one by one where the authors' library
+ * does: this one takes a text for one word, in which sums before a word round what decides between equal tokens.
  */
-export function rememberWords({ model }: LibraryTokenizer): void {
-  if (!('cache' in model)) return;
+export function rememberWords({ model }: LibraryTokenizer, json: Pick<TokenizerJson, 'pre_tokenizer'>): void {
   const words = new Map<string, string[]>();
-  model.cache = {
+  const cache = {
     get: (word: string) => words.get(word),
     put(word: string, tokens: string[]) {
       if (words.size >= REMEMBERED) words.clear();
@@ -113,6 +115,26 @@ export function rememberWords({ model }: LibraryTokenizer): void {
     },
     clear: () => words.clear(),
   };
+  if ('cache' in model) model.cache = cache;
+  if (!('trie' in model)) return;
+  const word = splitsAtSpaces(json.pre_tokenizer) ? /\u2581[^\u2581]*|[^\u2581]+/gu : /.+/gsu;
+  model.encode = (texts: readonly string[]): string[] =>
+    texts
+      .flatMap((text) => text.match(word) ?? [])
+      .flatMap((one) => {
+        const known: string[] | undefined = cache.get(one);
+        if (known) return known;
+        const tokens = model.tokenize(one);
+        if (one.length <= REMEMBERED_LENGTH) cache.put(one, tokens);
+        return tokens;
+      });
+}
+
+/** Tells whether a tokenizer splits a text at the sign that stands for a space. */
+function splitsAtSpaces(step: unknown): boolean {
+  // A cast: members of `tokenizer.json` are read one by one; missing ones are undefined.
+  const { type, pretokenizers = [], split } = (step ?? {}) as Step & { pretokenizers?: readonly unknown[] };
+  return type === 'Sequence' ? pretokenizers.some(splitsAtSpaces) : type === 'Metaspace' && split !== false;
 }
 
 /** Runs `work`. Throws `engine_failed` if the library does not support this kind of tokenizer. */
