@@ -1,3 +1,4 @@
+import { atOnce } from '../../lib/at-once.ts';
 import type { ExtractTask, TaskAnswer } from '../../lib/backend.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
@@ -63,12 +64,27 @@ export interface Adapter {
   /** Reason why an answer may depend on the other questions of its request, if it does by design. */
   readonly dependence?: string;
   /**
-   * Plans questions about a text, one after another, so that other work may run between them. Throws `input_too_long`
-   * for a text that does not fit.
+   * Plans questions about a text one after another, and calls `planned` for each. Yields between parts of the work, so
+   * that other work may run. Throws `input_too_long` for a text that does not fit.
    */
-  decide(questions: readonly Question[], state: PyValue, options: PlanOptions): Iterable<Planned>;
-  /** Plans an extraction. Absent for models without spans. Throws `unsupported_schema` for other shapes. */
-  extract?(task: ExtractTask, text: string, options: PlanOptions): Planned;
+  decide(
+    questions: readonly Question[],
+    state: PyValue,
+    options: PlanOptions,
+    planned: (plan: Planned) => void,
+  ): Generator<void, void>;
+  /** Plans an extraction, in parts. Absent for models without spans. Throws `unsupported_schema` for other shapes. */
+  extract?(task: ExtractTask, text: string, options: PlanOptions): Generator<void, Planned>;
+}
+
+/** Plans questions in one go. */
+export function plansAtOnce(
+  { decide }: Pick<Adapter, 'decide'>,
+  ...about: [questions: readonly Question[], state: PyValue, options: PlanOptions]
+): Planned[] {
+  const plans: Planned[] = [];
+  atOnce(decide(...about, (plan) => plans.push(plan)));
+  return plans;
 }
 
 /** Returns the error for a text that the model cannot read whole. */

@@ -1,4 +1,6 @@
 import { Tokenizer } from '@huggingface/tokenizers';
+import { append } from '../../lib/append.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
@@ -12,6 +14,8 @@ export interface EncoderTokenizer {
    * that no encoder model reads.
    */
   encode(text: string): number[];
+  /** Returns what `encode` does. Yields after pieces of a long text and at its end, so that other work may run. */
+  encodeInParts(text: string): Generator<void, number[]>;
   /**
    * Returns the id of the token with exactly this text, which `encode` never returns from then on. Throws
    * `engine_failed` if there is none.
@@ -43,10 +47,12 @@ const TEXTS = {
   mask: ['[MASK]', '<mask>'],
 } as const;
 
-/** Tokens of a text that no encoder model reads, in windows either, and at which the library's stack ends. */
+/** Tokens of a text that no encoder model reads, in windows either. */
 const MOST_TOKENS = 65_536;
-/** Characters up to which a text has fewer tokens for certain. */
-const SHORT = MOST_TOKENS / 4;
+/** Characters that are encoded at once, but for those of an endless word. */
+const SLICE = 4_096;
+/** Characters before and after a cut whose tokens are compared with and without it. */
+const AROUND = 32;
 
 /** Creates the tokenizer of an encoder model. Throws `engine_failed` for one that cannot be used. */
 export function createEncoderTokenizer({
@@ -60,14 +66,22 @@ export function createEncoderTokenizer({
       ? []
       : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
         library.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
-  const raw = (text: string): number[] => {
-    let tokens = 0;
-    for (const piece of text.length > SHORT ? textChunks(text) : []) {
-      tokens += whole(piece).length;
-      if (tokens > MOST_TOKENS) throw longerThanContext(MOST_TOKENS, `more than ${MOST_TOKENS}`, READ_IN_WINDOWS);
-    }
-    return whole(text);
+  /** Tells whether two neighbouring pieces of a text have the tokens that they have together. */
+  const areApart = (before: string, after: string): boolean => {
+    const [end, start] = [before.slice(-AROUND), after.slice(0, AROUND)];
+    return [...whole(end), ...whole(start)].join() === whole(end + start).join();
   };
+  function* pieces(text: string): Generator<string> {
+    let piece = '';
+    for (const chunk of textChunks(text, Number.POSITIVE_INFINITY)) {
+      if (piece !== '' && areApart(piece, chunk)) {
+        yield piece;
+        piece = '';
+      }
+      piece += chunk;
+    }
+    yield piece;
+  }
   const found = (kind: keyof typeof TEXTS): { id: number; text: string } | undefined => {
     const texts = [tokenText(config[`${kind}_token`]), ...TEXTS[kind]];
     const text = texts.find((one) => one !== '' && library.token_to_id(one) !== undefined);
@@ -81,7 +95,7 @@ export function createEncoderTokenizer({
   };
   const mask = found('mask');
   const special = { cls: needed('cls'), sep: needed('sep'), pad: needed('pad'), ...(mask ? { mask } : {}) };
-  const pair = pairOf(library, raw) ?? ([[special.cls], [special.sep], [special.sep]] as const);
+  const pair = pairOf(library, whole) ?? ([[special.cls], [special.sep], [special.sep]] as const);
   // What a text has no token for becomes the unknown token, so that one is no control token.
   const unknown = tokenText(config.unk_token);
   const control = new Map(
@@ -91,14 +105,33 @@ export function createEncoderTokenizer({
   );
   const reading = (kept: ReadonlySet<number>): EncoderTokenizer => {
     const plain = (id: number): boolean => !control.has(id) || kept.has(id);
+    function* encodeInParts(text: string): Generator<void, number[]> {
+      const ids: number[] = [];
+      for (const piece of pieces(text)) {
+        let tokens = ids.length;
+        // An endless word has its author's tokens only if it is encoded whole, which is bounded by their number.
+        for (const part of piece.length > SLICE ? textChunks(piece) : []) {
+          tokens += whole(part).length;
+          checkTokens(tokens);
+          yield;
+        }
+        for (const id of whole(piece)) {
+          if (plain(id)) ids.push(id);
+          else append(ids, spelled(id));
+        }
+        checkTokens(ids.length);
+        yield;
+      }
+      return ids;
+    }
+    /** Returns the ids of a control token's text, which is split inside the token, and so encoded as several. */
+    const spelled = (id: number): number[] => {
+      const spelling = control.get(id) ?? '';
+      return [...whole(spelling.slice(0, 1)), ...whole(spelling.slice(1))].filter(plain);
+    };
     return {
-      encode: (text) =>
-        raw(text).flatMap((id) => {
-          if (plain(id)) return [id];
-          // The text is split inside the token, and thus encoded as several tokens.
-          const spelling = control.get(id) ?? '';
-          return [...raw(spelling.slice(0, 1)), ...raw(spelling.slice(1))].filter(plain);
-        }),
+      encode: (text) => atOnce(encodeInParts(text)),
+      encodeInParts,
       id(token) {
         const id = library.token_to_id(token);
         if (id === undefined) throw unusable(`it has no token ${token}`);
@@ -114,6 +147,10 @@ export function createEncoderTokenizer({
     };
   };
   return reading(new Set());
+}
+
+function checkTokens(tokens: number): void {
+  if (tokens > MOST_TOKENS) throw longerThanContext(MOST_TOKENS, `more than ${MOST_TOKENS}`, READ_IN_WINDOWS);
 }
 
 /** Matches the texts of control tokens that a tokenizer does not declare as special. */

@@ -41,8 +41,8 @@ export async function adapterInFolder(
     return { adapter, info: contractInfo(contract), pad: tokenizer.special.pad };
   }
   const mostTokens = COUNTED_LIMITS * contract.maxTokens;
-  const opened = contract.open(contractText(createTextModel(text, { mostTokens }), mostTokens), folder);
-  return { adapter: wholeAdapter(contract, opened), info: contract.info, pad: 0 };
+  const encoder = contractText(createTextModel(text, { mostTokens }), mostTokens);
+  return { adapter: wholeAdapter(contract, contract.open(encoder, folder), encoder), info: contract.info, pad: 0 };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { AssayError } from '../../lib/errors.ts';
 import type { Question } from '../contracts/question.ts';
-import type { Adapter, Planned, RowOutput } from './adapter.ts';
+import { type Adapter, type Planned, plansAtOnce, type RowOutput } from './adapter.ts';
 import type { EncoderGraphs } from './encoder-graphs.ts';
 
 const TEXT = 'The parcel came two weeks late and the mug was broken. I want my money back.';
@@ -51,9 +51,8 @@ export async function probeLogits(adapter: Adapter, graphs: EncoderGraphs): Prom
 function probePlans(adapter: Adapter): Planned[] {
   for (const text of [TEXT, TEXT.slice(0, 30), '.']) {
     try {
-      return QUESTIONS.flatMap((question) => [
-        ...adapter.decide([question], text, { calibrated: false, windows: false }),
-      ]);
+      const options = { calibrated: false, windows: false };
+      return QUESTIONS.flatMap((question) => plansAtOnce(adapter, [question], text, options));
     } catch (error) {
       if (!(error instanceof AssayError) || error.code !== 'input_too_long') throw error;
     }

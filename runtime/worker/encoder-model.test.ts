@@ -14,10 +14,11 @@ const ROW = 512;
 function prepared(questions: number): number {
   const adapter: Adapter = {
     capabilities: decidesOnly(ROW),
-    *decide(asked) {
+    *decide(asked, _state, _options, planned) {
       for (const _ of asked) {
         const ids = new Array<number>(ROW).fill(7);
-        yield { rows: [{ ids, shared: ROW - 1 }], read: () => ({ logprobs: [0] }) };
+        planned({ rows: [{ ids, shared: ROW - 1 }], read: () => ({ logprobs: [0] }) });
+        yield;
       }
     },
   };

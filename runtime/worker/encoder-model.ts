@@ -117,11 +117,13 @@ export class EncoderModel implements ServedModel {
     this.#checkSize(state);
     const { max_options: most } = this.#adapter.capabilities;
     const limits = this.#adapter.limits ?? { options: most, levels: most };
-    const asked = batch.tasks.flatMap((task): (Asked & { name: string })[] => {
-      if (task.type === 'extract') return [];
+    const asked: (Asked & { name: string })[] = [];
+    for (const task of batch.tasks) {
+      if (task.type === 'extract') continue;
       const question = questionOf(task, this.info.contract?.name ?? '', limits);
-      return inOrders(task, question, batch).map((one) => ({ ...one, name: task.name }));
-    });
+      for (const one of inOrders(task, question, batch)) asked.push({ ...one, name: task.name });
+      yield;
+    }
     const decided: Planned[] = [];
     const counted = new Set<EncoderRow>();
     let tokens = 0;
@@ -134,17 +136,16 @@ export class EncoderModel implements ServedModel {
       checkRequestShare(tokens, done, all);
     };
     const questions = asked.map(({ question }) => question);
-    for (const plan of this.#adapter.decide(questions, state.value, options)) {
+    yield* this.#adapter.decide(questions, state.value, options, (plan) => {
       decided.push(plan);
       count([plan], decided.length, asked.length);
-      yield;
-    }
+    });
     const plans: TaskPlan[] = [];
     for (const task of batch.tasks) {
       const plan =
         task.type === 'decide'
           ? this.#decision(task, asked, decided, batch)
-          : this.#extraction(task, state, options, batch);
+          : yield* this.#extraction(task, state, options, batch);
       plans.push(plan);
       count(plan.planned, plans.length, batch.tasks.length);
       yield;
@@ -175,12 +176,17 @@ export class EncoderModel implements ServedModel {
     };
   }
 
-  #extraction(task: ExtractTask, { value, text }: QuestionState, options: PlanOptions, batch: TaskBatch): TaskPlan {
+  *#extraction(
+    task: ExtractTask,
+    { value, text }: QuestionState,
+    options: PlanOptions,
+    batch: TaskBatch,
+  ): Generator<void, TaskPlan> {
     if (!this.#adapter.extract) {
       const message = 'This model answers questions with options and extracts nothing. Load another model.';
       throw new AssayError('unsupported_parameter', message, { param: 'model' });
     }
-    const planned = [this.#adapter.extract(task, textOrJson(value), options)];
+    const planned = [yield* this.#adapter.extract(task, textOrJson(value), options)];
     return { planned, read: ([answer]) => extraction(task.name, answer, text !== null, batch) };
   }
 

@@ -1,11 +1,12 @@
 import { describe, expect, it, test } from 'vitest';
 import { at } from '../../lib/at.ts';
+import { atOnce } from '../../lib/at-once.ts';
 import type { DecideTask, TaskAnswer, TaskBatch } from '../../lib/backend.ts';
 import { stringifyAsWritten } from '../../lib/json/written-numbers.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import { rowTokens } from '../../runtime/contracts/encoder-contracts.ts';
 import { questionOf, stateOf } from '../../runtime/contracts/question.ts';
-import type { EncoderRow, Planned, RowOutput } from '../../runtime/encoder/adapter.ts';
+import { type EncoderRow, type Planned, plansAtOnce, type RowOutput } from '../../runtime/encoder/adapter.ts';
 import { type SchemaPart, SchemaReader, schemaRow, wordsOf } from '../../runtime/encoder/contracts/gliner2.ts';
 import { openEncoderGraphs } from '../../runtime/encoder/encoder-graphs.ts';
 import { openAdapter, READ_IN_TEXTS } from '../../runtime/encoder/open-adapter.ts';
@@ -44,7 +45,7 @@ function plansOf(family: string, one: { state: unknown; questions: object; expec
   return together.flatMap((group) => {
     const names = group.map((task) => task.sent!.id);
     const questions = group.map((task) => questionOf(task, family, { options: 255, levels: 255 }));
-    const plan = () => [...adapter.decide(questions, state, SETTINGS)];
+    const plan = () => plansAtOnce(adapter, questions, state, SETTINGS);
     const first = one.expected[at(names, 0)];
     if (first.refused || first.truncated || isFull(first, rowTokens(contract))) {
       expect(plan, names.join()).toThrow(expect.objectContaining({ code: 'input_too_long' }));
@@ -120,7 +121,7 @@ describe.each(FAMILIES)('%s, asked with control tokens in the texts', (family) =
       c: { type: 'score', instructions: 'How?', criteria: [word, 'high'] },
     });
     const questions = batch.tasks.map((task) => questionOf(task, family, { options: 255, levels: 255 }));
-    const plans = [...adapter.decide(questions, state, SETTINGS)];
+    const plans = plansAtOnce(adapter, questions, state, SETTINGS);
     return plans.flatMap(({ rows }) => rows.map(({ ids }) => ids.filter((id) => control.has(id) && !read.has(id))));
   };
 
@@ -210,7 +211,7 @@ describe('gliner2', () => {
       try {
         for (const { name, text, schema, threshold, expected } of goldenOf('gliner2').cases) {
           const parts = partsOf(schema);
-          const written = schemaRow(parts, wordsOf(text), tokenizer);
+          const written = atOnce(schemaRow(parts, atOnce(wordsOf(text, tokenizer)), tokenizer));
           expect(written.row.ids, name).toEqual(expected.input_ids);
           expect(written.parts, name).toEqual(expected.markers);
           expect(written.first, name).toEqual(expected.word_first_tokens);
@@ -348,7 +349,7 @@ it.each([
   const adapter = openAdapter(contractOf('decision-tune'), tokenizer, new Set(['model']));
   const batch = asked('', { q: { type: 'choice', instructions: 'Which?', criteria: { a_b: description, c: null } } });
   const question = questionOf(batch.tasks[0] as DecideTask, 'decision-tune', { options: 9, levels: 9 });
-  const [plan] = [...adapter.decide([question], '', SETTINGS)];
+  const [plan] = plansAtOnce(adapter, [question], '', SETTINGS);
   const [from, to] = plan!.rows[0]!.markers as [number, number];
   const ids = plan!.rows[0]!.ids.slice(from + 1, to);
   expect(ids).toEqual(tokenizer.encode(shown.replaceAll('_', ' ')));
@@ -387,7 +388,7 @@ it('a plain GLiClass model reads and answers as the library does', async () => {
     for (const { state, question, options, ids, probabilities } of GLICLASS) {
       const batch = asked(state, { q: { type: 'choice', instructions: question, criteria: options } });
       const [task] = batch.tasks;
-      const [plan] = [...adapter.decide([questionOf(task!, 'gliclass', { options: 9, levels: 9 })], state, SETTINGS)];
+      const [plan] = plansAtOnce(adapter, [questionOf(task!, 'gliclass', { options: 9, levels: 9 })], state, SETTINGS);
       expect(plan!.rows[0]!.ids).toEqual(ids);
       const [answer] = await answersOf(model, batch);
       for (const [i, p] of probabilities.entries()) {

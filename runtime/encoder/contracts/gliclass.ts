@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
 import { decidesOnly } from '../../contracts/contract.ts';
@@ -65,9 +66,9 @@ export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, to
   const [marker, separator] = [tokenizer.id(LABEL), tokenizer.id(SEPARATOR)];
   return {
     capabilities: { ...decidesOnly(maxTokens, maxOptions), abstains },
-    *decide(questions, state, { calibrated }) {
+    *decide(questions, state, { calibrated }, planned) {
       const stateText = textOrJson(state);
-      const shared = tokenizer.encode(stateText).length;
+      const { length: shared } = yield* tokenizer.encodeInParts(stateText);
       for (const question of questions) {
         if (question.options.length > maxOptions) {
           const message = `This model chooses among at most ${maxOptions} options. Send fewer.`;
@@ -75,14 +76,14 @@ export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, to
         }
         const { labels, text } = texts(question, stateText);
         const ids = [cls];
-        const markers = labels.map((label) => {
-          const position = ids.length;
-          ids.push(marker, ...tokenizer.encode(label));
-          return position;
-        });
-        ids.push(separator, ...tokenizer.encode(text), sep);
+        const markers: number[] = [];
+        for (const label of labels) {
+          markers.push(ids.length);
+          append(ids, [marker, ...(yield* tokenizer.encodeInParts(label))]);
+        }
+        append(ids, [separator, ...(yield* tokenizer.encodeInParts(text)), sep]);
         if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
-        yield {
+        planned({
           rows: [{ ids, shared, markers }],
           read(outputs) {
             const [{ logits = new Float32Array() } = {}] = outputs;
@@ -93,7 +94,7 @@ export function gliclassAdapter(contract: ContractOf<'gliclass' | 'verdict'>, to
               ? { logprobs: answered, abstained: true }
               : { logprobs: answered };
           },
-        };
+        });
       }
     },
   };

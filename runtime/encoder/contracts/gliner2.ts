@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import type { ExtractTask, FieldProbability } from '../../../lib/backend.ts';
 import type { Json } from '../../../lib/contract/answer-shape.ts';
@@ -38,7 +39,7 @@ export interface SchemaLabel {
 }
 
 interface Word {
-  text: string;
+  ids: readonly number[];
   start: number;
   end: number;
 }
@@ -74,53 +75,68 @@ const WORD = new RegExp(
   'giu',
 );
 
-/** Splits a text into words. The library ends every text with punctuation, so a point may be added. */
-export function wordsOf(text: string): Word[] {
+/**
+ * Splits a text into words, each of which is encoded alone. The library ends every text with punctuation, so a point may
+ * be added. Yields after each word, so that other work may run.
+ */
+export function* wordsOf(text: string, tokenizer: EncoderTokenizer): Generator<void, Word[]> {
   const ended = text === '' ? '.' : /[.!?]$/.test(text) ? text : `${text}.`;
-  return Array.from(ended.matchAll(WORD), ({ 0: word, index }) => ({
-    text: word.toLowerCase(),
-    start: index,
-    end: index + word.length,
-  }));
+  const known = new Map<string, readonly number[]>();
+  const words: Word[] = [];
+  for (const { 0: written, index } of ended.matchAll(WORD)) {
+    const word = written.toLowerCase();
+    const ids = known.get(word) ?? (yield* tokenizer.encodeInParts(word));
+    known.set(word, ids);
+    words.push({ ids, start: index, end: index + written.length });
+    yield;
+  }
+  return words;
 }
 
-/** Writes a schema and words as a row. Each word is encoded alone. */
-export function schemaRow(
+/** Writes a schema and words as a row. Yields after each text, so that other work may run. */
+export function* schemaRow(
   schema: readonly SchemaPart[],
   words: readonly Word[],
   tokenizer: EncoderTokenizer,
-): SchemaRow {
+): Generator<void, SchemaRow> {
   const ids: number[] = [];
-  const parts = schema.map((part, i) => {
+  function* write(text: string): Generator<void, void> {
+    append(ids, yield* tokenizer.encodeInParts(text));
+  }
+  const parts: number[][] = [];
+  for (const [i, part] of schema.entries()) {
     const positions: number[] = [];
     const mark = (token: string): void => {
       positions.push(ids.length);
       ids.push(tokenizer.id(token));
     };
-    const write = (text: string): void => void ids.push(...tokenizer.encode(text));
-    write('(');
+    yield* write('(');
     mark('[P]');
     for (const [k, text] of promptOf(part).entries()) {
       if (k > 0) ids.push(tokenizer.id('[DESCRIPTION]'));
-      write(text);
+      yield* write(text);
     }
-    write('(');
+    yield* write('(');
     for (const label of labelsOf(part)) {
       mark(MARKS[part.kind]);
-      write(label);
+      yield* write(label);
     }
-    write(')');
-    write(')');
+    yield* write(')');
+    yield* write(')');
     ids.push(tokenizer.id(i < schema.length - 1 ? '[SEP_STRUCT]' : '[SEP_TEXT]'));
-    return positions;
-  });
+    parts.push(positions);
+  }
   const prefix = schema.flatMap(choiceWords);
-  const first = [...prefix, ...words.map(({ text }) => text)].map((word) => {
-    const position = ids.length;
-    ids.push(...tokenizer.encode(word));
-    return position;
-  });
-  const shared = ids.length - (first[prefix.length] ?? ids.length);
+  const first: number[] = [];
+  for (const word of prefix) {
+    first.push(ids.length);
+    yield* write(word);
+  }
+  const shared = words.reduce((sum, word) => sum + word.ids.length, 0);
+  for (const word of words) {
+    first.push(ids.length);
+    append(ids, word.ids);
+  }
   return { row: { ids, shared, markers: parts.flatMap(([, ...labels]) => labels) }, parts, first, prefix, words };
 }
 
@@ -286,12 +302,12 @@ export function gliner2Adapter(
   const spans = roles.has('span_rep');
   const adapter: Adapter = {
     capabilities: { ...decidesOnly(maxTokens), extract: spans ? 'spans' : false },
-    *decide(questions, state) {
-      const words = wordsOf(textOrJson(state));
+    *decide(questions, state, _, planned) {
+      const words = yield* wordsOf(textOrJson(state), tokenizer);
       for (const question of questions) {
-        const schema = schemaRow([classificationOf(question)], words, tokenizer);
+        const schema = yield* schemaRow([classificationOf(question)], words, tokenizer);
         checkLength(schema, maxTokens, false);
-        yield {
+        planned({
           rows: [schema.row],
           async read(outputs, run) {
             const [output = {}] = outputs;
@@ -300,7 +316,7 @@ export function gliner2Adapter(
               : [...(Object.values(output)[0] ?? [])].slice(0, question.options.length);
             return { logprobs: normalised(logits) };
           },
-        };
+        });
       }
     },
   };
@@ -341,25 +357,26 @@ interface FieldAnswer {
 }
 
 /** Plans an extraction: one row for all texts, and one for each class and structure. */
-function planExtraction(task: ExtractTask, text: string, context: ExtractContext): Planned {
+function* planExtraction(task: ExtractTask, text: string, context: ExtractContext): Generator<void, Planned> {
   const { contract, tokenizer, roles } = context;
   const fields = fieldsOfShape(task.shape, { structures: roles.has('count_pred') && roles.has('count_embed_all') });
-  const windows = textWindows(wordsOf(text), context);
+  const windows = textWindows(yield* wordsOf(text, tokenizer), context);
   const texts = fields.filter(isText);
   const entities: SchemaPart = {
     kind: 'entities',
     labels: texts.map(({ name, description }) => ({ label: name, ...(description ? { description } : {}) })),
   };
   const planned: { rows: SchemaRow[]; field: ExtractField | null }[] = [];
-  const add = (part: SchemaPart, field: ExtractField | null): void => {
-    const rows = windows.map((words) => schemaRow([part], words, tokenizer));
+  function* add(part: SchemaPart, field: ExtractField | null): Generator<void, void> {
+    const rows: SchemaRow[] = [];
+    for (const words of windows) rows.push(yield* schemaRow([part], words, tokenizer));
     for (const row of rows) checkLength(row, contract.maxTokens, !context.windows);
     planned.push({ rows, field });
-  };
-  if (texts.length > 0) add(entities, null);
+  }
+  if (texts.length > 0) yield* add(entities, null);
   for (const field of fields) {
     const part = partOf(field);
-    if (part) add(part, field);
+    if (part) yield* add(part, field);
   }
   return {
     rows: planned.flatMap(({ rows }) => rows.map(({ row }) => row)),

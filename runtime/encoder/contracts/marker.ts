@@ -1,3 +1,4 @@
+import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import { AssayError } from '../../../lib/errors.ts';
 import { normalised } from '../../../lib/tasks/logprobs.ts';
@@ -161,26 +162,28 @@ function pairsText(state: PyValue): string {
 /** Creates the adapter of a model with markers. */
 export function markerAdapter(contract: MarkerContract, tokenizer: EncoderTokenizer): Adapter {
   const layout = layoutOf(contract, tokenizer);
-  const encode = (text: string): number[] => tokenizer.encode(layout.clean(text));
+  const encode: Encode = (text) => tokenizer.encodeInParts(layout.clean(text));
   return {
     capabilities: decidesOnly(layout.maxTokens, Math.floor((layout.maxTokens - 16) / 4)),
     readsMessages: contract.name === 'laya',
-    *decide(questions, state, options) {
-      const stateIds = encode(layout.state(state));
-      for (const question of questions) yield planQuestion(layout, encode, question, stateIds, options);
+    *decide(questions, state, options, planned) {
+      const stateIds = yield* encode(layout.state(state));
+      for (const question of questions) planned(yield* planQuestion(layout, encode, question, stateIds, options));
     },
   };
 }
 
-function planQuestion(
+type Encode = EncoderTokenizer['encodeInParts'];
+
+function* planQuestion(
   layout: Layout,
-  encode: (text: string) => number[],
+  encode: Encode,
   question: Question,
   stateIds: readonly number[],
   { calibrated, windows }: PlanOptions,
-): Planned {
+): Generator<void, Planned> {
   const { sep } = layout.special;
-  const { ids: head, markers } = headOf(layout, encode, question);
+  const { ids: head, markers } = yield* headOf(layout, encode, question);
   const room = layout.maxTokens - head.length - 1;
   const canSplit = layout.window !== undefined && room > 1;
   if (stateIds.length > room && !(windows && canSplit))
@@ -224,13 +227,14 @@ function windowsOf(ids: readonly number[], size: number): (readonly number[])[] 
 }
 
 /** Encodes the part of a row in front of the state, with its options shortened as the author's code does. */
-function headOf(
+function* headOf(
   { special, head, options, optionPrefix, limits }: Layout,
-  encode: (text: string) => number[],
+  encode: Encode,
   question: Question,
-): { ids: number[]; markers: number[] } {
-  let asked = encode(head(question));
-  let texts = options(question).map((text) => [special.mask, ...encode(optionPrefix + text)]);
+): Generator<void, { ids: number[]; markers: number[] }> {
+  let asked = yield* encode(head(question));
+  let texts: number[][] = [];
+  for (const text of options(question)) texts.push([special.mask, ...(yield* encode(optionPrefix + text))]);
   if (limits) {
     const longest = Math.max(...texts.map(({ length }) => length)) - 1;
     if (longest > limits.option) throw optionTooLong(longest, limits.option);
@@ -247,7 +251,7 @@ function headOf(
   const ids = [special.cls, ...asked, special.sep];
   const markers = texts.map((text) => {
     const marker = ids.length;
-    ids.push(...text);
+    append(ids, text);
     return marker;
   });
   ids.push(special.sep);

@@ -1,9 +1,10 @@
+import { append } from '../../../lib/append.ts';
 import { normalised } from '../../../lib/tasks/logprobs.ts';
 import { decidesOnly } from '../../contracts/contract.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
-import { type Adapter, type EncoderRow, type Planned, tooLong } from '../adapter.ts';
+import { type Adapter, type EncoderRow, tooLong } from '../adapter.ts';
 import type { EncoderTokenizer } from '../encoder-tokenizer.ts';
 
 /**
@@ -17,22 +18,23 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
   return {
     dependence: 'it reads all questions of a request in one row',
     capabilities: decidesOnly(maxTokens),
-    decide(questions, state, { calibrated }) {
-      const stateIds = tokenizer.encode(textOrJson(state, { sorted: true }));
+    *decide(questions, state, { calibrated }, planned) {
+      const stateIds = yield* tokenizer.encodeInParts(textOrJson(state, { sorted: true }));
       if (stateIds.length > stateTokens) throw tooLong(stateIds.length, stateTokens);
       const texts = questions.map(optionTexts);
       const count = texts.reduce((sum, { length }) => sum + length, 0);
       const ids = [cls, marks.state, ...stateIds];
       const tokens = ids.map(() => NEITHER);
       const [asked, answers]: [number[], number[]] = [[], []];
-      const add = (mark: number, text: readonly number[], part: number): void => {
-        ids.push(mark, ...text);
-        tokens.push(NEITHER, ...text.map(() => part));
-      };
+      function* add(mark: number, text: string, part: number): Generator<void, void> {
+        const own = yield* tokenizer.encodeInParts(text);
+        append(ids, [mark, ...own]);
+        append(tokens, [NEITHER, ...own.map(() => part)]);
+      }
       for (const [i, question] of questions.entries()) {
-        add(marks.question, tokenizer.encode(textOrJson(question.instructions)), count + i);
+        yield* add(marks.question, textOrJson(question.instructions), count + i);
         for (const option of texts[i] ?? []) {
-          add(marks.option, tokenizer.encode(option), answers.length);
+          yield* add(marks.option, option, answers.length);
           asked.push(count + i);
           answers.push(answers.length);
         }
@@ -42,11 +44,11 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
       if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
       const row: EncoderRow = { ids, shared: stateIds.length, parts: { tokens, questions: asked, options: answers } };
       let first = 0;
-      return questions.map(({ kind }, i): Planned => {
+      for (const [i, { kind }] of questions.entries()) {
         const from = first;
         first += texts[i]?.length ?? 0;
         const end = first;
-        return {
+        planned({
           rows: [row],
           read(outputs) {
             const [{ logits = new Float32Array() } = {}] = outputs;
@@ -55,8 +57,8 @@ export function openJevAdapter(contract: ContractOf<'open-jev'>, tokenizer: Enco
             // In a row, "no" is before "yes".
             return { logprobs: kind === 'predicate' ? logprobs.reverse() : logprobs };
           },
-        };
-      });
+        });
+      }
     },
   };
 }

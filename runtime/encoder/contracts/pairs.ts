@@ -22,17 +22,18 @@ export function nliAdapter(contract: ContractOf<'nli'>, tokenizer: EncoderTokeni
   const added = before.length + between.length + after.length;
   return {
     capabilities: decidesOnly(maxTokens),
-    *decide(questions, state) {
-      const premise = tokenizer.encode(textOrJson(state));
+    *decide(questions, state, _, planned) {
+      const premise = yield* tokenizer.encodeInParts(textOrJson(state));
+      const first = [...before, ...premise, ...between];
       for (const question of questions) {
-        const rows = hypotheses(question, contract.hypothesis).map((text): EncoderRow => {
-          const hypothesis = tokenizer.encode(text);
+        const rows: EncoderRow[] = [];
+        for (const text of hypotheses(question, contract.hypothesis)) {
+          const hypothesis = yield* tokenizer.encodeInParts(text);
           const length = added + premise.length + hypothesis.length;
           if (length > maxTokens) throw tooLong(length, maxTokens);
-          const first = [...before, ...premise, ...between];
-          return { ids: [...first, ...hypothesis, ...after], shared: premise.length, secondFrom: first.length };
-        });
-        yield {
+          rows.push({ ids: [...first, ...hypothesis, ...after], shared: premise.length, secondFrom: first.length });
+        }
+        planned({
           rows,
           read(outputs) {
             const entailed = outputs.map(({ logits = EMPTY }) => at(logits, entailment));
@@ -44,7 +45,7 @@ export function nliAdapter(contract: ContractOf<'nli'>, tokenizer: EncoderTokeni
             const logprobs = normalised(entailed);
             return { logprobs: question.kind === 'predicate' ? logprobs.reverse() : logprobs };
           },
-        };
+        });
       }
     },
   };
@@ -79,15 +80,16 @@ export function openDecisionAdapter(contract: ContractOf<'open-decision'>, token
   const { cls, sep } = tokenizer.special;
   return {
     capabilities: { ...decidesOnly(maxTokens), ...(languages.length > 0 ? { languages } : {}) },
-    *decide(questions, state, { calibrated }) {
-      const stateIds = tokenizer.encode(textOrJson(state, { indent: 2 }));
+    *decide(questions, state, { calibrated }, planned) {
+      const stateIds = yield* tokenizer.encodeInParts(textOrJson(state, { indent: 2 }));
       for (const question of questions) {
-        const rows = pairTexts(question).map((text): EncoderRow => {
-          const ids = [cls, ...tokenizer.encode(text), sep, ...stateIds, sep];
+        const rows: EncoderRow[] = [];
+        for (const text of pairTexts(question)) {
+          const ids = [cls, ...(yield* tokenizer.encodeInParts(text)), sep, ...stateIds, sep];
           if (ids.length > maxTokens) throw tooLong(ids.length, maxTokens);
-          return { ids, shared: stateIds.length };
-        });
-        yield {
+          rows.push({ ids, shared: stateIds.length });
+        }
+        planned({
           rows,
           read(outputs) {
             if (question.kind === 'score') {
@@ -101,7 +103,7 @@ export function openDecisionAdapter(contract: ContractOf<'open-decision'>, token
               logprobs: normalised(outputs.map((output) => at(output.choice_logits ?? EMPTY, 0) / temperature)),
             };
           },
-        };
+        });
       }
     },
   };

@@ -2,13 +2,14 @@ import { at } from '../../../lib/at.ts';
 import {
   asListed,
   type Row as ContractRow,
+  type ContractText,
   type DecisionContract,
   decidesOnly,
   type Field,
   type OpenContract,
   type Span,
 } from '../../contracts/contract.ts';
-import type { Adapter, EncoderRow, Planned, RowOutput, RunHead } from '../adapter.ts';
+import type { Adapter, EncoderRow, RowOutput, RunHead } from '../adapter.ts';
 
 /** Name of the graph that reads the states of all tokens. */
 export const JOINT_HEAD = 'joint_head';
@@ -19,7 +20,11 @@ const KINDS = { predicate: 0, choice: 1, score: 2 } as const;
  * Creates the adapter of a decision model on a causal language model that reads its whole prompt at once: every token
  * sees all others, or all questions are answered together.
  */
-export function wholeAdapter(contract: DecisionContract, open: OpenContract): Adapter {
+export function wholeAdapter(
+  contract: DecisionContract,
+  open: OpenContract,
+  text: Pick<ContractText, 'inParts'>,
+): Adapter {
   const { limits, maxTokens, confidence, dependence } = contract;
   return {
     ...(dependence ? { dependence } : {}),
@@ -27,19 +32,22 @@ export function wholeAdapter(contract: DecisionContract, open: OpenContract): Ad
     limits,
     confidence,
     readsMessages: true,
-    *decide(questions, state) {
+    *decide(questions, state, _, planned) {
       const listed = questions.map((question) => asListed(contract, question));
       // A question in several orders of its options is one of the request's questions.
       const different = [...new Map(listed.toReversed().map((question) => [question.task, question])).values()];
-      const asking = open.about(state, different.reverse());
+      different.reverse();
+      const inParts = text.inParts();
+      const asking = yield* inParts(() => open.about(state, different));
       const rows = new Map<ContractRow, EncoderRow>();
       const read = new Map<ContractRow, Promise<readonly number[]>>();
       for (const [i, question] of listed.entries()) {
-        const reading = asking.ask(question);
-        const { value } = reading.next([]);
-        // A cast: these contracts always read one round of rows.
-        const asked = value as readonly ContractRow[];
-        yield {
+        const { reading, asked } = yield* inParts(() => {
+          const reading = asking.ask(question);
+          // A cast: these contracts always read one round of rows.
+          return { reading, asked: reading.next([]).value as readonly ContractRow[] };
+        });
+        planned({
           rows: asked.map((row) => {
             const made = rows.get(row) ?? rowOf(row);
             rows.set(row, made);
@@ -56,7 +64,8 @@ export function wholeAdapter(contract: DecisionContract, open: OpenContract): Ad
             const logprobs = reading.next(logits).value as readonly number[];
             return { logprobs: inAnswersOrder(at(questions, i) === question, logprobs) };
           },
-        } satisfies Planned;
+        });
+        yield;
       }
     },
   };
