@@ -6,6 +6,7 @@ import type { DecisionContract } from '../../runtime/contracts/contract.ts';
 import { contractText } from '../../runtime/contracts/contract-text.ts';
 import { contractInFolder } from '../../runtime/contracts/read-files.ts';
 import type { Adapter } from '../../runtime/encoder/adapter.ts';
+import { findWords } from '../../runtime/encoder/contracts/gliner2.ts';
 import { wholeAdapter } from '../../runtime/encoder/contracts/whole.ts';
 import { createEncoderTokenizer, type EncoderTokenizer } from '../../runtime/encoder/encoder-tokenizer.ts';
 import { openAdapter } from '../../runtime/encoder/open-adapter.ts';
@@ -140,4 +141,27 @@ it('gives a word of a Unigram model the same tokens everywhere, where two splits
   });
   expect(encode('aaa')).toEqual([space, two, one]);
   expect(encode('aaa '.repeat(300))).toEqual(Array(300).fill([space, two, one]).flat());
+});
+
+/** The library's words. */
+const SUBWORD = '[\\p{L}\\p{N}_\\p{M}\\u200c\\u200d]';
+const PUBLISHED = new RegExp(
+  `(?:https?://[^\\s]+|www\\.[^\\s]+)|[a-z0-9._%+-]+@[a-z0-9.-]+\\.[a-z]{2,}|@[a-z0-9_]+|${SUBWORD}+(?:[-_]${SUBWORD}+)*|\\S`,
+  'giu',
+);
+
+describe('the words of GLiNER2', () => {
+  it.each([
+    'Write to ann.lee+x@mail.example.org, or @ann_lee!',
+    'a%a%@ a.b@c a.b@c.d a.b@c.de.f @a.co x@@y.com',
+    'http://a.b/c?d=e@f.gh www.x.y@z.com not-a_word--x _ -',
+    '%+-@x.com a%a%@x.c0m \u212a@x.com ſ.%@a.bc 案件@处理.com',
+  ])('are those of the library: %s', (text) => {
+    const wanted = Array.from(text.matchAll(PUBLISHED), ({ 0: word, index }) => [word, index]);
+    expect(Array.from(findWords(text), ({ 0: word, index }) => [word, index])).toEqual(wanted);
+  });
+
+  it('are found in a text that could be one name of a mail address', () => {
+    expect([...findWords('a%'.repeat(200_000))]).toHaveLength(400_000);
+  });
 });

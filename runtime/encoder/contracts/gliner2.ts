@@ -69,21 +69,50 @@ const THRESHOLD = 0.5;
 /** Words of a window over a long text, and those that two windows share (the library's `extract_long`). */
 const WINDOW = { words: 384, shared: 64 };
 const SUBWORD = '[\\p{L}\\p{N}_\\p{M}\\u200c\\u200d]';
+const MAIL = { name: '[a-z0-9._%+-]+', domain: '@[a-z0-9.-]+\\.[a-z]{2,}' };
 /** Matches words as the library splits them: addresses, mail addresses, handles, words, and single characters. */
-const WORD = new RegExp(
-  `(?:https?://[^\\s]+|www\\.[^\\s]+)|[a-z0-9._%+-]+@[a-z0-9.-]+\\.[a-z]{2,}|@[a-z0-9_]+|${SUBWORD}+(?:[-_]${SUBWORD}+)*|\\S`,
-  'giu',
-);
+const word = (mail: string): RegExp =>
+  new RegExp(`(?:https?://[^\\s]+|www\\.[^\\s]+)|${mail}@[a-z0-9_]+|${SUBWORD}+(?:[-_]${SUBWORD}+)*|\\S`, 'giu');
+const [WORD, WORD_OR_MAIL] = [word(''), word(`${MAIL.name}${MAIL.domain}|`)];
+const MAIL_NAME = new RegExp(MAIL.name, 'iuy');
+const MAIL_DOMAIN = new RegExp(MAIL.domain, 'iuy');
+const INK = /\S/gu;
 
 /**
- * Splits a text into words, each of which is encoded alone. The library ends every text with punctuation, so a point may
- * be added. Yields after each word, so that other work may run.
+ * Finds the words of a text, as `WORD_OR_MAIL` alone would. That one reads all that could be the name of a mail address
+ * again at each sign in it, which takes seconds for some texts, so it is only used where a domain follows.
+ */
+export function* findWords(text: string): Generator<{ 0: string; index: number }, void> {
+  /** End of what could be the name of a mail address, and whether a domain is there. */
+  let name = { end: 0, isMail: false };
+  for (let from = 0; ; ) {
+    const { index } = matchAt(INK, text, from) ?? { index: -1 };
+    if (index < 0) return;
+    if (index >= name.end) {
+      const end = index + (matchAt(MAIL_NAME, text, index)?.[0].length ?? 0);
+      name = { end, isMail: end > index && matchAt(MAIL_DOMAIN, text, end) !== null };
+    }
+    const found = matchAt(name.isMail && index < name.end ? WORD_OR_MAIL : WORD, text, index);
+    if (!found) return;
+    yield found;
+    from = found.index + found[0].length;
+  }
+}
+
+function matchAt(pattern: RegExp, text: string, from: number): RegExpExecArray | null {
+  pattern.lastIndex = from;
+  return pattern.exec(text);
+}
+
+/**
+ * Splits a text into words, each of which is encoded alone. The library ends every text with punctuation, so a point
+ * may be added. Yields after each word, so that other work may run.
  */
 export function* wordsOf(text: string, tokenizer: EncoderTokenizer): Generator<void, Word[]> {
   const ended = text === '' ? '.' : /[.!?]$/.test(text) ? text : `${text}.`;
   const known = new Map<string, readonly number[]>();
   const words: Word[] = [];
-  for (const { 0: written, index } of ended.matchAll(WORD)) {
+  for (const { 0: written, index } of findWords(ended)) {
     const word = written.toLowerCase();
     const ids = known.get(word) ?? (yield* tokenizer.encodeInParts(word));
     known.set(word, ids);
