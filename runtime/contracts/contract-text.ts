@@ -3,7 +3,7 @@ import { atOnce } from '../../lib/at-once.ts';
 import { AssayError } from '../../lib/errors.ts';
 import { checkLength, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { TextModel } from '../text/text-model.ts';
-import { textChunks } from '../text/tokenizer/tokenizer.ts';
+import { exactChunks } from '../text/tokenizer/tokenizer.ts';
 import type { ContractText } from './contract.ts';
 
 /** Characters of the texts that are encoded in one slice: some milliseconds. */
@@ -27,7 +27,8 @@ export function contractText(model: TextModel, limit: number): ContractText {
 
   function* encoded(text: string): Generator<void, readonly number[]> {
     const ids: number[] = [];
-    for (const piece of textChunks(text, Number.POSITIVE_INFINITY)) {
+    const around = (part: string) => tokenizer.encodeTemplate(part, true);
+    for (const piece of exactChunks(text, around)) {
       const last = ids.at(-1);
       if (last !== undefined) yield;
       if (piece.length > SLICE) {

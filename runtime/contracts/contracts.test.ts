@@ -123,6 +123,12 @@ describe.each(FAMILIES)('%s', async (family) => {
   });
 });
 
+test('a text is not cut where a token of the vocabulary has a space behind a letter', async () => {
+  const model = await loadTextModel(fixture('models/genai/gemma3'));
+  const text = Array.from({ length: 500 }, (_, i) => `{"text":"It's "${i}""}`).join();
+  expect(contractText(model, LIMIT * 8).encode(text)).toEqual(model.tokenizer.encodeTemplate(text, false));
+});
+
 test.each(['decider', 'kev-dense', 'decision2-dense', 'clef'])(
   '%s writes a row of more tokens than fit on the stack',
   async (family) => {

@@ -4,7 +4,7 @@ import { atOnce } from '../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
-import { rememberWords, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
+import { exactChunks, rememberWords, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
@@ -51,8 +51,6 @@ const TEXTS = {
 const MOST_TOKENS = 65_536;
 /** Characters that are encoded at once, but for those of an endless word. */
 const SLICE = 4_096;
-/** Characters before and after a cut whose tokens are compared with and without it. */
-const AROUND = 32;
 
 /** Creates the tokenizer of an encoder model. Throws `engine_failed` for one that cannot be used. */
 export function createEncoderTokenizer({
@@ -66,22 +64,6 @@ export function createEncoderTokenizer({
       ? []
       : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
         library.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
-  /** Tells whether two neighbouring pieces of a text have the tokens that they have together. */
-  const areApart = (before: string, after: string): boolean => {
-    const [end, start] = [before.slice(-AROUND), after.slice(0, AROUND)];
-    return [...whole(end), ...whole(start)].join() === whole(end + start).join();
-  };
-  function* pieces(text: string): Generator<string> {
-    let piece = '';
-    for (const chunk of textChunks(text, Number.POSITIVE_INFINITY)) {
-      if (piece !== '' && areApart(piece, chunk)) {
-        yield piece;
-        piece = '';
-      }
-      piece += chunk;
-    }
-    yield piece;
-  }
   const found = (kind: keyof typeof TEXTS): { id: number; text: string } | undefined => {
     const texts = [tokenText(config[`${kind}_token`]), ...TEXTS[kind]];
     const text = texts.find((one) => one !== '' && library.token_to_id(one) !== undefined);
@@ -107,7 +89,7 @@ export function createEncoderTokenizer({
     const plain = (id: number): boolean => !control.has(id) || kept.has(id);
     function* encodeInParts(text: string): Generator<void, number[]> {
       const ids: number[] = [];
-      for (const piece of pieces(text)) {
+      for (const piece of exactChunks(text, whole)) {
         let tokens = ids.length;
         // An endless word has its author's tokens only if it is encoded whole, which is bounded by their number.
         for (const part of piece.length > SLICE ? textChunks(piece) : []) {

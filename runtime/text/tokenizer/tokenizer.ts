@@ -293,6 +293,26 @@ export function* textChunks(text: string, most = CHUNK): Generator<string> {
   if (from < text.length || from === 0) yield text.slice(from);
 }
 
+/** Characters before and after a cut whose tokens are compared with and without it. */
+const AROUND = 32;
+
+/**
+ * Splits a text like `textChunks`, but only where `encode` returns the same tokens for what is around the cut with and
+ * without it: the tokens of the pieces are those of the whole text. An endless word is one piece.
+ */
+export function* exactChunks(text: string, encode: (part: string) => readonly number[]): Generator<string> {
+  let piece = '';
+  for (const chunk of textChunks(text, Number.POSITIVE_INFINITY)) {
+    const [before, after] = [piece.slice(-AROUND), chunk.slice(0, AROUND)];
+    if (piece !== '' && [...encode(before), ...encode(after)].join() === encode(before + after).join()) {
+      yield piece;
+      piece = '';
+    }
+    piece += chunk;
+  }
+  yield piece;
+}
+
 function placeToCut(text: string, from: number, most: number): number {
   const longest = Math.min(from + most, text.length);
   for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
