@@ -28,7 +28,7 @@ export function contractText(model: TextModel, limit: number): ContractText {
   function* encoded(text: string): Generator<void, readonly number[]> {
     const ids: number[] = [];
     const around = (part: string) => tokenizer.encodeTemplate(part, true);
-    for (const piece of exactChunks(text, around)) {
+    for (const piece of exactChunks(text, around, tokenizer.splitsAtSigns)) {
       const last = ids.at(-1);
       if (last !== undefined) yield;
       if (piece.length > SLICE) {

@@ -4,7 +4,7 @@ import { atOnce } from '../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
-import { exactChunks, rememberWords, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
+import { exactChunks, rememberWords, splitsAtSigns, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
@@ -64,6 +64,7 @@ export function createEncoderTokenizer({
       ? []
       : // A character that is not in the vocabulary has no id, and there may be no unknown token, so it is dropped.
         library.encode(text, { add_special_tokens: false }).ids.filter((id: number | undefined) => id !== undefined);
+  const signs = splitsAtSigns(library);
   const found = (kind: keyof typeof TEXTS): { id: number; text: string } | undefined => {
     const texts = [tokenText(config[`${kind}_token`]), ...TEXTS[kind]];
     const text = texts.find((one) => one !== '' && library.token_to_id(one) !== undefined);
@@ -89,7 +90,7 @@ export function createEncoderTokenizer({
     const plain = (id: number): boolean => !control.has(id) || kept.has(id);
     function* encodeInParts(text: string): Generator<void, number[]> {
       const ids: number[] = [];
-      for (const piece of exactChunks(text, whole)) {
+      for (const piece of exactChunks(text, whole, signs)) {
         let tokens = ids.length;
         // An endless word has its author's tokens only if it is encoded whole, which is bounded by their number.
         for (const part of piece.length > SLICE ? textChunks(piece) : []) {

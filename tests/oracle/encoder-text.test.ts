@@ -101,6 +101,7 @@ const TEXTS: Readonly<Record<string, string>> = {
     null,
     1,
   ),
+  compact: JSON.stringify(Array.from({ length: 200 }, (_, i) => ({ id: i, text: `It's`, f: [1.5, true] }))),
   unknown: '☃ ☃☃ \u2581 \uff5e '.repeat(400),
 };
 

@@ -7,7 +7,7 @@ import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { readModelText } from '../model-files.ts';
 import { encodeSegments } from '../segment.ts';
 import { createTextModel } from '../text-model.ts';
-import { RecentEncodings, textChunks } from './tokenizer.ts';
+import { exactChunks, RecentEncodings, textChunks } from './tokenizer.ts';
 
 const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
 
@@ -45,6 +45,17 @@ describe.each(FAMILIES)('%s', async (family) => {
     const { tokenizer, tokenizerConfig } = await readModelText(fixture(`text/${family}`));
     const whole = new LibraryTokenizer(tokenizer, tokenizerConfig).encode(text, { add_special_tokens: false }).ids;
     expect(model.tokenizer.encodeUser(text, false)).toEqual(whole);
+  });
+
+  it('encodes a long text without spaces in pieces, where a pattern says that words end before signs', async () => {
+    const text = '日本語テキスト、"it\'s":12.5,[true],'.repeat(400);
+    const { tokenizer, tokenizerConfig } = await readModelText(fixture(`text/${family}`));
+    const library = new LibraryTokenizer(tokenizer, tokenizerConfig);
+    const whole = library.encode(text, { add_special_tokens: false }).ids;
+    const encode = (part: string) => library.encode(part, { add_special_tokens: false }).ids;
+    const pieces = [...exactChunks(text, encode, model.tokenizer.splitsAtSigns)];
+    expect(pieces.length).toBe(model.tokenizer.splitsAtSigns ? Math.ceil(text.length / 2048) : 1);
+    if (model.tokenizer.splitsAtSigns) expect(model.tokenizer.encodeUser(text, false)).toEqual(whole);
   });
 
   it('never makes a control token of user text', () => {

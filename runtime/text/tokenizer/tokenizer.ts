@@ -21,6 +21,8 @@ export interface Tokenizer {
   readonly controlTexts: ReadonlyMap<string, number>;
   /** Id of the begin token, if the tokenizer puts one in front of every text; otherwise null. */
   readonly begin: number | null;
+  /** True if a word ends before a sign, whatever the vocabulary is: a text may be cut there (`textChunks`). */
+  readonly splitsAtSigns: boolean;
   /** Returns the id of a token with exactly this text, such as `<|im_end|>`; undefined if there is none. */
   id(token: string): number | undefined;
 }
@@ -59,13 +61,14 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
     return [...ids(templateContinued, text.slice(0, cut)), ...ids(template, text.slice(cut))];
   }
 
+  const signs = splitsAtSigns(template);
   const recent = new RecentEncodings(RECENT_CHARACTERS);
   function* encodeInParts(text: string, continues: boolean): Generator<void, readonly number[]> {
     const kind = continues ? 'c' : 's';
     const known = recent.find(kind, text);
     if (known) return known;
     const encoded: number[] = [];
-    for (const piece of textChunks(text)) {
+    for (const piece of textChunks(text, { signs })) {
       if (encoded.length > 0) yield;
       for (const id of spellOut(piece, continues || encoded.length > 0)) encoded.push(id);
       if (encoded.length > mostTokens) break;
@@ -92,7 +95,7 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const id = (token: string) => template.token_to_id(token);
   const controlTexts = new Map(controlTokens.map((token) => [token.content, token.id]));
   const begin = beginToken(template, tokenText(config.bos_token));
-  return { encodeTemplate, encodeUser, encodeInParts, control, controlTexts, begin, id };
+  return { encodeTemplate, encodeUser, encodeInParts, control, controlTexts, begin, splitsAtSigns: signs, id };
 }
 
 /** Number of words whose tokens a tokenizer remembers, and characters of the longest of them. */
@@ -276,17 +279,44 @@ const CHUNK = 4_096;
 const ENOUGH = 2_048;
 
 const LETTER = /\p{L}/u;
+const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 const INK = /\S/u;
+/** Signs that stand behind words of JSON without spaces, and of languages that are written without them. */
+const SIGNS = '",;:!?)]}，。、；：！？）」』】';
+
+/**
+ * Tells whether a tokenizer ends a word before a sign behind a letter or a digit, as its pattern for words says. In one
+ * without a pattern, a token of the vocabulary could have both.
+ */
+export function splitsAtSigns({ pre_tokenizer: split }: LibraryTokenizer): boolean {
+  return [...SIGNS].every((sign) =>
+    ['ab', '12'].every((word) => {
+      const words: string[] = split?.(word + sign + word) ?? [];
+      return words.some(
+        (_, i) =>
+          words
+            .slice(0, i + 1)
+            .join('')
+            .endsWith(word) && i < words.length - 1,
+      );
+    }),
+  );
+}
 
 /**
  * Splits a text into chunks of about 2,048 characters, where every tokenizer begins a new word: before a single space,
  * and after a single line break before a letter. A text without such places (one endless word) is split after `most`
  * characters.
+ *
+ * @param signs true to split also before signs that follow a word, for a tokenizer with `splitsAtSigns`
  */
-export function* textChunks(text: string, most = CHUNK): Generator<string> {
+export function* textChunks(
+  text: string,
+  { most = CHUNK, signs = false }: { most?: number; signs?: boolean } = {},
+): Generator<string> {
   let from = 0;
   while (text.length - from > ENOUGH) {
-    const cut = placeToCut(text, from, most);
+    const cut = placeToCut(text, from, most, signs);
     yield text.slice(from, cut);
     from = cut;
   }
@@ -300,9 +330,13 @@ const AROUND = 32;
  * Splits a text like `textChunks`, but only where `encode` returns the same tokens for what is around the cut with and
  * without it: the tokens of the pieces are those of the whole text. An endless word is one piece.
  */
-export function* exactChunks(text: string, encode: (part: string) => readonly number[]): Generator<string> {
+export function* exactChunks(
+  text: string,
+  encode: (part: string) => readonly number[],
+  signs: boolean,
+): Generator<string> {
   let piece = '';
-  for (const chunk of textChunks(text, Number.POSITIVE_INFINITY)) {
+  for (const chunk of textChunks(text, { most: Number.POSITIVE_INFINITY, signs })) {
     const [before, after] = [piece.slice(-AROUND), chunk.slice(0, AROUND)];
     if (piece !== '' && [...encode(before), ...encode(after)].join() === encode(before + after).join()) {
       yield piece;
@@ -313,12 +347,13 @@ export function* exactChunks(text: string, encode: (part: string) => readonly nu
   yield piece;
 }
 
-function placeToCut(text: string, from: number, most: number): number {
+function placeToCut(text: string, from: number, most: number, signs: boolean): number {
   const longest = Math.min(from + most, text.length);
   for (let end = from + ENOUGH; end <= longest; end += ENOUGH) {
     for (let at = end; at > end - ENOUGH; at--) {
       if (text[at] === ' ' && is(INK, text[at - 1]) && is(INK, text[at + 1])) return at;
       if (text[at - 1] === '\n' && is(INK, text[at - 2]) && is(LETTER, text[at])) return at;
+      if (signs && SIGNS.includes(text.charAt(at)) && is(LETTER_OR_DIGIT, text[at - 1])) return at;
     }
   }
   // Never splits a surrogate pair.
