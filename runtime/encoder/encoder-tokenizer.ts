@@ -1,10 +1,10 @@
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { append } from '../../lib/append.ts';
 import { atOnce } from '../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
-import { exactChunks, rememberWords, splitsAtSigns, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
+import { exactChunks, openLibrary, splitsAtSigns, textChunks, tokenText } from '../text/tokenizer/tokenizer.ts';
 
 /** Encodes texts for an encoder model. Without a vocabulary for grammars, so any kind of tokenizer will do. */
 export interface EncoderTokenizer {
@@ -57,8 +57,7 @@ export function createEncoderTokenizer({
   tokenizer: json,
   tokenizerConfig: config,
 }: Pick<ModelText, 'tokenizer' | 'tokenizerConfig'>): EncoderTokenizer {
-  const library = readable(() => new Tokenizer(json, config));
-  rememberWords(library, json);
+  const library = readable(() => openLibrary(json, config));
   const whole = (text: string): number[] =>
     text === ''
       ? []

@@ -7,7 +7,7 @@ import { fixture, readFixture } from '../../../tests/fixture.ts';
 import { readModelText } from '../model-files.ts';
 import { encodeSegments } from '../segment.ts';
 import { createTextModel } from '../text-model.ts';
-import { exactChunks, RecentEncodings, textChunks } from './tokenizer.ts';
+import { exactChunks, openLibrary, RecentEncodings, textChunks } from './tokenizer.ts';
 
 const FAMILIES = ['qwen', 'smollm', 'reasoner', 'llama3', 'gemma', 'llama2', 'mistral', 'base'];
 
@@ -98,6 +98,26 @@ describe.each(FAMILIES)('%s', async (family) => {
       { numRuns: Number(process.env.ASSAY_PROPERTY_RUNS ?? 200) },
     );
   });
+});
+
+const BYTES = { type: 'ByteLevel', add_prefix_space: false };
+const digits = (alone: boolean) => ({ type: 'Digits', individual_digits: alone });
+const inOrder = (...pretokenizers: object[]) => ({ type: 'Sequence', pretokenizers });
+
+// The words are those of the Rust library (tokenizers 0.23). Ġ is a space; Âħ is U+0085, ï»¿ is U+FEFF, Â½ is ½.
+it.each([
+  ['a \u0085b', BYTES, ['a', 'Ġ', 'Âħ', 'b']],
+  ['a\u0085\u0085b', BYTES, ['a', 'Âħ', 'Âħ', 'b']],
+  ['a \uFEFFb', BYTES, ['a', 'Ġï»¿', 'b']],
+  ["it's  12 !", BYTES, ['it', "'s", 'Ġ', 'Ġ12', 'Ġ!']],
+  ['a½3 b', digits(true), ['a', '½', '3', ' b']],
+  ['a½3 b', digits(false), ['a', '½3', ' b']],
+  [' ½', inOrder(digits(true), BYTES), ['Ġ', 'Â½']],
+])('cuts %j as the Rust library does, with %j', (text, step, words) => {
+  const model = { type: 'BPE', vocab: {}, merges: [] };
+  const others = { normalizer: null, post_processor: null, decoder: null, added_tokens: [] };
+  const library = openLibrary({ ...others, model, pre_tokenizer: step }, {});
+  expect(library.pre_tokenizer?.pre_tokenize([text])).toEqual(words);
 });
 
 const text = (letter: string) => letter.repeat(600);

@@ -40,10 +40,9 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   const control = new Set(controlTokens.map(({ id }) => id));
   const plain = json.added_tokens.filter(({ id }) => !control.has(id));
 
-  const template = readable(() => new LibraryTokenizer(json, config));
-  rememberWords(template, json);
-  const sharing = (source: TokenizerJson, added: readonly AddedToken[]): LibraryTokenizer => {
-    const own = new LibraryTokenizer({ ...source, model: EMPTY_MODEL, added_tokens: added }, config);
+  const template = readable(() => openLibrary(json, config));
+  const sharing = (source: TokenizerJson, added: AddedToken[]): LibraryTokenizer => {
+    const own = openLibrary({ ...source, model: EMPTY_MODEL, added_tokens: added }, config);
     own.model = template.model;
     return own;
   };
@@ -98,6 +97,35 @@ export function createTokenizer(model: ModelText, mostTokens = Number.POSITIVE_I
   return { encodeTemplate, encodeUser, encodeInParts, control, controlTexts, begin, splitsAtSigns: signs, id };
 }
 
+/** Opens a tokenizer of the library, with the tokens and about the speed of the Rust library. */
+export function openLibrary(json: TokenizerJson, config: object): LibraryTokenizer {
+  const tokenizer = new LibraryTokenizer(json, config);
+  correctPatterns(tokenizer.pre_tokenizer);
+  rememberWords(tokenizer, json);
+  return tokenizer;
+}
+
+/** Matches a word of byte-level BPE. `\s` is not used, because U+FEFF is a space in it, and U+0085 is none. */
+const BYTE_LEVEL_WORD =
+  /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
+
+/** Describes a step of the library that cuts texts. */
+interface CuttingStep {
+  config?: { type?: string; individual_digits?: boolean };
+  pattern?: RegExp;
+  /** Steps of a sequence. */
+  tokenizers?: readonly (CuttingStep | null)[];
+}
+
+/** Replaces the patterns by which the library cuts texts elsewhere than the Rust library does. */
+function correctPatterns(step: CuttingStep | null): void {
+  step?.tokenizers?.forEach(correctPatterns);
+  if (step?.config?.type === 'ByteLevel') step.pattern = BYTE_LEVEL_WORD;
+  // ½, ² and Ⅷ are digits, too.
+  if (step?.config?.type === 'Digits')
+    step.pattern = step.config.individual_digits ? /\P{N}+|\p{N}/gu : /\P{N}+|\p{N}+/gu;
+}
+
 /** Number of words whose tokens a tokenizer remembers, and characters of the longest of them. */
 const REMEMBERED = 10_000;
 const REMEMBERED_LENGTH = 256;
@@ -108,7 +136,7 @@ const REMEMBERED_LENGTH = 256;
  * Unigram model, for which the library has no cache, gets one, and encodes words one by one where the authors' library
  * does: this one takes a text for one word, in which sums before a word round what decides between equal tokens.
  */
-export function rememberWords({ model }: LibraryTokenizer, json: Pick<TokenizerJson, 'pre_tokenizer'>): void {
+function rememberWords({ model }: LibraryTokenizer, json: Pick<TokenizerJson, 'pre_tokenizer'>): void {
   const words = new Map<string, string[]>();
   const cache = {
     get: (word: string) => words.get(word),
