@@ -31,7 +31,7 @@ test('values and tensors are read, with the slowest dimension first', () => {
         ['c', { f32: 0.5 }],
         ['d', { flag: true }],
         ['e', { text: 'ü' }],
-        ['f', { texts: ['x', ''] }],
+        ['f', { texts: ['x', '', '\uFEFF', '\uFEFFx'] }],
         ['g', { raw: list }],
         ['h', { raw: Buffer.concat([u32(1), Uint8Array.of(255)]) }],
       ],
@@ -41,7 +41,7 @@ test('values and tensors are read, with the slowest dimension first', () => {
       ],
     ),
   );
-  expect([...metadata.values()]).toEqual([7, 2 ** 40, 0.5, true, 'ü', ['x', ''], [[7], []], -1]);
+  expect([...metadata.values()]).toEqual([7, 2 ** 40, 0.5, true, 'ü', ['x', '', '\uFEFF', '\uFEFFx'], [[7], []], -1]);
   expect([...tensors.values()].map(({ name, dtype, dims }) => [name, dtype, dims])).toEqual([
     ['a', 'F32', [3, 2]],
     ['b', 'Q8_0', [1, 32]],

@@ -158,7 +158,8 @@ class Header {
   text(most: number): string {
     const length = this.count(most, 'bytes in one of its texts');
     const view = this.#view(length);
-    return new TextDecoder().decode(new Uint8Array(view.buffer, view.byteOffset, length));
+    // A token may begin with U+FEFF.
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(new Uint8Array(view.buffer, view.byteOffset, length));
   }
 
   /** Reads a value of the metadata, with its type. */
