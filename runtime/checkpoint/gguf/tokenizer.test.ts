@@ -37,6 +37,7 @@ test.each<[string, Record<string, GgufValue>, string, number[]]>([
   ['byte-level BPE', BPE, 'ab ab', [9, 10]],
   ['at most three digits', BPE, '1234', [12, 5]],
   ['a control token', BPE, 'a<s>', [6, 0]],
+  ['a merge within three digits', { ...BPE, 'ggml.pre': 'smaug-bpe', 'ggml.merges': ['1 2'] }, '123', [11, 4]],
   ['single digits', { ...BPE, 'ggml.pre': 'smollm' }, '12', [2, 3]],
   ['the pair of the best score first', SPM, 'abc', [9]],
   ['a prefix', SPM, 'b', [10, 6]],

@@ -48,7 +48,7 @@ const CUTTINGS: Readonly<Record<string, Cutting>> = {
   ...{ smollm: { pre_tokenizer: DIGITS }, refact: { pre_tokenizer: DIGITS }, starcoder: { pre_tokenizer: DIGITS } },
   ...{ qwen2: QWEN2_CUTTING, dbrx: { pre_tokenizer: split(LLAMA3) } },
   ...{ 'llama-bpe': LLAMA3_CUTTING, 'llama-v3': LLAMA3_CUTTING, llama3: LLAMA3_CUTTING, falcon3: LLAMA3_CUTTING },
-  ...{ smaug: { pre_tokenizer: split(LLAMA3) } },
+  'smaug-bpe': { pre_tokenizer: split(LLAMA3) },
 };
 
 /**
