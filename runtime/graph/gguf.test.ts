@@ -60,6 +60,12 @@ test('metadata become the numbers of config.json', () => {
   expect(layers).toMatchObject([{ inner: 24, mixer: { heads: 2, kvHeads: 1, headSize: 8, window: null } }]);
 });
 
+test.each([-1, 8, 1.5, 2 ** 32 - 1])('the id %d, which the vocabulary does not have, names no token', (id) => {
+  const ids = ['bos', 'eos', 'eot'].map((name) => [`tokenizer.ggml.${name}_token_id`, { f64: id }] as const);
+  const config = ggufConfig(read([...LLAMA, ...ids]));
+  expect([config.bos_token_id, config.eos_token_id]).toEqual([undefined, []]);
+});
+
 test('names are those of transformers, and the rows of queries and keys are in its order', () => {
   const weights = ggufWeights(read(LLAMA));
   const firstColumn = (name: string) => {
@@ -110,6 +116,7 @@ test.each<[string, Metadata, RegExp]>([
   ['an unknown key', [...LLAMA, ['llama.new_scale', { f32: 2 }]], /metadata says llama.new_scale: 2/],
   ['experts', [...LLAMA, ['llama.expert_count', { u32: 8 }]], /metadata says llama.expert_count: 8/],
   ['another size of values', [...LLAMA, ['llama.attention.value_length', { u32: 4 }]], /value_length: 4/],
+  ['more tokens than embeddings', [...LLAMA, ['tokenizer.ggml.tokens', { texts: 'abcdefghi'.split('') }]], /9 tokens/],
   ['a missing size', LLAMA.slice(0, -3), /does not say llama.feed_forward_length/],
 ])('a file with %s is refused', (_, metadata, message) => {
   expect(() => ggufConfig(read(metadata))).toThrow(message);

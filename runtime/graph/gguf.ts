@@ -76,7 +76,7 @@ export function ggufConfig({ metadata, tensors }: GgufFile): Readonly<Record<str
     rope_theta: keys.number('rope.freq_base', 1e4),
     ...(rotated === headSize ? {} : { partial_rotary_factor: rotated / headSize }),
     ...rotaryScaling(keys, tensors, context),
-    ...tokenIds(metadata),
+    ...tokenIds(metadata, vocabulary),
   };
   keys.end();
   return config;
@@ -123,15 +123,22 @@ const ENDS: ReadonlySet<unknown> = new Set([
 /** Kinds of tokens that are not text. */
 const CONTROL = 3;
 
-function tokenIds(metadata: GgufFile['metadata']): object {
-  const id = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`);
+function tokenIds(metadata: GgufFile['metadata'], vocabulary: number): object {
+  // Files state an id outside of the vocabulary for a token that they do not have.
+  const id = (name: string): number | undefined => {
+    const value = metadata.get(`tokenizer.ggml.${name}_token_id`);
+    return Number.isInteger(value) && Number(value) >= 0 && Number(value) < vocabulary ? Number(value) : undefined;
+  };
   const [tokens, types] = ['tokens', 'token_type'].map((name) => metadata.get(`tokenizer.ggml.${name}`));
+  if (Array.isArray(tokens) && tokens.length > vocabulary) {
+    throw unusable(`it has ${tokens.length} tokens, and embeddings of ${vocabulary}`);
+  }
   const known = Array.isArray(tokens) && Array.isArray(types) ? tokens : [];
   // A cast: the condition above has checked it.
   const named = known.flatMap((token, index) =>
     (types as readonly unknown[])[index] === CONTROL && ENDS.has(token) ? [index] : [],
   );
-  const ends = new Set([id('eos'), id('eot'), id('eom'), ...named].filter((end) => typeof end === 'number'));
+  const ends = new Set([id('eos'), id('eot'), id('eom'), ...named].filter((end) => end !== undefined));
   return { eos_token_id: [...ends], ...(id('bos') === undefined ? {} : { bos_token_id: id('bos') }) };
 }
 

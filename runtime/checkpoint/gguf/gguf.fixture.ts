@@ -3,6 +3,7 @@ type Written =
   | { u32: number }
   | { u64: bigint }
   | { f32: number }
+  | { f64: number }
   | { flag: boolean }
   | { text: string }
   | { texts: readonly string[] }
@@ -26,6 +27,7 @@ const bytesOf = (width: number, write: (view: DataView) => void): Uint8Array => 
 };
 export const u32 = (value: number) => bytesOf(4, (view) => view.setUint32(0, value, true));
 export const u64 = (value: number | bigint) => bytesOf(8, (view) => view.setBigUint64(0, BigInt(value), true));
+const f64 = (value: number) => bytesOf(8, (view) => view.setFloat64(0, value, true));
 const f32 = (value: number) => bytesOf(4, (view) => view.setFloat32(0, value, true));
 export const text = (value: string): Uint8Array => {
   const bytes = new TextEncoder().encode(value);
@@ -36,6 +38,7 @@ function valueBytes(value: Written): Uint8Array {
   if ('u32' in value) return Buffer.concat([u32(4), u32(value.u32)]);
   if ('u64' in value) return Buffer.concat([u32(10), u64(value.u64)]);
   if ('f32' in value) return Buffer.concat([u32(6), f32(value.f32)]);
+  if ('f64' in value) return Buffer.concat([u32(12), f64(value.f64)]);
   if ('flag' in value) return Buffer.concat([u32(7), Uint8Array.of(Number(value.flag))]);
   if ('text' in value) return Buffer.concat([u32(8), text(value.text)]);
   if ('texts' in value) return Buffer.concat([u32(9), u32(8), u64(value.texts.length), ...value.texts.map(text)]);
