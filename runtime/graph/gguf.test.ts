@@ -122,6 +122,16 @@ test.each<[string, Metadata, RegExp]>([
   expect(() => ggufConfig(read(metadata))).toThrow(message);
 });
 
+test.each([
+  'blk.0.attn_sinks.weight',
+  'output_scale.weight',
+  'model.layers.0.self_attn.v_proj.weight',
+  'blk.0.toString.weight',
+  'toString',
+])('a tensor %s is refused by its name', (name) => {
+  expect(() => ggufWeights(read(LLAMA, [...TENSORS, counting(name, 16, 8)]))).toThrow(`the tensor "${name}"`);
+});
+
 test('queries of another number of rows are refused', () => {
   const tensors = TENSORS.map((one) => (one.name === 'blk.0.attn_q.weight' ? counting(one.name, 16, 8) : one));
   expect(() => ggufWeights(read(LLAMA, tensors))).toThrow(/"blk.0.attn_q.weight" has not 16 rows/);

@@ -55,7 +55,7 @@ export function ggufConfig({ metadata, tensors }: GgufFile): Readonly<Record<str
     expert_count: [0],
     expert_used_count: [0],
   });
-  keys.ignore(['vocab_size', 'tensor_data_layout']);
+  keys.ignore(['vocab_size', 'tensor_data_layout', 'rope.scaling.finetuned']);
   const context = keys.size('context_length');
   const has = (name: string) => tensors.has(`blk.0.${name}.bias`);
   const config = {
@@ -154,7 +154,10 @@ export function ggufWeights(gguf: GgufFile): WeightSource {
     if (name === ROTARY_FACTORS) continue;
     const [, layer, role = '', kind = ''] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? [];
     const own = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
-    const path = TOP[name]?.(names) ?? (own ? `model.layers.${layer}.${names[own]}.${kind}` : name);
+    const path =
+      (Object.hasOwn(TOP, name) ? TOP[name]?.(names) : undefined) ??
+      (own && `model.layers.${layer}.${names[own]}.${kind}`);
+    if (path === undefined) throw unusable(`it has the tensor "${name}", which is not known here`);
     const mixer = layers[Number(layer)]?.mixer;
     const moved =
       family.permuted && mixer?.kind === 'attention' && (role === 'attn_q' || role === 'attn_k')
