@@ -1,13 +1,12 @@
 import { at } from '../../lib/at.ts';
-import { cellBytes } from '../../runtime/engine/cache/kv-shape.ts';
-import type { Engine } from '../../runtime/engine/engine.ts';
+import { type Engine, placesOf } from '../../runtime/engine/engine.ts';
 import type { JobResult } from '../../runtime/engine/job-spec.ts';
-import { type EngineModel, kvShape } from '../../runtime/engine/model.ts';
+import type { EngineModel } from '../../runtime/engine/model.ts';
 import type { JobPlan } from '../../runtime/worker/task-job.ts';
 
 const ENDLESS = { deadline: Number.POSITIVE_INFINITY };
-/** Number of tasks of a request among others. */
-const MOST_TASKS = 256;
+/** Number of tasks of a request among others: the most that a request may have. */
+export const TASKS_AMONG = 256;
 export const CHATS = 7;
 /** Number of tasks of a request that are asked about what a chat wrote. */
 const TASKS_AFTER_CHAT = 4;
@@ -33,6 +32,8 @@ interface Company<Text, Task> {
   beside: readonly Request<Text, Task>[];
   /** Other texts that chats are about, as many as there are chats. */
   texts: readonly Text[];
+  /** Number of tasks of the request among others. */
+  most: number;
   /** Returns so many other tasks. */
   others(count: number): readonly Task[];
 }
@@ -45,36 +46,49 @@ interface Compared<Task> {
   answers: readonly string[];
 }
 
+/** Holds answers on an empty cache, the bytes that they left there, and answers from it. */
+interface Cached {
+  together: string[];
+  kvBytes: number;
+  again: string[];
+  /** Of each task in a request of its own. */
+  eachAgain: string[];
+}
+
 /** Answers the same requests alone and in company. Answers are text, in the order of the tasks. */
 export class Ways<Text, Task> {
   readonly #asker: Asker<Text, Task>;
-  readonly #cellBytes: number;
+  readonly #places: number;
 
-  constructor({ manifest }: Pick<EngineModel, 'manifest'>, asker: Asker<Text, Task>) {
+  constructor({ forward }: Pick<EngineModel, 'forward'>, asker: Asker<Text, Task>) {
     this.#asker = asker;
-    this.#cellBytes = cellBytes(kvShape(manifest));
+    this.#places = placesOf(forward);
   }
 
   /** Answers a request in all ways. The answers alone are those of each task on an engine with an empty cache. */
   async *compare(
     request: Request<Text, Task>,
-    { beside, texts, others }: Company<Text, Task>,
+    { beside, texts, most, others }: Company<Text, Task>,
   ): AsyncGenerator<Compared<Task>> {
     const { tasks } = request;
     const alone = await this.#eachAlone(request);
     const cached = await this.#fromCache(request);
-    const more = others(MOST_TASKS - tasks.length);
+    const more = others(most - tasks.length);
     const another = { text: at(texts, 0), tasks: others(1) };
+    // Chats of the request's own key have its places.
+    const own = texts.slice(0, this.#places - 1);
+    const fewer = own.length < texts.length ? ', as many as run' : '';
     for (const [way, answers] of [
       ['together', cached.together],
       ['in another order', await this.#reversed(request)],
-      [`with ${MOST_TASKS - 1} others on the text`, await this.#among(more, request)],
+      [`with ${most - 1} others on the text`, await this.#among(more, request)],
       ['alone, on a cached text', cached.eachAgain],
       ['together, on a cached text', cached.again],
-      ['after an eviction', await this.#afterEviction(request, another)],
+      ['after an eviction', await this.#afterEviction(request, another, cached.kvBytes)],
       ['after parts of the text', await this.#afterParts(request)],
       ['beside other requests', await this.#beside(request, beside)],
-      [`beside ${CHATS} chats`, await this.#besideChats(request, texts)],
+      [`beside ${own.length} chats${fewer}`, await this.#besideChats(request, own, () => '')],
+      [`beside ${texts.length} chats of other keys`, await this.#besideChats(request, texts, String)],
     ] as const)
       yield { way, tasks, alone, answers };
     yield* this.#afterChat({ ...request, tasks: tasks.slice(0, TASKS_AFTER_CHAT) });
@@ -94,23 +108,28 @@ export class Ways<Text, Task> {
    * Answers all tasks in one request: on an empty cache, and again from the cache. After that, answers each task in a
    * request of its own from the cache.
    */
-  async #fromCache(request: Request<Text, Task>): Promise<Record<'together' | 'again' | 'eachAgain', string[]>> {
+  async #fromCache(request: Request<Text, Task>): Promise<Cached> {
     const engine = this.#asker.engine();
     const together = await this.#answer(engine, request, { cached: 'none' });
+    const { kvBytes } = engine;
     const again = await this.#answer(engine, request, { cached: 'all' });
     const eachAgain: string[] = [];
     for (const task of request.tasks)
       eachAgain.push(...(await this.#answer(engine, { ...request, tasks: [task] }, { cached: 'all' })));
     engine.checkIntegrity();
-    return { together, again, eachAgain };
+    return { together, again, eachAgain, kvBytes };
   }
 
-  /** Answers all tasks in one request, once more after another request took its place in the cache. */
-  async #afterEviction(request: Request<Text, Task>, other: Request<Text, Task>): Promise<string[]> {
-    const lengths = [request, other].map((one) => this.#asker.plan(one).job.prefix.length);
-    // Room for the longer text, and so for one of both.
-    const engine = this.#asker.engine(Math.max(...lengths) * this.#cellBytes);
-    for (const one of [request, other]) await this.#answer(engine, one, { cached: 'none' });
+  /**
+   * Answers all tasks in one request, once more after another request took its place in the cache.
+   *
+   * @param kvBytes what the request leaves in the cache
+   */
+  async #afterEviction(request: Request<Text, Task>, other: Request<Text, Task>, kvBytes: number): Promise<string[]> {
+    const engine = this.#asker.engine(kvBytes);
+    await this.#answer(engine, request, { cached: 'none' });
+    if (engine.kvBytes < kvBytes) throw new Error('the text was evicted before the other request');
+    await this.#answer(engine, other, { cached: 'none' });
     return this.#answer(engine, request, { cached: 'none' });
   }
 
@@ -146,12 +165,20 @@ export class Ways<Text, Task> {
     return answers ?? [];
   }
 
-  /** Answers all tasks in one request while chats about other texts are being written. */
-  async #besideChats(request: Request<Text, Task>, texts: readonly Text[]): Promise<string[]> {
+  /**
+   * Answers all tasks in one request while chats about other texts are being written.
+   *
+   * @param callerOf returns who sent a chat; the request has no name
+   */
+  async #besideChats(
+    request: Request<Text, Task>,
+    texts: readonly Text[],
+    callerOf: (chat: number) => string,
+  ): Promise<string[]> {
     const engine = this.#asker.engine();
     const end = new AbortController();
     let begun = 0;
-    const chats = texts.map((text) => {
+    const chats = texts.map((text, index) => {
       const { branches, ...chat } = this.#asker.chat(text);
       const endless = { maxTokens: Number.MAX_SAFE_INTEGER, unmetered: true, endTokens: new Set<number>() };
       let tokens = 0;
@@ -160,9 +187,13 @@ export class Ways<Text, Task> {
         return undefined;
       };
       const writing = branches.map((branch) => ({ ...branch, ...endless }));
-      return engine.submit({ ...chat, branches: writing, onToken, id: 'chat', ...ENDLESS }, end.signal);
+      const job = { ...chat, branches: writing, onToken, caller: callerOf(index), id: 'chat', ...ENDLESS };
+      return engine.submit(job, end.signal);
     });
-    while (begun < texts.length) await engine.step();
+    while (begun < texts.length) {
+      await engine.step();
+      if (begun === engine.running && engine.queued > 0) throw new Error(`only ${begun} chats run at once`);
+    }
     const answers = await this.#answer(engine, request, { cached: 'none' });
     if (engine.running < texts.length) throw new Error('a chat ended before the request');
     end.abort();

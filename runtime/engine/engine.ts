@@ -20,7 +20,7 @@ export interface EngineOptions {
   kvBytes: number;
   /**
    * Maximum number of jobs of each priority that hold a sequence at the same time. An interactive job of a caller that
-   * runs no other one may exceed it (`RESERVED`). Default: 4, or `forward.slots` if that is larger.
+   * runs no other one may exceed it (`RESERVED`). Default: `placesOf`.
    */
   maxRunning?: number;
   limits?: Partial<Limits>;
@@ -37,6 +37,8 @@ export interface EngineOptions {
   onBatchFailed?(cause: unknown): void;
 }
 
+/** Number of jobs of each priority that may hold a sequence although a run of the model takes fewer. */
+const LEAST_PLACES = 4;
 /**
  * Number of interactive jobs that may hold a sequence beyond `EngineOptions.maxRunning`, each of a caller that runs no
  * other one. So a caller with many long jobs does not keep others from starting.
@@ -251,7 +253,7 @@ export class Engine {
    * caller that runs no other interactive job, and the only batch job, may exceed `kvBytes` by one context.
    */
   #allowance({ isBatch: batch, caller }: Job): number {
-    const { maxRunning = Math.max(4, this.#forward.slots), kv, kvBytes, contextLength } = this.#options;
+    const { maxRunning = placesOf(this.#forward), kv, kvBytes, contextLength } = this.#options;
     const alike = this.#running.filter((job) => job.isBatch === batch);
     const own = alike.filter((job) => job.caller === caller);
     const alone = (batch ? alike : own).length === 0;
@@ -374,6 +376,11 @@ export class Engine {
     this.#shares.remove(job.caller, this.#now());
     job.fail(error);
   }
+}
+
+/** Returns how many jobs of one caller and priority may hold a sequence: as many as a run takes, and `LEAST_PLACES`. */
+export function placesOf({ slots }: Pick<Forward, 'slots'>): number {
+  return Math.max(LEAST_PLACES, slots);
 }
 
 function sequenceRun({ spec, sequence, plan, apart }: Job): SequenceRun {
