@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
-import { CHATS, Ways } from '../../benchmarks/independence/ways.ts';
+import { CHATS, TASKS_AMONG, Ways } from '../../benchmarks/independence/ways.ts';
 import { KERNEL_BLOCKS, kernelFamily } from '../../runtime/compile/kernels.ts';
 import { readManifest, readReference } from '../../runtime/compile/manifest.ts';
 import { PackedForward } from '../../runtime/engine/forward/packed-forward.ts';
@@ -17,16 +17,19 @@ import {
 import { compileModel } from '../../runtime/worker/compile-model.ts';
 import { modelFixture } from '../fixture.ts';
 import { engineFor, GREEDY, planOf } from '../oracle/fixtures.ts';
+import { CPU_MODELS } from './cpu-models.ts';
 import { largestBlockProductsError } from './largest-block-products.ts';
-import { checkPrecision, checkPrepared, HYBRIDS, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
+import { ASKED, checkPrecision, checkPrepared, PRECISION_BOUNDS, PUBLISHED } from './precision-error.ts';
 
 /*
- * Runs the checks of one CPU under its emulation: `check.ts saturates|exact FOLDER [PRECISION]`, with the folder of
- * the prepared models; with a precision, only of it. Prints a line for each; exit code 1 if one fails.
+ * Runs the checks of one CPU under its emulation: `check.ts CPU FOLDER`, with the folder of the prepared models. Prints
+ * a line for each; exit code 1 if one fails.
  */
 
 /** Precisions in which questions are answered alone and in company, each with one model. */
 const ANSWERED = new Set<string>(['float', 'int8', 'int4']);
+/** Number of tasks among which those of a family are answered: two groups of them, which take less time than 16. */
+const FEWER_TASKS = 32;
 
 function check(what: string, holds: boolean, figure?: number): void {
   const shown = figure === undefined ? '' : `: ${figure.toPrecision(3)}`;
@@ -34,8 +37,8 @@ function check(what: string, holds: boolean, figure?: number): void {
   if (!holds) process.exitCode = 1;
 }
 
-const [kind, models = '', only] = process.argv.slice(2);
-const expected = kind === 'saturates';
+const [cpu = '', models = ''] = process.argv.slice(2);
+const { saturates: expected, only } = CPU_MODELS.find((one) => one.cpu === cpu)!;
 const saturates = await int8ProductsSaturate();
 check(`the fastest 8-bit kernels ${expected ? 'clamp sums' : 'are exact'}`, saturates === expected);
 check('8-bit products are exact with our options', await largestProductsAreExact(await sessionOptions(1)));
@@ -54,12 +57,13 @@ for (const [index, [fixture, file, precision, bound]] of PRECISION_BOUNDS.entrie
   check(`${name} is off by less than ${bound}`, error < bound, error);
   check(`at the load, ${name} answers the same in company`, independent || !measured);
 }
-for (const name of measured ? [...(only ? [] : [PUBLISHED]), ...HYBRIDS] : []) {
-  const model = await openModel(join(models, name, 'compiled'), { threads: 1 });
-  check(`at the load, ${name} answers the same in company`, model.independent);
-  if (name === PUBLISHED) await checkAnswers('a GGUF file as published', model);
-  await model.close();
+for (const { family, precision, on } of ASKED) {
+  if (!measured || (only && precision !== only)) continue;
+  const name = `${family} as ${precision}`;
+  if (!on || on.includes(cpu)) await checkAsked(`${family} ${precision}`, name, FEWER_TASKS);
+  else console.log(`  --   ${name} is asked on ${on.join(' and ')} only`);
 }
+if (measured && !only) await checkAsked(PUBLISHED, 'a GGUF file as published');
 
 if (!only) await checkAuto();
 
@@ -92,8 +96,16 @@ async function clampedError(compiled: string): Promise<number> {
   return error;
 }
 
+/** Checks a model that was prepared to be asked only. */
+async function checkAsked(folder: string, name: string, most?: number): Promise<void> {
+  const model = await openModel(join(models, folder, 'compiled'), { threads: 1 });
+  check(`at the load, ${name} answers the same in company`, model.independent);
+  await checkAnswers(name, model, most);
+  await model.close();
+}
+
 /** Checks that answers to questions about a text have the same bits in company as alone. */
-async function checkAnswers(name: string, model: EngineModel): Promise<void> {
+async function checkAnswers(name: string, model: EngineModel, most = TASKS_AMONG): Promise<void> {
   const random = new Random(5);
   const tokens = (length: number) => Array.from({ length }, () => 10 + Math.floor(random.uniform() * 200));
   const common = { constraint: null, sampling: GREEDY, endTokens: new Set<number>() };
@@ -116,6 +128,7 @@ async function checkAnswers(name: string, model: EngineModel): Promise<void> {
   const company = {
     beside: [{ text: other, tasks }],
     texts: Array.from({ length: CHATS }, (_, chat) => tokens(16 + chat)),
+    most,
     others: (count: number) => Array.from({ length: count }, short),
   };
   const differing: string[] = [];

@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { kernelFamily } from '../../runtime/compile/kernels.ts';
-import { compileModel } from '../../runtime/worker/compile-model.ts';
-import { modelFixture } from '../fixture.ts';
+import { compileModel, type RequestedPrecision } from '../../runtime/worker/compile-model.ts';
+import { writeFamily } from '../oracle/family-fixture.ts';
 import { writeGgufFixture } from '../oracle/gguf-fixture.ts';
 import { CPU_MODELS } from './cpu-models.ts';
 import { CACHE, emulatedNode } from './emulator.ts';
-import { HYBRIDS, PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error.ts';
+import { ASKED, PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error.ts';
 
 /*
  * `npm run test:cpus [-- Haswell cortex-a57 …]` checks 8-bit and 4-bit numbers on emulated CPUs (qemu). A CPU that
@@ -21,6 +21,7 @@ import { HYBRIDS, PRECISION_BOUNDS, PUBLISHED, prepare } from './precision-error
 const LIMIT_MS = 1_200_000;
 const CHECK = join(CACHE, 'check.mjs');
 const MODELS = join(CACHE, 'models');
+const CONTEXT = 256;
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !CPU_MODELS.some(({ cpu }) => cpu === name));
@@ -46,8 +47,7 @@ for (const model of CPU_MODELS.filter(({ cpu }) => wanted.length === 0 || wanted
   const began = performance.now();
   console.log(name);
   const [program, ...args] = command;
-  const kind = model.saturates ? 'saturates' : 'exact';
-  const { status, error } = spawnSync(program!, [...args, CHECK, kind, MODELS, ...(model.only ? [model.only] : [])], {
+  const { status, error } = spawnSync(program!, [...args, CHECK, model.cpu, MODELS], {
     stdio: ['ignore', 'inherit', 'ignore'],
     timeout: LIMIT_MS,
   });
@@ -71,12 +71,18 @@ async function prepareModels(): Promise<void> {
   const file = join(MODELS, PUBLISHED);
   mkdirSync(file);
   writeGgufFixture(file, 'q4_1');
-  const families = HYBRIDS.map((name) => [name, modelFixture(`../families/safetensors/${name}`), 'float'] as const);
-  for (const [name, source, precision] of [[PUBLISHED, file, 'published'] as const, ...families]) {
-    const target = join(MODELS, name, 'compiled');
-    mkdirSync(dirname(target), { recursive: true });
-    await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: 256, threads: 1 });
+  await compile(file, 'published');
+  for (const { family, precision } of ASKED) {
+    const folder = join(MODELS, `${family} ${precision}`);
+    mkdirSync(folder);
+    writeFamily(folder, family, CONTEXT);
+    await compile(folder, precision);
   }
+}
+
+async function compile(source: string, precision: RequestedPrecision): Promise<void> {
+  const target = join(source, 'compiled');
+  await compileModel({ source, target, device: 'CPU', precision, maxPromptLen: CONTEXT, threads: 1 });
 }
 
 /** Bundles the check; each of its files keeps its address. Emulated, Node takes six seconds to strip its types. */
