@@ -50,7 +50,7 @@ export function pointerLogits(dim: number, options: readonly Float32Array[], dec
 /** Returns the dot product of two vectors, summed in 64 bits. */
 export function dot(one: Float32Array, other: Float32Array): number {
   let sum = 0;
-  for (let i = 0; i < one.length; i++) sum += at(one, i) * at(other, i);
+  for (let i = 0; i < one.length; i++) sum += (one[i] ?? 0) * (other[i] ?? 0);
   return sum;
 }
 

@@ -21,6 +21,7 @@ import {
   type Planned,
   type PlannedAnswer,
   type PlanOptions,
+  type RunHead,
   tooLong,
 } from '../encoder/adapter.ts';
 import type { EncoderGraphs } from '../encoder/encoder-graphs.ts';
@@ -99,7 +100,7 @@ export class EncoderModel implements ServedModel {
         });
         reply({ type: 'queued' });
         const result = await submitted;
-        const answers = await this.#answers(plans, result);
+        const answers = await this.#answers(plans, result, signal);
         reply({ type: 'answers', answers, cut: [] });
         const { queueMs, runMs: promptMs } = result;
         const counts = { branches: [], promptTokens, cachedTokens: 0, queueMs, promptMs, generationMs: 0 };
@@ -206,7 +207,11 @@ export class EncoderModel implements ServedModel {
     if (ids.length > this.info.maxPromptLen) throw tooLong(ids.length, this.info.maxPromptLen);
   }
 
-  async #answers(plans: readonly TaskPlan[], { outputs }: RowResult): Promise<TaskAnswer[]> {
+  async #answers(plans: readonly TaskPlan[], { outputs }: RowResult, signal: AbortSignal): Promise<TaskAnswer[]> {
+    const head: RunHead = (...given) => {
+      signal.throwIfAborted();
+      return this.#graphs.head(...given);
+    };
     const answers: TaskAnswer[] = [];
     let next = 0;
     for (const { planned, read } of plans) {
@@ -214,7 +219,7 @@ export class EncoderModel implements ServedModel {
       for (const { rows, read: readRows } of planned) {
         const own = outputs.slice(next, next + rows.length);
         next += rows.length;
-        parts.push(await readRows(own, this.#graphs.head));
+        parts.push(await readRows(own, head));
       }
       answers.push(read(parts));
     }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
@@ -6,7 +7,7 @@ import type { DecisionContract } from '../../runtime/contracts/contract.ts';
 import { contractText } from '../../runtime/contracts/contract-text.ts';
 import { contractInFolder } from '../../runtime/contracts/read-files.ts';
 import type { Adapter } from '../../runtime/encoder/adapter.ts';
-import { findWords } from '../../runtime/encoder/contracts/gliner2.ts';
+import { findWords, SchemaReader } from '../../runtime/encoder/contracts/gliner2.ts';
 import { wholeAdapter } from '../../runtime/encoder/contracts/whole.ts';
 import { createEncoderTokenizer, type EncoderTokenizer } from '../../runtime/encoder/encoder-tokenizer.ts';
 import { openAdapter } from '../../runtime/encoder/open-adapter.ts';
@@ -165,4 +166,23 @@ describe('the words of GLiNER2', () => {
   it('are found in a text that could be one name of a mail address', () => {
     expect([...findWords('a%'.repeat(200_000))]).toHaveLength(400_000);
   });
+});
+
+it('scores the spans of GLiNER2 with turns for other work', async () => {
+  const [width, count] = [4, 500];
+  const first = Array.from({ length: count }, (_, i) => i);
+  const words = first.map((i) => ({ ids: [7], start: 2 * i, end: 2 * i + 1 }));
+  const row = { ids: words.flatMap(({ ids }) => ids), shared: count, markers: [] };
+  const run = async (_: string, { span_start_idx: starts }: { span_start_idx?: { dims: readonly number[] } }) =>
+    new Float32Array(width * starts!.dims[1]!).fill(1);
+  const schema = { row, parts: [], first, prefix: [], words };
+  const reader = new SchemaReader(schema, { states: new Float32Array(width * count) }, run, 8);
+  let done = false;
+  const spans = reader.spans(new Float32Array(width).fill(1), 0.5).finally(() => {
+    done = true;
+  });
+  let turns = 0;
+  for (; !done; turns++) await setImmediate();
+  expect(await spans).toHaveLength(count);
+  expect(turns).toBeGreaterThan(3);
 });

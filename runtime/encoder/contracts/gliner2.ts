@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { append } from '../../../lib/append.ts';
 import { at } from '../../../lib/at.ts';
 import type { ExtractTask, FieldProbability } from '../../../lib/backend.ts';
@@ -7,6 +8,7 @@ import { joinMembers } from '../../../lib/json/members.ts';
 import { indexOfHighest, normalised } from '../../../lib/tasks/logprobs.ts';
 import { decidesOnly } from '../../contracts/contract.ts';
 import type { ContractOf } from '../../contracts/encoder-contracts.ts';
+import { dot } from '../../contracts/pointer-head.ts';
 import { textOrJson } from '../../contracts/python-json.ts';
 import type { Question } from '../../contracts/question.ts';
 import {
@@ -68,6 +70,8 @@ const MARKS = { structure: '[C]', entities: '[E]', classification: '[L]' } as co
 const THRESHOLD = 0.5;
 /** Words of a window over a long text, and those that two windows share (the library's `extract_long`). */
 const WINDOW = { words: 384, shared: 64 };
+/** Spans that are scored before other work has a turn: some milliseconds. */
+const SPANS_AT_ONCE = 1024;
 const SUBWORD = '[\\p{L}\\p{N}_\\p{M}\\u200c\\u200d]';
 const MAIL = { name: '[a-z0-9._%+-]+', domain: '@[a-z0-9.-]+\\.[a-z]{2,}' };
 /** Matches words as the library splits them: addresses, mail addresses, handles, words, and single characters. */
@@ -197,6 +201,7 @@ export class SchemaReader {
   readonly #width: number;
   readonly #maxWidth: number;
   readonly #run: RunHead;
+  readonly #scored = new WeakMap<Float32Array, readonly number[]>();
   #spans: Promise<{ reps: Float32Array; starts: number[]; ends: number[] }> | undefined;
 
   constructor(schema: SchemaRow, output: RowOutput, run: RunHead, maxWidth: number) {
@@ -259,13 +264,19 @@ export class SchemaReader {
     });
   }
 
-  async #scores(query: Float32Array): Promise<number[]> {
+  /** Returns the probability of each span for a query, and gives way to other work meanwhile. */
+  async #scores(query: Float32Array): Promise<readonly number[]> {
+    const known = this.#scored.get(query);
+    if (known) return known;
     const { reps, starts } = await this.#all();
-    return starts.map((_, i) => {
-      let product = 0;
-      for (let k = 0; k < query.length; k++) product += at(reps, i * query.length + k) * at(query, k);
-      return sigmoid(product);
-    });
+    const { length } = query;
+    const scores: number[] = [];
+    for (const i of starts.keys()) {
+      scores.push(sigmoid(dot(reps.subarray(i * length, (i + 1) * length), query)));
+      if ((i + 1) % SPANS_AT_ONCE === 0) await setImmediate();
+    }
+    this.#scored.set(query, scores);
+    return scores;
   }
 
   /** Computes the states of all spans of up to `maxWidth` words, once for a row. */
