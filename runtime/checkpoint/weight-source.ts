@@ -2,7 +2,7 @@ import type { BlockMatrix } from '../onnx/format/block-matrix.ts';
 import { DataType, dataLength, type Tensor, type TensorData } from '../onnx/format/model.ts';
 import { openData } from '../onnx/format/tensor-data.ts';
 import { unusable } from '../onnx/unusable.ts';
-import { asFloats, blockType } from './gguf/blocks.ts';
+import { asFloats, BLOCK_TYPES, blockType } from './gguf/blocks.ts';
 
 /** Holds the weights of a checkpoint by name. Their bytes stay in the files until they are read. */
 export type WeightSource = ReadonlyMap<string, StoredTensor>;
@@ -43,8 +43,8 @@ export function floatTensor(stored: StoredTensor): Tensor {
   const dataType = FLOATS[dtype];
   if (dataType === undefined) {
     throw unusable(
-      `the weight "${name}" has the type ${dtype}, and only F32, F16 and BF16 are read`,
-      'Use the copy of this model whose weights are not quantised.',
+      `the weight "${name}" has the type ${dtype}, and only ${Object.keys(FLOATS).join(', ')} and, of GGUF files, ${Object.keys(BLOCK_TYPES).join(', ')} are read`,
+      'Use a copy of this model whose weights have one of these types.',
     );
   }
   return { name, dataType, dims, data };
