@@ -34,6 +34,12 @@ test.each<[string, Uint8Array, RegExp]>([
   expect(await readdir(folder)).toEqual(['tiny model.gguf']);
 });
 
+test('a folder is refused by its name', async () => {
+  const folder = await newFolder();
+  const ran = await assay(['import', folder], { env: { HF_HUB_CACHE: folder, ASSAY_HOME: folder } });
+  expect(ran).toMatchObject({ code: 2, err: expect.stringContaining(`${folder} is not a file. Name one GGUF file.`) });
+});
+
 test('one GGUF file of a repository is pulled by a part of its name, and used from then on', async () => {
   const files = { 'tiny-Q4_K_M.gguf': Buffer.from(tinyGguf()), 'tiny-Q8_0.gguf': Buffer.from('other') };
   const hub = await HubServer.start(hubRepository('acme/tiny-GGUF', files));

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { formatBytes } from '../../../../lib/format-bytes.ts';
@@ -44,6 +44,7 @@ export function addImport(program: Command): void {
 async function readAndImport(paths: StorePaths, model: ModelId, given: string): Promise<number> {
   // The isolation lets the child read this file, and not the target of a link.
   const file = await realpath(given);
+  if (!(await stat(file)).isFile()) throw new UsageError(`${given} is not a file. Name one GGUF file.`);
   const [{ Compiles }, { openIsolation }, { createLog }] = await Promise.all([
     import('../../../../runtime/supervisor/children/compiles.ts'),
     import('../../../../runtime/supervisor/isolation/isolation.ts'),
