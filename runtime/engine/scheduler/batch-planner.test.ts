@@ -29,34 +29,38 @@ test.each<[string, MeasuredRun[], number]>([
   expect(pace.tokens).toBe(tokens);
 });
 
-test.each<[string, MeasuredRun[], number]>([
-  ['nothing measured', [], 32],
-  ['a slow machine', [prompt(500)], 32],
-  ['a fast machine', [prompt(32)], 200],
-  ['runs that also decode do not count', [prompt(32), mixed(900, 256)], 200],
-  ['nor those of few tokens', [prompt(32), { ...prompt(30), promptTokens: 2 }], 200],
+/** A job after so many cells, with so many prompt tokens to read. */
+const after = (cells: number, unread: number) => ({ sequence: { length: cells } as Job['sequence'], unread });
+const [short, long] = [1024, 1025];
+
+test.each<[string, MeasuredRun[], [short: number, long: number]]>([
+  ['nothing measured', [], [16, 32]],
+  ['a slow machine', [prompt(500)], [16, 32]],
+  ['a fast machine', [prompt(32)], [128, 200]],
+  ['runs that also decode do not count', [prompt(32), mixed(900, 256)], [128, 200]],
+  ['nor those of few tokens', [prompt(32), { ...prompt(30), promptTokens: 2 }], [128, 200]],
 ])('prompt tokens while several callers have jobs: %s', (_, runs, tokens) => {
   const pace = new PromptPace();
   for (const run of runs) pace.add(run);
-  expect(pace.shared(0)).toBe(tokens);
+  expect([short, long].map((unread) => pace.shared(after(0, unread)))).toEqual(tokens);
 });
 
-test.each<[string, MeasuredRun[], [shared: number, first: number]]>([
-  ['nothing measured', [], [32, 64]],
-  ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], [32, 64]],
-  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 12]],
-  ['a fast machine', [prompt(32), prompt(160, 4000)], [40, 40]],
-  ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], [8, 8]],
+test.each<[string, MeasuredRun[], [short: number, long: number, first: number]]>([
+  ['nothing measured', [], [16, 32, 64]],
+  ['tokens cost the same everywhere', [prompt(500), prompt(500, 4000)], [16, 32, 64]],
+  ['a slow machine', [prompt(256), prompt(1280, 4000)], [8, 8, 12]],
+  ['a fast machine', [prompt(32), prompt(160, 4000)], [25, 40, 25]],
+  ['no fewer than eight', [prompt(256), prompt(25_600, 4000)], [8, 8, 8]],
 ])('prompt tokens after 4,000 cells: %s', (_, runs, tokens) => {
   const pace = new PromptPace();
   for (const run of [...runs, ...runs, ...runs, ...runs]) pace.add(run);
-  expect([pace.shared(4000), pace.first(4000)]).toEqual(tokens);
+  expect([...[short, long].map((unread) => pace.shared(after(4000, unread))), pace.first(4000)]).toEqual(tokens);
 });
 
 test('many short prompts do not hide what tokens cost after a long beginning', () => {
   const pace = new PromptPace();
   for (const run of [prompt(256), prompt(1280, 4000), ...Array.from({ length: 100 }, () => prompt(256))]) pace.add(run);
-  expect([pace.shared(0), pace.shared(4000), pace.shared(8000)]).toEqual([32, 8, 8]);
+  expect([0, 4000, 8000].map((cells) => pace.shared(after(cells, long)))).toEqual([32, 8, 8]);
 });
 
 test.each<[string, MeasuredRun[], most: number]>([
@@ -164,7 +168,7 @@ test.each([
   [129, 64],
   [128, 32],
 ])('if others got %s ms more, a run of a long prompt has %s tokens', (most, tokens) => {
-  const long = toyJob('small', 900);
+  const long = toyJob('small', 2000);
   const running = [long, reading, toyJob('greedy', 900)];
   expect(plannerOf(running, most).plan(running)).toContain(long);
   expect(long.newTokens).toBe(tokens);

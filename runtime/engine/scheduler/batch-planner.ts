@@ -41,13 +41,14 @@ const AHEAD_MS = 128;
  */
 const BESIDE_FIRST_TOKENS = 2;
 /**
- * Number of prompt tokens that other runs may have at least while several callers have jobs, or had some within the
- * last minute. Runs stay so short that a request of another caller, which must wait for the end of the run, waits
- * little; so they have fewer after a long beginning, where attention makes a token cost several times as much.
+ * Bounds what other runs read of a prompt while several callers have jobs, or had some within the last minute: as many
+ * tokens as take `ms`, or as cost as much as the first `tokens` of a prompt. Runs stay so short that a request of
+ * another caller, which must wait for the end of the run, waits little; so they have fewer tokens after a long
+ * beginning, where attention makes a token cost several times as much. Of long prompts they read more at once: with
+ * half as many tokens, these would take a fifth more time.
  */
-const SHARED_PROMPT_TOKENS = 32;
-/** Milliseconds in which such a run may read more tokens than that. Two cores with a small model read about 32. */
-const SHARED_MS = 25;
+const SHARED = { tokens: 16, ms: 16 };
+const SHARED_OF_LONG = { tokens: 32, ms: 25 };
 /**
  * Number of prompt tokens that such a run may have in any case while no other caller has a job with a short prompt, or
  * had one lately. After a long beginning, few tokens cost nearly as much as these, and would only be read slowly.
@@ -130,7 +131,7 @@ export class BatchPlanner {
     const most = (job: Job): number => {
       const hurries = [...this.#hurriedAt.keys()].some((caller) => caller !== job.caller);
       const ahead = isAhead && job.caller === first?.caller;
-      const paced = ahead ? this.#pace.first(cellsOf(job)) : this.#pace.shared(cellsOf(job));
+      const paced = ahead ? this.#pace.first(cellsOf(job)) : this.#pace.shared(job);
       return hurries ? paced : Math.max(UNHURRIED_PROMPT_TOKENS, paced);
     };
     /** Returns how many tokens the job may feed beside those of its caller that are planned already. */
@@ -142,7 +143,7 @@ export class BatchPlanner {
     const crowds = (job: Job): boolean => {
       if (!reading || job.caller === first?.caller) return false;
       if (isDecode(job)) return job.waitingTokens > BESIDE_FIRST_TOKENS;
-      return tokensOf(batch) + job.waitingTokens > this.#pace.shared(cellsOf(job));
+      return tokensOf(batch) + job.waitingTokens > this.#pace.shared(job);
     };
     for (const job of short) {
       const before = spent.get(job.caller);
@@ -258,7 +259,7 @@ function isBatch(job: Job): boolean {
 }
 
 /** Returns the number of cells that the next token of a job attends to, or of its prefix for branches. */
-function cellsOf({ sequence }: Job): number {
+function cellsOf({ sequence }: Pick<Job, 'sequence'>): number {
   return sequence.length;
 }
 
@@ -326,33 +327,30 @@ export class PromptPace {
     return Math.max(FEWEST, Math.floor(((SLOWDOWN - 1) * this.#decodeMs) / this.#tokenMs));
   }
 
-  /**
-   * Returns the number of prompt tokens after `cells` others for a run while several callers have jobs: as many as can
-   * be read in `SHARED_MS`, or as cost as much as the first `SHARED_PROMPT_TOKENS` of a prompt.
-   */
-  shared(cells: number): number {
-    return this.#most(SHARED_PROMPT_TOKENS, cells);
+  /** Returns the number of prompt tokens of a job for a run while several callers have jobs. */
+  shared(job: Pick<Job, 'unread' | 'sequence'>): number {
+    return this.#most(cellsOf(job), job.unread > LONG_PROMPT ? SHARED_OF_LONG : SHARED);
   }
 
-  /** Returns the same for the caller that got least, with `FIRST_PROMPT_TOKENS`. */
+  /** Returns the same for the caller that got least, after so many cells. */
   first(cells: number): number {
-    return this.#most(FIRST_PROMPT_TOKENS, cells);
+    return this.#most(cells, { ...SHARED, tokens: FIRST_PROMPT_TOKENS });
   }
 
-  #most(fromBegin: number, cells: number): number {
+  #most(cells: number, { tokens, ms }: { tokens: number; ms: number }): number {
     const [begin, here] = [this.#readMs.at(0), this.#readMs.at(cells)];
     // A clock may not tell the time of short runs.
-    if (!begin || !here) return fromBegin;
-    return Math.max(FEWEST, Math.floor(Math.max(fromBegin * begin, SHARED_MS) / here));
+    if (!begin || !here) return tokens;
+    return Math.max(FEWEST, Math.floor(Math.max(tokens * begin, ms) / here));
   }
 
   /**
-   * Tells whether a run of jobs that attend to so many cells together takes at most `SHARED_MS`, or twice as long as
-   * one that reads little more than the weights.
+   * Tells whether a run of jobs that attend to so many cells together takes at most `SHARED_OF_LONG.ms`, or twice as
+   * long as one that reads little more than the weights.
    */
   fits(cells: number): boolean {
     const [least, ms] = [this.#runMs.at(0), this.#runMs.at(cells)];
-    return !least || !ms || ms <= Math.max(SHARED_MS, 2 * least);
+    return !least || !ms || ms <= Math.max(SHARED_OF_LONG.ms, 2 * least);
   }
 
   /** Updates the estimates with a run. */
