@@ -220,7 +220,8 @@ describe('no model loaded → load → model loaded', () => {
 
 describe('model loaded', () => {
   it('POST /v1/chat/completions answers, with metrics', async () => {
-    const { status, body } = await chat();
+    // A drawn token may be the end, before which there is no first one.
+    const { status, body } = await chat({ temperature: 0 });
     expect({ status, body }).toMatchObject({
       status: 200,
       body: {
