@@ -6,7 +6,7 @@ const ECHO_MS = 500;
 
 /**
  * Resolves to the first Ctrl-C or SIGTERM. A second one ends the process at once, with exit code 1. Call it before the
- * command says that it can be used: until then a signal kills the process, which leaves nothing in order.
+ * command says that it is ready: a signal that comes before this call kills the process.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -104,7 +104,8 @@ const BYTES = { type: 'ByteLevel', add_prefix_space: false };
 const digits = (alone: boolean) => ({ type: 'Digits', individual_digits: alone });
 const inOrder = (...pretokenizers: object[]) => ({ type: 'Sequence', pretokenizers });
 
-// The words are those of the Rust library (tokenizers 0.23). Ġ is a space; Âħ is U+0085, ï»¿ is U+FEFF, Â½ is ½.
+// The words are those of the Rust library (tokenizers 0.23). Ġ is a space, Âħ U+0085,
+// ï»¿ U+FEFF, and Â½ is ½.
 it.each([
   ['a \u0085b', BYTES, ['a', 'Ġ', 'Âħ', 'b']],
   ['a\u0085\u0085b', BYTES, ['a', 'Âħ', 'Âħ', 'b']],

@@ -320,13 +320,8 @@ export function splitsAtSigns({ pre_tokenizer: split }: LibraryTokenizer): boole
   return [...SIGNS].every((sign) =>
     ['ab', '12'].every((word) => {
       const words: string[] = split?.(word + sign + word) ?? [];
-      return words.some(
-        (_, i) =>
-          words
-            .slice(0, i + 1)
-            .join('')
-            .endsWith(word) && i < words.length - 1,
-      );
+      const before = words.slice(0, -1).map((_, i) => words.slice(0, i + 1).join(''));
+      return before.some((text) => text.endsWith(word));
     }),
   );
 }
