@@ -1,6 +1,5 @@
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { append } from '../../lib/append.ts';
-import { atOnce } from '../../lib/at-once.ts';
 import { AssayError, messageOf } from '../../lib/errors.ts';
 import { longerThanContext, READ_IN_WINDOWS } from '../../lib/limits/request-size.ts';
 import type { ModelText } from '../text/model-files.ts';
@@ -11,10 +10,8 @@ export interface EncoderTokenizer {
   /**
    * Returns the ids of a user's text alone, without the special tokens around it. The text of a control token becomes
    * ordinary tokens, so that no text can end a part of a row or begin another one. Throws `input_too_long` for a text
-   * that no encoder model reads.
+   * that no encoder model reads. Yields after pieces of a long text and at its end, so that other work may run.
    */
-  encode(text: string): number[];
-  /** Returns what `encode` does. Yields after pieces of a long text and at its end, so that other work may run. */
   encodeInParts(text: string): Generator<void, number[]>;
   /**
    * Returns the id of the token with exactly this text, which `encode` never returns from then on. Throws
@@ -112,7 +109,6 @@ export function createEncoderTokenizer({
       return [...whole(spelling.slice(0, 1)), ...whole(spelling.slice(1))].filter(plain);
     };
     return {
-      encode: (text) => atOnce(encodeInParts(text)),
       encodeInParts,
       id(token) {
         const id = library.token_to_id(token);

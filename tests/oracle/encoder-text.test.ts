@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { atOnce } from '../../lib/at-once.ts';
 import { batchOfSystemOne } from '../../lib/questions/systemone.ts';
 import type { DecisionContract } from '../../runtime/contracts/contract.ts';
 import { contractText } from '../../runtime/contracts/contract-text.ts';
@@ -108,9 +109,9 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 describe.each(FAMILIES)('%s', (family) => {
   it.each(Object.entries(TEXTS))('has the tokens of the whole text: %s', (_, text) => {
-    const { encode } = tokenizerOf(family);
+    const { encodeInParts } = tokenizerOf(family);
     const library = vi.spyOn(Tokenizer.prototype, 'encode');
-    const ids = encode(text);
+    const ids = atOnce(encodeInParts(text));
     const [tokenizer] = library.mock.contexts as [Tokenizer];
     vi.restoreAllMocks();
     // What the library itself does with a text, of which a Unigram model's words are no longer encoded one by one.
@@ -129,20 +130,23 @@ function changed(family: string, change: (json: TokenizerJson) => TokenizerJson)
 
 it('leaves out a cut behind a token that swallows the space', () => {
   const added = { id: 600, content: 'Word', rstrip: true, lstrip: false, normalized: false, single_word: false };
-  const { encode } = changed('nli-modernbert', (json) => ({ ...json, added_tokens: [...json.added_tokens, added] }));
-  expect(encode('Word '.repeat(2000))).toEqual(Array(2000).fill(600));
+  const { encodeInParts } = changed('nli-modernbert', (json) => ({
+    ...json,
+    added_tokens: [...json.added_tokens, added],
+  }));
+  expect(atOnce(encodeInParts('Word '.repeat(2000)))).toEqual(Array(2000).fill(600));
 });
 
 it('gives a word of a Unigram model the same tokens everywhere, where two splits are equally probable', () => {
   const [space, one, two] = [4, 5, 6];
   // In 64 bits, what is in front of a word decides whether -5.8 and -4.8 are more than -4.8 and -5.8.
   const scores = [['\u2581', -3] as const, ['a', -5.8] as const, ['aa', -4.8] as const];
-  const { encode } = changed('nli-deberta', (json) => {
+  const { encodeInParts } = changed('nli-deberta', (json) => {
     const { vocab } = json.model as unknown as { vocab: unknown[] };
     return { ...json, model: { ...json.model, vocab: [...vocab.slice(0, space), ...scores] } };
   });
-  expect(encode('aaa')).toEqual([space, two, one]);
-  expect(encode('aaa '.repeat(300))).toEqual(Array(300).fill([space, two, one]).flat());
+  expect(atOnce(encodeInParts('aaa'))).toEqual([space, two, one]);
+  expect(atOnce(encodeInParts('aaa '.repeat(300)))).toEqual(Array(300).fill([space, two, one]).flat());
 });
 
 /** The library's words. */

@@ -352,7 +352,7 @@ it.each([
   const [plan] = plansAtOnce(adapter, [question], '', SETTINGS);
   const [from, to] = plan!.rows[0]!.markers as [number, number];
   const ids = plan!.rows[0]!.ids.slice(from + 1, to);
-  expect(ids).toEqual(tokenizer.encode(shown.replaceAll('_', ' ')));
+  expect(ids).toEqual(atOnce(tokenizer.encodeInParts(shown.replaceAll('_', ' '))));
 });
 
 /** Lists rows and probabilities of GLiClass 0.1.21 with Verdict's weights, which are those of a GLiClass model. */
@@ -401,7 +401,7 @@ it('a plain GLiClass model reads and answers as the library does', async () => {
 });
 
 test.each(['gliner2', 'nli-deberta'])('%s: a text of 200,000 tokens is too long, and no fault', (family) => {
-  expect(() => tokenizerOf(family).encode('abcdefghij'.repeat(20_000))).toThrow(
+  expect(() => atOnce(tokenizerOf(family).encodeInParts('abcdefghij'.repeat(20_000)))).toThrow(
     expect.objectContaining({ code: 'input_too_long' }),
   );
 });
